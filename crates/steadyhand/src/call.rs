@@ -1,0 +1,151 @@
+//! One request to run one tool.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock;
+use crate::failure::option_ms;
+
+/// One request to run one tool. Goes into [`ToolExecutor::execute`](crate::ToolExecutor::execute).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Call {
+    /// Names the call in conversations, logs and histories. Two calls may share one.
+    #[serde(default = "clock::new_id")]
+    pub id: String,
+    /// The tool, by name or alias.
+    pub name: String,
+    /// What the tool is to work with.
+    #[serde(default)]
+    pub args: Arguments,
+    /// The caller's patience for the whole call, in place of the tool's own deadline.
+    #[serde(
+        default,
+        rename = "deadline_ms",
+        skip_serializing_if = "Option::is_none",
+        with = "option_ms"
+    )]
+    pub deadline: Option<Duration>,
+    /// The limit for one attempt, in place of the tool's own.
+    #[serde(
+        default,
+        rename = "timeout_ms",
+        skip_serializing_if = "Option::is_none",
+        with = "option_ms"
+    )]
+    pub timeout: Option<Duration>,
+    /// Calls with the same key and arguments happen once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+    /// Whether a failed attempt may be repeated, where the tool allows it.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub retry: bool,
+    /// Ends the call early, with an outcome that says so.
+    #[serde(skip)]
+    pub cancellation: Option<CancellationToken>,
+}
+
+impl Call {
+    /// A call with an id of our making. Arguments are a JSON value, or the text a model sent.
+    pub fn new(name: impl Into<String>, args: impl Into<Arguments>) -> Call {
+        Call {
+            id: clock::new_id(),
+            name: name.into(),
+            args: args.into(),
+            deadline: None,
+            timeout: None,
+            idempotency_key: None,
+            retry: true,
+            cancellation: None,
+        }
+    }
+
+    /// The id the model or the application gave.
+    pub fn id(mut self, id: impl Into<String>) -> Call {
+        self.id = id.into();
+        self
+    }
+
+    /// See [`Call::deadline`](struct.Call.html#structfield.deadline).
+    pub fn deadline(mut self, deadline: Duration) -> Call {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// See [`Call::timeout`](struct.Call.html#structfield.timeout).
+    pub fn timeout(mut self, timeout: Duration) -> Call {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// See [`Call::idempotency_key`](struct.Call.html#structfield.idempotency_key).
+    pub fn idempotency_key(mut self, key: impl Into<String>) -> Call {
+        self.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// One attempt, whatever the tool's policy says.
+    pub fn no_retry(mut self) -> Call {
+        self.retry = false;
+        self
+    }
+
+    /// Cancelling the token ends the call with `CANCELLED`.
+    pub fn cancellation(mut self, token: CancellationToken) -> Call {
+        self.cancellation = Some(token);
+        self
+    }
+}
+
+/// The arguments as they came: already parsed, or the text a model wrote.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Value", into = "Value")]
+pub enum Arguments {
+    /// A JSON value; anything but an object is answered with `VALIDATION_ERROR`.
+    Json(Value),
+    /// JSON text; unfinished or broken text is answered, never executed.
+    Text(String),
+}
+
+impl Default for Arguments {
+    fn default() -> Arguments {
+        Arguments::Json(Value::Null)
+    }
+}
+
+impl From<Value> for Arguments {
+    fn from(value: Value) -> Arguments {
+        Arguments::Json(value)
+    }
+}
+
+impl From<String> for Arguments {
+    fn from(text: String) -> Arguments {
+        Arguments::Text(text)
+    }
+}
+
+impl From<&str> for Arguments {
+    fn from(text: &str) -> Arguments {
+        Arguments::Text(text.to_owned())
+    }
+}
+
+impl From<Arguments> for Value {
+    fn from(arguments: Arguments) -> Value {
+        match arguments {
+            Arguments::Json(value) => value,
+            Arguments::Text(text) => Value::String(text),
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(flag: &bool) -> bool {
+    *flag
+}

@@ -1,0 +1,289 @@
+//! The case of one call: opened when it comes in, closed exactly once, even when its future is dropped.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::call::Call;
+use crate::clock;
+use crate::cut;
+use crate::event::{Event, Observers};
+use crate::executor::after;
+use crate::failure::{Effect, Failure, FailureCode};
+use crate::guard::retry::Next;
+use crate::manager::Entry;
+use crate::metrics::Ending;
+use crate::outcome::{Outcome, Status, millis};
+use crate::output::Output;
+use crate::redact;
+use crate::schema::Coercion;
+use crate::tool_error::friendly_text;
+
+/// A call that takes longer than this is worth a warning (SPEC V08).
+const SLOW: Duration = Duration::from_millis(1000);
+/// What a log shows of arguments and results.
+const LOGGED_BYTES_MAX: usize = 2 * 1024;
+
+/// What is known of a call while it runs.
+pub(crate) struct Case<'a> {
+    pub(crate) call: Call,
+    pub(crate) started: Instant,
+    pub(crate) attempts: u32,
+    pub(crate) coerced: Vec<Coercion>,
+    entry: Option<&'a Entry>,
+    observers: &'a Arc<Observers>,
+    effect: Effect,
+    running: bool,
+    closed: bool,
+}
+
+impl<'a> Case<'a> {
+    pub(crate) fn open(call: Call, observers: &'a Arc<Observers>) -> Case<'a> {
+        if !observers.is_empty() {
+            observers.tell(Event::Started {
+                call_id: call.id.clone(),
+                tool_name: call.name.clone(),
+                at_ms: clock::wall_ms(),
+            });
+        }
+        Case {
+            call,
+            started: Instant::now(),
+            attempts: 0,
+            coerced: Vec::new(),
+            entry: None,
+            observers,
+            effect: Effect::None,
+            running: false,
+            closed: false,
+        }
+    }
+
+    pub(crate) fn found(&mut self, entry: &'a Entry) {
+        self.entry = Some(entry);
+    }
+
+    /// How long the whole call may take.
+    pub(crate) fn patience(&self) -> Duration {
+        let own = self.entry.map_or(Duration::ZERO, |entry| entry.policy.deadline);
+        self.call.deadline.unwrap_or(own)
+    }
+
+    pub(crate) fn deadline(&self) -> Instant {
+        after(self.started, self.patience())
+    }
+
+    /// The tool is about to be started.
+    pub(crate) fn attempt_started(&mut self) {
+        self.attempts += 1;
+        self.running = true;
+        if self.attempts == 1
+            && let Some(entry) = self.entry
+        {
+            entry.metrics.entered();
+        }
+        self.tell(|elapsed_ms| Event::AttemptStarted {
+            call_id: self.call.id.clone(),
+            tool_name: self.call.name.clone(),
+            attempt: self.attempts,
+            elapsed_ms,
+        });
+    }
+
+    /// The tool is no longer running. Gives back what the call has done out there, all in all.
+    pub(crate) fn attempt_ended(&mut self, effect: Effect) -> Effect {
+        self.running = false;
+        self.effect = self.effect.max(effect);
+        self.effect
+    }
+
+    pub(crate) fn effect(&self) -> Effect {
+        match self.running {
+            true => self.effect.max(Effect::Unknown),
+            false => self.effect,
+        }
+    }
+
+    pub(crate) fn tell_attempt_failed(&self, failure: &Failure, next: Next) {
+        tracing::debug!(
+            tool = self.call.name,
+            call_id = self.call.id,
+            attempt = self.attempts,
+            code = failure.code.as_str(),
+            ?next,
+            "attempt failed"
+        );
+        let (retry_in_ms, stopped) = match next {
+            Next::Wait(wait) => (Some(millis(wait)), None),
+            Next::Stop(reason) => (None, Some(reason)),
+        };
+        self.tell(|elapsed_ms| Event::AttemptFailed {
+            call_id: self.call.id.clone(),
+            tool_name: self.call.name.clone(),
+            attempt: self.attempts,
+            elapsed_ms,
+            code: failure.code,
+            message: failure.message.clone(),
+            retry_in_ms,
+            stopped,
+        });
+    }
+
+    /// Tells those who watch, if anyone does.
+    pub(crate) fn tell(&self, event: impl FnOnce(f64) -> Event) {
+        if !self.observers.is_empty() {
+            self.observers.tell(event(millis(self.started.elapsed())));
+        }
+    }
+
+    /// No tool has this name.
+    pub(crate) fn close_unknown(self, suggestions: Vec<String>) -> Outcome {
+        tracing::warn!(tool = self.call.name, call_id = self.call.id, ?suggestions, "unknown tool");
+        let code = FailureCode::ToolNotFound;
+        let message = format!("Tool '{}' not found", self.call.name);
+        let mut failure = Failure::new(code, Effect::None, message)
+            .for_people(friendly_text(code, &self.call.name));
+        failure.suggestions = suggestions;
+        self.close(Err(Box::new(failure)), None, None)
+    }
+
+    /// The arguments do not fit.
+    pub(crate) fn close_invalid(self, mut failure: Box<Failure>) -> Outcome {
+        if failure.user_message.is_empty() {
+            failure.user_message = friendly_text(failure.code, &self.call.name);
+        }
+        self.finish(Err(failure), None, None, Some(Ending::Invalid))
+    }
+
+    /// The call has ended.
+    pub(crate) fn close(
+        self,
+        result: Result<Output, Box<Failure>>,
+        fallback: Option<Output>,
+        args: Option<&Value>,
+    ) -> Outcome {
+        self.finish(result, fallback, args, None)
+    }
+
+    fn finish(
+        mut self,
+        result: Result<Output, Box<Failure>>,
+        fallback: Option<Output>,
+        args: Option<&Value>,
+        ending: Option<Ending>,
+    ) -> Outcome {
+        self.closed = true;
+        let outcome = Outcome {
+            call_id: std::mem::take(&mut self.call.id),
+            tool_name: std::mem::take(&mut self.call.name),
+            result,
+            fallback,
+            execution_time: self.started.elapsed(),
+            attempts: self.attempts,
+            coerced: std::mem::take(&mut self.coerced),
+            replayed: false,
+        };
+        let ending = ending.unwrap_or_else(|| self.ending(&outcome));
+        self.record(&outcome, args, ending);
+        outcome
+    }
+
+    /// Which counter a call belongs to. Only what was started is an execution (SPEC R08).
+    fn ending(&self, outcome: &Outcome) -> Ending {
+        let cancelled = outcome
+            .failure()
+            .is_some_and(|failure| failure.code == FailureCode::Cancelled);
+        match (self.attempts > 0, cancelled, outcome.status()) {
+            (true, true, _) => Ending::CancelledRunning,
+            (false, true, _) => Ending::CancelledWaiting,
+            (false, false, _) => Ending::Rejected,
+            (true, false, Status::Success) => Ending::Success,
+            (true, false, Status::Timeout) => Ending::Timeout,
+            (true, false, Status::Error) => Ending::Error,
+        }
+    }
+
+    fn record(&self, outcome: &Outcome, args: Option<&Value>, ending: Ending) {
+        let took = outcome.execution_time;
+        if let Some(entry) = self.entry {
+            entry.metrics.ended(ending, took);
+        }
+        log(outcome, args);
+        if took > SLOW {
+            tracing::warn!(
+                tool = outcome.tool_name,
+                call_id = outcome.call_id,
+                ms = millis(took),
+                "slow call"
+            );
+        }
+        if self.observers.is_empty() {
+            return;
+        }
+        self.observers.tell(Event::Finished {
+            at_ms: clock::wall_ms(),
+            args: args.map(redact::value),
+            outcome: Arc::new(outcome.clone()),
+        });
+    }
+}
+
+/// The future was dropped: the caller has withdrawn the call, and nobody waits for its outcome.
+/// It is recorded all the same.
+impl Drop for Case<'_> {
+    fn drop(&mut self) {
+        if self.closed {
+            return;
+        }
+        let code = FailureCode::Cancelled;
+        let effect = self.effect();
+        let message = match effect {
+            Effect::None => "withdrawn by the caller before it was started",
+            Effect::Unknown | Effect::Done => "withdrawn by the caller; it may have run",
+        };
+        let failure = Failure::new(code, effect, message)
+            .for_people(friendly_text(code, &self.call.name));
+        let outcome = Outcome {
+            call_id: std::mem::take(&mut self.call.id),
+            tool_name: std::mem::take(&mut self.call.name),
+            result: Err(Box::new(failure)),
+            fallback: None,
+            execution_time: self.started.elapsed(),
+            attempts: self.attempts,
+            coerced: std::mem::take(&mut self.coerced),
+            replayed: false,
+        };
+        let ending = self.ending(&outcome);
+        self.record(&outcome, None, ending);
+    }
+}
+
+/// One line per call (SPEC V02, V04): what is shown is bounded, and made only if someone reads it.
+fn log(outcome: &Outcome, args: Option<&Value>) {
+    let shown = |value: &Value| cut::text(&redact::value(value).to_string(), LOGGED_BYTES_MAX);
+    let ms = millis(outcome.execution_time);
+    let (tool, call_id) = (outcome.tool_name.as_str(), outcome.call_id.as_str());
+    match &outcome.result {
+        Ok(output) => {
+            if tracing::enabled!(tracing::Level::INFO) {
+                let args = args.map(shown).unwrap_or_default();
+                let result = shown(output.value());
+                tracing::info!(tool, call_id, args, ms, result, "call succeeded");
+            }
+        }
+        Err(failure) => {
+            if tracing::enabled!(tracing::Level::WARN) {
+                let args = args.map(shown).unwrap_or_default();
+                let code = failure.code.as_str();
+                let message = failure.message.as_str();
+                let fallback = outcome.fallback.is_some();
+                let attempts = outcome.attempts;
+                tracing::warn!(
+                    tool, call_id, args, ms, code, message, attempts, fallback, "call failed"
+                );
+            }
+        }
+    }
+}

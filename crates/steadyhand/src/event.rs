@@ -1,0 +1,212 @@
+//! What happens to calls, for those who watch. Watching cannot delay or fail a call.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+use arc_swap::ArcSwap;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::failure::FailureCode;
+use crate::guard::attempt::panic_text;
+use crate::guard::breaker::BreakerState;
+use crate::guard::retry::StopReason;
+use crate::outcome::Outcome;
+
+/// Events one observer may lag behind; the next ones are dropped, and counted.
+const QUEUE_MAX: usize = 4096;
+
+/// Something happened.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    /// A call came in.
+    Started {
+        /// The call.
+        call_id: String,
+        /// The tool it asks for.
+        tool_name: String,
+        /// When, in milliseconds since 1970.
+        at_ms: u64,
+    },
+    /// The tool was started for the call, after waiting for a place if it had to.
+    AttemptStarted {
+        /// The call.
+        call_id: String,
+        /// The tool.
+        tool_name: String,
+        /// Counts from 1.
+        attempt: u32,
+        /// Time since the call came in.
+        elapsed_ms: f64,
+    },
+    /// An attempt failed.
+    AttemptFailed {
+        /// The call.
+        call_id: String,
+        /// The tool.
+        tool_name: String,
+        /// Counts from 1.
+        attempt: u32,
+        /// Time since the call came in.
+        elapsed_ms: f64,
+        /// The category.
+        code: FailureCode,
+        /// The tool's own words, secrets removed.
+        message: String,
+        /// When it will be tried again.
+        retry_in_ms: Option<f64>,
+        /// Why it will not.
+        stopped: Option<StopReason>,
+    },
+    /// A tool says how far it is.
+    Progress {
+        /// The call.
+        call_id: String,
+        /// The tool.
+        tool_name: String,
+        /// How much is done.
+        done: f64,
+        /// Of how much.
+        total: Option<f64>,
+        /// In words.
+        message: String,
+    },
+    /// A fallback was asked, since the tool failed.
+    FallbackStarted {
+        /// The call.
+        call_id: String,
+        /// The tool that failed.
+        tool_name: String,
+        /// Time since the call came in.
+        elapsed_ms: f64,
+    },
+    /// A breaker moved.
+    BreakerChanged {
+        /// The tool.
+        tool_name: String,
+        /// Before.
+        from: BreakerState,
+        /// After.
+        to: BreakerState,
+        /// When, in milliseconds since 1970.
+        at_ms: u64,
+    },
+    /// A call ended. Exactly one per call that started, dropped ones included.
+    Finished {
+        /// When, in milliseconds since 1970.
+        at_ms: u64,
+        /// The arguments the tool got, secrets hidden; absent if it never got any.
+        args: Option<Value>,
+        /// How it ended.
+        outcome: Arc<Outcome>,
+    },
+}
+
+/// Someone who watches.
+pub trait Observer: Send + Sync + 'static {
+    /// Something happened. Runs on a thread of the observer's own: it may be slow, it may panic.
+    fn observe(&self, event: &Event);
+}
+
+impl<F: Fn(&Event) + Send + Sync + 'static> Observer for F {
+    fn observe(&self, event: &Event) {
+        self(event);
+    }
+}
+
+/// What became of an observer.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    sent: AtomicU64,
+    seen: AtomicU64,
+    dropped: AtomicU64,
+}
+
+impl Watch {
+    /// Events it never got, because it was too slow.
+    pub fn dropped(&self) -> u64 {
+        self.counts.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has seen everything that was sent to it so far.
+    pub fn is_up_to_date(&self) -> bool {
+        let sent = self.counts.sent.load(Ordering::Acquire);
+        self.counts.seen.load(Ordering::Acquire) >= sent
+    }
+}
+
+/// All observers of one executor.
+#[derive(Default)]
+pub(crate) struct Observers {
+    count: AtomicUsize,
+    watchers: ArcSwap<Vec<Watcher>>,
+}
+
+#[derive(Clone)]
+struct Watcher {
+    queue: mpsc::Sender<Arc<Event>>,
+    counts: Arc<Counts>,
+}
+
+impl Observers {
+    /// Nobody watches: the usual case on the path of a call, and one relaxed load.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    pub(crate) fn add(&self, observer: impl Observer) -> std::io::Result<Watch> {
+        let (queue, mut inbox) = mpsc::channel::<Arc<Event>>(QUEUE_MAX);
+        let counts = Arc::new(Counts::default());
+        let seen = Arc::clone(&counts);
+        // A thread, not a task: an observer that blocks must not hold up a runtime's worker.
+        thread::Builder::new()
+            .name("steadyhand-observer".to_owned())
+            .spawn(move || {
+                while let Some(event) = inbox.blocking_recv() {
+                    let told = catch_unwind(AssertUnwindSafe(|| observer.observe(&event)));
+                    if let Err(payload) = told {
+                        tracing::warn!(panic = panic_text(payload), "an observer panicked");
+                    }
+                    seen.seen.fetch_add(1, Ordering::Release);
+                }
+            })?;
+        let watcher = Watcher {
+            queue,
+            counts: Arc::clone(&counts),
+        };
+        self.watchers.rcu(|watchers| {
+            let mut more = Vec::clone(watchers);
+            more.push(watcher.clone());
+            more
+        });
+        self.count.fetch_add(1, Ordering::Relaxed);
+        Ok(Watch { counts })
+    }
+
+    pub(crate) fn tell(&self, event: Event) {
+        let event = Arc::new(event);
+        for watcher in self.watchers.load().iter() {
+            watcher.counts.sent.fetch_add(1, Ordering::Release);
+            if watcher.queue.try_send(Arc::clone(&event)).is_err() {
+                watcher.counts.sent.fetch_sub(1, Ordering::Release);
+                watcher.counts.dropped.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Observers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Observers({})", self.count.load(Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,7 @@
+//! The protection around a tool. Each guard is a small machine, usable by itself; the path through
+//! them is in `executor.rs`.
+
+pub(crate) mod attempt;
+pub mod breaker;
+pub mod limit;
+pub mod retry;

@@ -1,0 +1,217 @@
+//! The seam to what runs a tool: one trait, and what a run is told about its call.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::clock;
+use crate::event::{Event, Observers};
+use crate::output::Output;
+use crate::state::States;
+use crate::tool_error::ToolError;
+
+/// Runs a tool. Functions become handlers by themselves; sources write their own.
+pub trait Handler: Send + Sync {
+    /// One attempt. Dropping the future cancels it: nothing may go on behind it unnoticed.
+    fn run<'a>(
+        &'a self,
+        invocation: &'a Invocation<'a>,
+    ) -> BoxFuture<'a, Result<Output, ToolError>>;
+}
+
+/// One attempt to run a tool, as its handler sees it.
+pub struct Invocation<'a> {
+    /// The checked arguments, always an object.
+    pub args: &'a Value,
+    /// The call's id.
+    pub call_id: &'a str,
+    /// The tool's own name.
+    pub tool_name: &'a str,
+    /// Counts from 1.
+    pub attempt: u32,
+    /// When this attempt is cut off.
+    pub until: Instant,
+    /// When the whole call ends.
+    pub deadline: Instant,
+    pub(crate) states: &'a States,
+    pub(crate) key: &'a IdempotencyKey,
+    pub(crate) caller_token: Option<&'a CancellationToken>,
+    pub(crate) observers: &'a Arc<Observers>,
+    // Made when someone asks; cancelled when the attempt is over, however it ends.
+    token: OnceLock<(CancellationToken, DropGuard)>,
+}
+
+impl<'a> Invocation<'a> {
+    pub(crate) fn new(
+        args: &'a Value,
+        call_id: &'a str,
+        tool_name: &'a str,
+        around: Around<'a>,
+    ) -> Invocation<'a> {
+        Invocation {
+            args,
+            call_id,
+            tool_name,
+            attempt: 1,
+            until: around.deadline,
+            deadline: around.deadline,
+            states: around.states,
+            key: around.key,
+            caller_token: around.caller_token,
+            observers: around.observers,
+            token: OnceLock::new(),
+        }
+    }
+
+    /// The same invocation for the next attempt.
+    pub(crate) fn begin(&mut self, attempt: u32, until: Instant) {
+        self.attempt = attempt;
+        self.until = until;
+        self.token = OnceLock::new();
+    }
+
+    /// Cancelled when this attempt ends for any reason: for work that the future does not own.
+    pub fn cancellation(&self) -> CancellationToken {
+        let (token, _) = self.token.get_or_init(|| {
+            let token = match self.caller_token {
+                Some(caller) => caller.child_token(),
+                None => CancellationToken::new(),
+            };
+            (token.clone(), token.drop_guard())
+        });
+        token.clone()
+    }
+
+    /// The same for all attempts of the call, and for no other call.
+    pub fn idempotency_key(&self) -> &str {
+        self.key.get()
+    }
+
+    /// What a function gets that asks for a [`CallContext`].
+    pub fn context(&self) -> CallContext {
+        CallContext {
+            call_id: self.call_id.to_owned(),
+            tool_name: self.tool_name.to_owned(),
+            attempt: self.attempt,
+            until: self.until,
+            deadline: self.deadline,
+            idempotency_key: self.idempotency_key().to_owned(),
+            cancellation: self.cancellation(),
+            observers: Arc::clone(self.observers),
+        }
+    }
+}
+
+/// The parts of an invocation that are the same for every attempt and every handler.
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'a> {
+    pub(crate) deadline: Instant,
+    pub(crate) states: &'a States,
+    pub(crate) key: &'a IdempotencyKey,
+    pub(crate) caller_token: Option<&'a CancellationToken>,
+    pub(crate) observers: &'a Arc<Observers>,
+}
+
+/// The caller's key, or one of our making when a tool first asks for it. Not the call's id: models
+/// give two calls the same id, and a payment service would then swallow the second.
+#[derive(Debug, Default)]
+pub(crate) struct IdempotencyKey {
+    key: OnceLock<String>,
+}
+
+impl IdempotencyKey {
+    pub(crate) fn given(key: Option<String>) -> IdempotencyKey {
+        let cell = IdempotencyKey::default();
+        if let Some(key) = key {
+            let _ = cell.key.set(key);
+        }
+        cell
+    }
+
+    fn get(&self) -> &str {
+        self.key.get_or_init(clock::new_id)
+    }
+}
+
+/// What a tool's function may know about its call. Ask for it in the signature; the model never sees it.
+#[derive(Debug, Clone)]
+pub struct CallContext {
+    call_id: String,
+    tool_name: String,
+    attempt: u32,
+    until: Instant,
+    deadline: Instant,
+    idempotency_key: String,
+    cancellation: CancellationToken,
+    observers: Arc<Observers>,
+}
+
+impl CallContext {
+    /// A context as a test would have it, to call a tool's function as a plain function.
+    pub fn for_test() -> CallContext {
+        let now = Instant::now();
+        CallContext {
+            call_id: clock::new_id(),
+            tool_name: "test".to_owned(),
+            attempt: 1,
+            until: now + Duration::from_secs(30),
+            deadline: now + Duration::from_secs(60),
+            idempotency_key: clock::new_id(),
+            cancellation: CancellationToken::new(),
+            observers: Arc::default(),
+        }
+    }
+
+    /// The call's id.
+    pub fn call_id(&self) -> &str {
+        &self.call_id
+    }
+
+    /// The tool's own name.
+    pub fn tool_name(&self) -> &str {
+        &self.tool_name
+    }
+
+    /// Counts from 1.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// When this attempt is cut off.
+    pub fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// When the whole call ends.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// The same for all attempts of the call: hand it to services that know such keys.
+    pub fn idempotency_key(&self) -> &str {
+        &self.idempotency_key
+    }
+
+    /// Cancelled when this attempt ends for any reason: for work in tasks or threads of its own.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.cancellation
+    }
+
+    /// Tells those who watch how far the work is.
+    pub fn progress(&self, done: f64, total: Option<f64>, message: impl Into<String>) {
+        if self.observers.is_empty() {
+            return;
+        }
+        self.observers.tell(Event::Progress {
+            call_id: self.call_id.clone(),
+            tool_name: self.tool_name.clone(),
+            done,
+            total,
+            message: message.into(),
+        });
+    }
+}

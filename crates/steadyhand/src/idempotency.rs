@@ -1,0 +1,172 @@
+//! Calls with the same idempotency key happen once: a bounded memory of keys and outcomes.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::call::{Arguments, Call};
+use crate::cut::json_bytes;
+use crate::failure::Effect;
+use crate::outcome::Outcome;
+
+/// Finished outcomes kept at most, and for how long.
+const KEPT_MAX: usize = 10_000;
+const KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
+const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What a key leads to.
+pub(crate) enum Found {
+    /// Nobody has used it: run the call, and tell the result here.
+    New(watch::Sender<Option<Arc<Outcome>>>),
+    /// The same call runs now.
+    Running(watch::Receiver<Option<Arc<Outcome>>>),
+    /// The same call has run.
+    Finished(Arc<Outcome>),
+    /// Another call has used it.
+    Conflict,
+}
+
+/// All keys of one executor.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    memory: Mutex<Memory>,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    uses: HashMap<String, Use>,
+    /// Finished keys, the oldest first.
+    finished: VecDeque<(Instant, String, usize)>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Use {
+    fingerprint: Fingerprint,
+    progress: Progress,
+}
+
+#[derive(Debug)]
+enum Progress {
+    Running(watch::Receiver<Option<Arc<Outcome>>>),
+    Finished(Arc<Outcome>),
+}
+
+impl Keys {
+    pub(crate) fn look_up(&self, key: &str, fingerprint: Fingerprint) -> Found {
+        let mut memory = self.memory();
+        memory.forget_old();
+        if let Some(known) = memory.uses.get(key) {
+            if known.fingerprint != fingerprint {
+                return Found::Conflict;
+            }
+            return match &known.progress {
+                Progress::Running(outcome) => Found::Running(outcome.clone()),
+                Progress::Finished(outcome) => Found::Finished(Arc::clone(outcome)),
+            };
+        }
+        let (sender, receiver) = watch::channel(None);
+        let progress = Progress::Running(receiver);
+        let known = Use {
+            fingerprint,
+            progress,
+        };
+        memory.uses.insert(key.to_owned(), known);
+        Found::New(sender)
+    }
+
+    /// The call of this key has ended. What never reached the tool may be tried again.
+    pub(crate) fn settle(&self, key: &str, outcome: &Arc<Outcome>) {
+        let mut memory = self.memory();
+        if outcome.failure().is_some_and(|failure| failure.effect == Effect::None) {
+            memory.uses.remove(key);
+            return;
+        }
+        let Some(known) = memory.uses.get_mut(key) else {
+            return;
+        };
+        known.progress = Progress::Finished(Arc::clone(outcome));
+        let bytes = key.len() + 512 + weight(outcome);
+        memory.bytes += bytes;
+        memory.finished.push_back((Instant::now(), key.to_owned(), bytes));
+        memory.forget_old();
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        // Each change is one insert or remove; a panic between them leaves it usable.
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Memory {
+    fn forget_old(&mut self) {
+        while let Some((since, _, _)) = self.finished.front() {
+            let crowded = self.finished.len() > KEPT_MAX || self.bytes > KEPT_BYTES_MAX;
+            if !crowded && since.elapsed() < KEPT_FOR {
+                return;
+            }
+            if let Some((_, key, bytes)) = self.finished.pop_front() {
+                self.uses.remove(&key);
+                self.bytes -= bytes;
+            }
+        }
+    }
+}
+
+fn weight(outcome: &Outcome) -> usize {
+    let output = outcome.output().map_or(0, |output| json_bytes(output.value(), usize::MAX));
+    output + outcome.failure().map_or(0, |failure| failure.message.len())
+}
+
+/// What makes two calls the same: the tool and the arguments, whatever the order of their fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    pub(crate) fn of(call: &Call) -> Fingerprint {
+        let mut hash = Sha256::new();
+        hash.update(call.name.as_bytes());
+        hash.update([0]);
+        match &call.args {
+            Arguments::Json(value) => feed(&mut hash, value),
+            Arguments::Text(text) => match serde_json::from_str::<Value>(text) {
+                Ok(value) => feed(&mut hash, &value),
+                Err(_) => hash.update(text.as_bytes()),
+            },
+        }
+        Fingerprint(hash.finalize().into())
+    }
+}
+
+fn feed(hash: &mut Sha256, value: &Value) {
+    match value {
+        Value::Object(fields) => {
+            let mut names: Vec<&String> = fields.keys().collect();
+            names.sort_unstable();
+            hash.update(b"{");
+            for name in names {
+                hash.update(name.len().to_le_bytes());
+                hash.update(name.as_bytes());
+                feed(hash, &fields[name]);
+            }
+            hash.update(b"}");
+        }
+        Value::Array(items) => {
+            hash.update(b"[");
+            for item in items {
+                feed(hash, item);
+            }
+            hash.update(b"]");
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            let text = value.to_string();
+            hash.update(text.len().to_le_bytes());
+            hash.update(text.as_bytes());
+        }
+    }
+}

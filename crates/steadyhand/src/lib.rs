@@ -1,0 +1,52 @@
+//! Steadyhand runs the tools of AI applications: a [`Call`] goes in, exactly one [`Outcome`] comes
+//! out. Never hang, never lie, never fire twice.
+
+mod call;
+mod case;
+mod clock;
+mod cut;
+mod event;
+mod executor;
+mod failure;
+mod fallback;
+mod function;
+pub mod guard;
+mod handler;
+mod idempotency;
+mod manager;
+pub mod message;
+mod metrics;
+mod outcome;
+mod output;
+mod policy;
+pub mod redact;
+mod schema;
+pub mod source;
+mod state;
+mod sync;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod tool;
+mod tool_error;
+
+pub use call::{Arguments, Call};
+pub use event::{Event, Observer, Watch};
+pub use executor::ToolExecutor;
+pub use failure::{Effect, Failure, FailureCode, Health, Problem};
+pub use fallback::Fallback;
+pub use function::{FromInvocation, IntoOutput, NoArgs, ToolFunction, ToolReturn};
+pub use guard::breaker::{BreakerPolicy, BreakerState};
+pub use guard::limit::LimitPolicy;
+pub use guard::retry::{BudgetPolicy, RetryPolicy, StopReason};
+pub use handler::{CallContext, Handler, Invocation};
+pub use manager::{RefusedTool, ToolManager};
+pub use metrics::{BreakerView, ToolMetrics};
+pub use outcome::{FlatView, Outcome, Status, StructuredView};
+pub use output::{Cut, Output};
+pub use policy::{Classifier, Policy};
+pub use schema::Coercion;
+pub use source::{SourceError, ToolSource};
+pub use state::{Need, State};
+pub use steadyhand_macros::tool;
+pub use tool::Tool;
+pub use tool_error::{Category, ToolError};

@@ -1,0 +1,113 @@
+//! What a tool gives back, and how a model reads it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The result of a tool: a JSON value, and where it differs, the text a model reads instead.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Output {
+    value: Value,
+    // Rare, so kept out of line: an output is moved around a lot.
+    more: Option<Box<More>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+struct More {
+    text: Option<String>,
+    artifact: Option<Value>,
+    cut: Option<Cut>,
+}
+
+/// Says that an output was larger than its limit and has been cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cut {
+    /// How large the whole output was, in bytes of JSON.
+    pub full_bytes: usize,
+    /// The limit it was cut to.
+    pub limit_bytes: usize,
+}
+
+impl Output {
+    /// A JSON value. A model reads a string as it is and anything else as JSON (SPEC L03).
+    pub fn json(value: impl Into<Value>) -> Output {
+        Output {
+            value: value.into(),
+            more: None,
+        }
+    }
+
+    /// A value with a text of its own for the model: an MCP result and its text parts, say.
+    pub fn json_with_text(value: impl Into<Value>, text: impl Into<String>) -> Output {
+        let mut output = Output::json(value);
+        output.more().text = Some(text.into());
+        output
+    }
+
+    /// LangChain's `[text, artifacts]`: the model reads the text, the application gets both.
+    pub fn text_with_artifact(text: impl Into<String>, artifact: impl Into<Value>) -> Output {
+        let mut output = Output::json(Value::String(text.into()));
+        output.more().artifact = Some(artifact.into());
+        output
+    }
+
+    /// The value itself.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// The value itself, by move.
+    pub fn into_value(self) -> Value {
+        self.value
+    }
+
+    /// What goes beside the text to the application, never to the model.
+    pub fn artifact(&self) -> Option<&Value> {
+        self.more.as_ref()?.artifact.as_ref()
+    }
+
+    /// Set when the output was larger than its limit.
+    pub fn cut(&self) -> Option<Cut> {
+        self.more.as_ref()?.cut
+    }
+
+    /// The text a model reads.
+    pub fn text(&self) -> String {
+        if let Some(text) = self.own_text() {
+            return text.to_owned();
+        }
+        match &self.value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        }
+    }
+
+    pub(crate) fn own_text(&self) -> Option<&str> {
+        self.more.as_ref()?.text.as_deref()
+    }
+
+    /// The same output with its parts replaced by smaller ones.
+    pub(crate) fn replaced(
+        value: Value,
+        text: Option<String>,
+        artifact: Option<Value>,
+        cut: Cut,
+    ) -> Output {
+        let more = Some(Box::new(More {
+            text,
+            artifact,
+            cut: Some(cut),
+        }));
+        Output { value, more }
+    }
+
+    fn more(&mut self) -> &mut More {
+        self.more.get_or_insert_default()
+    }
+}
+
+impl From<Value> for Output {
+    fn from(value: Value) -> Output {
+        Output::json(value)
+    }
+}

@@ -1,0 +1,147 @@
+//! Keeps secrets out of logs, events and error texts: by the name of a field, by the look of a value.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+const HIDDEN: &str = "[redacted]";
+/// Shorter values occur in ordinary text by chance.
+const SECRET_BYTES_MIN: usize = 4;
+const DEPTH_MAX: usize = 64;
+
+/// Hides what must not be written down, in texts and in JSON.
+pub(crate) fn text(text: &str) -> Cow<'_, str> {
+    static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(concat!(
+            r"(?i)(?P<keep>\b(?:bearer|basic)\s+)[a-z0-9+/=_.~-]{8,}",
+            r"|(?P<scheme>[a-z][a-z0-9+.-]*://)[^/\s:@]*:[^/\s@]+@",
+            r#"|(?P<name>\b(?:[a-z0-9_-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|credential)s?|(?:[a-z0-9_-]*[_-])?token|authorization|pwd)["']?\s*[:=]\s*["']?)[^\s"',;&}]{4,}"#,
+            r"|\b(?:sk|pk|rk)[-_](?:[a-z0-9]+[-_])*[a-z0-9_-]{12,}",
+            r"|\bgh[opusr]_[a-z0-9]{20,}|\bgithub_pat_[a-z0-9_]{20,}|\bxox[abposr]-[a-z0-9-]{10,}",
+            r"|\bAKIA[0-9A-Z]{12,}|\bAIza[0-9a-z_-]{20,}",
+            r"|\beyJ[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}\.[a-z0-9_-]*",
+        ))
+        .expect("a fixed pattern")
+    });
+    SHAPES.replace_all(text, |found: &regex::Captures<'_>| {
+        let group = |name| found.name(name).map_or("", |part| part.as_str());
+        let at = if found.name("scheme").is_some() {
+            "@"
+        } else {
+            ""
+        };
+        format!(
+            "{}{}{}{HIDDEN}{at}",
+            group("keep"),
+            group("scheme"),
+            group("name")
+        )
+    })
+}
+
+/// Hides, besides what looks like a secret, the secrets that came with the arguments: a tool that
+/// repeats a password in its error text tells nobody.
+pub(crate) fn text_about(message: String, arguments: &Value) -> String {
+    let mut secrets = Vec::new();
+    collect_secrets(arguments, &mut secrets, 0);
+    let mut shown = match text(&message) {
+        Cow::Borrowed(_) => message,
+        Cow::Owned(changed) => changed,
+    };
+    for secret in secrets {
+        if shown.contains(secret) {
+            shown = shown.replace(secret, HIDDEN);
+        }
+    }
+    shown
+}
+
+/// The arguments as a log may show them.
+pub(crate) fn value(value: &Value) -> Value {
+    hide(value, 0)
+}
+
+/// Whether a field of this name holds something to hide.
+pub(crate) fn is_secret_name(name: &str) -> bool {
+    is_always_secret(name) || is_secret_as_text(name)
+}
+
+/// Whatever its type: a numeric PIN is as secret as a spelled one.
+fn is_always_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    const PARTS: [&str; 9] = [
+        "password",
+        "passwd",
+        "passphrase",
+        "secret",
+        "api_key",
+        "apikey",
+        "access_key",
+        "private_key",
+        "credential",
+    ];
+    const WHOLE: [&str; 4] = ["authorization", "pin", "pwd", "cookie"];
+    PARTS.iter().any(|part| name.contains(part)) || WHOLE.contains(&name.as_str())
+}
+
+/// Tokens are secret as text; `max_tokens: 100` is not.
+fn is_secret_as_text(name: &str) -> bool {
+    name.to_ascii_lowercase().contains("token")
+}
+
+fn hides(name: &str, value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) => false,
+        Value::Number(_) => is_always_secret(name),
+        Value::String(_) | Value::Array(_) | Value::Object(_) => is_secret_name(name),
+    }
+}
+
+fn hide(value: &Value, depth: usize) -> Value {
+    if depth > DEPTH_MAX {
+        return Value::String("[too deep]".to_owned());
+    }
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, field)| {
+                let shown = match hides(name, field) {
+                    true => Value::String(HIDDEN.to_owned()),
+                    false => hide(field, depth + 1),
+                };
+                (name.clone(), shown)
+            })
+            .collect(),
+        Value::Array(items) => items.iter().map(|item| hide(item, depth + 1)).collect(),
+        Value::String(string) => Value::String(text(string).into_owned()),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+fn collect_secrets<'a>(value: &'a Value, secrets: &mut Vec<&'a str>, depth: usize) {
+    if depth > DEPTH_MAX {
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                match field {
+                    Value::String(secret)
+                        if is_secret_name(name) && secret.len() >= SECRET_BYTES_MIN =>
+                    {
+                        secrets.push(secret);
+                    }
+                    _ => collect_secrets(field, secrets, depth + 1),
+                }
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                collect_secrets(item, secrets, depth + 1);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}

@@ -1,0 +1,167 @@
+//! Makes examples from a schema: values that would do, for people and models that sent others.
+
+use jsonschema::Validator;
+use serde_json::{Map, Number, Value, json};
+
+use crate::cut::json_bytes;
+use crate::failure::Problem;
+use crate::redact;
+
+const DEPTH_MAX: usize = 8;
+const EXAMPLE_BYTES_MAX: usize = 1024;
+
+/// Arguments that would have passed: as many of the sent ones as possible, the faulty ones replaced.
+/// None where we cannot make any: an example that does not validate would be a lie.
+pub(super) fn valid_arguments(
+    document: &Value,
+    sent: &Value,
+    problems: &[Problem],
+    validator: &Validator,
+) -> Option<Value> {
+    let plain = value(document, document)?;
+    let mut mended = plain.clone();
+    if let (Some(fields), Some(sent)) = (mended.as_object_mut(), sent.as_object()) {
+        for (name, field) in sent {
+            let place = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
+            let faulty = problems
+                .iter()
+                .any(|problem| problem.at == place || problem.at.starts_with(&format!("{place}/")));
+            if !faulty && !redact::is_secret_name(name) {
+                fields.insert(name.clone(), field.clone());
+            }
+        }
+    }
+    [mended, plain]
+        .into_iter()
+        .find(|example| {
+            validator.is_valid(example) && json_bytes(example, EXAMPLE_BYTES_MAX) <= EXAMPLE_BYTES_MAX
+        })
+}
+
+/// A value that fits the schema, as far as can be told without solving it.
+pub(super) fn value(schema: &Value, document: &Value) -> Option<Value> {
+    let example = make(schema, document, 0)?;
+    (json_bytes(&example, EXAMPLE_BYTES_MAX) <= EXAMPLE_BYTES_MAX).then_some(example)
+}
+
+/// The schema of the value at a JSON Pointer into the arguments, through properties and items.
+pub(super) fn subschema<'a>(document: &'a Value, pointer: &str) -> Option<&'a Value> {
+    let mut schema = document;
+    for part in pointer.split('/').skip(1) {
+        let part = part.replace("~1", "/").replace("~0", "~");
+        schema = follow(schema, document);
+        let property = schema.get("properties").and_then(|all| all.get(&part));
+        schema = property.or_else(|| schema.get("items"))?;
+    }
+    Some(follow(schema, document))
+}
+
+fn follow<'a>(schema: &'a Value, document: &'a Value) -> &'a Value {
+    let target = schema
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|reference| reference.strip_prefix('#'))
+        .and_then(|pointer| document.pointer(pointer));
+    target.unwrap_or(schema)
+}
+
+fn make(schema: &Value, document: &Value, depth: usize) -> Option<Value> {
+    if depth > DEPTH_MAX {
+        return None;
+    }
+    let schema = follow(schema, document);
+    for known in ["const", "default"] {
+        if let Some(value) = schema.get(known).filter(|value| !value.is_null()) {
+            return Some(value.clone());
+        }
+    }
+    for list in ["examples", "enum"] {
+        if let Some(value) = schema.get(list).and_then(|values| values.get(0)) {
+            return Some(value.clone());
+        }
+    }
+    for choice in ["anyOf", "oneOf"] {
+        if let Some(first) = schema.get(choice).and_then(|choices| choices.get(0)) {
+            return make(first, document, depth + 1);
+        }
+    }
+    let name = match schema.get("type") {
+        Some(Value::Array(names)) => names.first()?.as_str()?,
+        Some(Value::String(name)) => name,
+        Some(_) => return None,
+        None if schema.get("properties").is_some() => "object",
+        None => return Some(json!("…")),
+    };
+    match name {
+        "object" => make_object(schema, document, depth),
+        "array" => make_array(schema, document, depth),
+        "string" => make_string(schema),
+        "integer" | "number" => make_number(schema, name),
+        "boolean" => Some(Value::Bool(true)),
+        "null" => Some(Value::Null),
+        _ => None,
+    }
+}
+
+fn make_object(schema: &Value, document: &Value, depth: usize) -> Option<Value> {
+    let mut fields = Map::new();
+    let required = schema.get("required").and_then(Value::as_array);
+    for name in required.into_iter().flatten().filter_map(Value::as_str) {
+        let property = schema.get("properties").and_then(|all| all.get(name));
+        let field = match property {
+            Some(property) => make(property, document, depth + 1)?,
+            None => json!("…"),
+        };
+        fields.insert(name.to_owned(), field);
+    }
+    Some(Value::Object(fields))
+}
+
+fn make_array(schema: &Value, document: &Value, depth: usize) -> Option<Value> {
+    let count = schema.get("minItems").and_then(Value::as_u64).unwrap_or(1);
+    let items = schema.get("items").unwrap_or(&Value::Null);
+    let item = make(items, document, depth + 1).unwrap_or(json!("…"));
+    Some(Value::Array(vec![item; count.clamp(1, 4) as usize]))
+}
+
+fn make_string(schema: &Value) -> Option<Value> {
+    let text = match schema.get("format").and_then(Value::as_str) {
+        Some("date-time") => "2026-01-31T12:00:00Z",
+        Some("date") => "2026-01-31",
+        Some("time") => "12:00:00Z",
+        Some("email") => "name@example.com",
+        Some("uri" | "url" | "iri") => "https://example.com",
+        Some("uuid") => "123e4567-e89b-42d3-a456-426614174000",
+        Some("ipv4") => "192.0.2.1",
+        Some("ipv6") => "2001:db8::1",
+        Some("hostname") => "example.com",
+        Some(_) => return None,
+        // Guessing what a pattern matches would be guessing.
+        None if schema.get("pattern").is_some() => return None,
+        None => "text",
+    };
+    let shortest = schema.get("minLength").and_then(Value::as_u64).unwrap_or(0);
+    let longest = schema.get("maxLength").and_then(Value::as_u64).unwrap_or(u64::MAX);
+    let mut text = text.to_owned();
+    while (text.chars().count() as u64) < shortest.min(64) {
+        text.push('x');
+    }
+    Some(Value::String(text.chars().take(longest.min(64) as usize).collect()))
+}
+
+fn make_number(schema: &Value, name: &str) -> Option<Value> {
+    let bound = |key| schema.get(key).and_then(Value::as_f64);
+    let mut number = bound("minimum")
+        .or(bound("exclusiveMinimum").map(|limit| limit + 1.0))
+        .unwrap_or(1.0);
+    if let Some(limit) = bound("maximum").or(bound("exclusiveMaximum").map(|limit| limit - 1.0)) {
+        number = number.min(limit);
+    }
+    if let Some(step) = bound("multipleOf").filter(|step| *step > 0.0) {
+        number = (number / step).ceil() * step;
+    }
+    if name == "integer" || number.fract() == 0.0 {
+        return Some(Value::Number(Number::from(number.ceil() as i64)));
+    }
+    Number::from_f64(number).map(Value::Number)
+}

@@ -1,0 +1,240 @@
+//! Checks arguments against a tool's JSON Schema, and says everything that is wrong at once.
+
+mod coerce;
+mod example;
+mod explain;
+
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use serde_json::{Map, Value};
+
+pub use coerce::Coercion;
+
+use crate::call::Arguments;
+use crate::cut::json_bytes;
+use crate::failure::{Effect, Failure, FailureCode, Problem};
+
+/// The largest schema of a tool, in bytes of JSON.
+pub(crate) const SCHEMA_BYTES_MAX: usize = 256 * 1024;
+/// How deep arguments and schemas may be nested.
+pub(crate) const DEPTH_MAX: usize = 128;
+/// How many violations are reported; there may be more.
+pub(crate) const PROBLEMS_MAX: usize = 10;
+
+/// How far a regular expression in a schema may search before it counts as a mismatch.
+const REGEX_STEPS_MAX: usize = 100_000;
+const REGEX_BYTES_MAX: usize = 1024 * 1024;
+
+/// A tool's schema, compiled once.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    validator: Validator,
+    /// Passed on untouched, so there is nothing to check.
+    accepts_all: bool,
+}
+
+/// How strictly one tool takes its schema.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    pub(crate) strict: bool,
+    pub(crate) coerce: bool,
+    pub(crate) args_bytes_max: usize,
+}
+
+impl Schema {
+    /// Compiles a schema, or says what is wrong with it.
+    pub(crate) fn compile(schema: &Value) -> Result<Schema, String> {
+        if !schema.is_object() {
+            return Err(format!(
+                "its schema must be a JSON object, not {}",
+                explain::type_of(schema)
+            ));
+        }
+        if depth_exceeds(schema, DEPTH_MAX) {
+            return Err(format!("its schema is nested deeper than {DEPTH_MAX} levels"));
+        }
+        if json_bytes(schema, SCHEMA_BYTES_MAX) > SCHEMA_BYTES_MAX {
+            return Err(format!("its schema is larger than {SCHEMA_BYTES_MAX} bytes"));
+        }
+        if let Some(root_type) = schema.get("type")
+            && root_type != "object"
+        {
+            return Err(format!(
+                "its schema must have \"type\": \"object\" at the top, not {root_type}: arguments are an object"
+            ));
+        }
+        let patterns = PatternOptions::fancy_regex()
+            .backtrack_limit(REGEX_STEPS_MAX)
+            .size_limit(REGEX_BYTES_MAX);
+        let mut options = jsonschema::options()
+            .should_validate_formats(true)
+            .with_pattern_options(patterns);
+        if schema.get("$schema").is_none() {
+            options = options.with_draft(Draft::Draft202012);
+        }
+        // A schema from outside must not be able to take the process down with it.
+        let built = crate::guard::attempt::contained(|| options.build(schema));
+        let validator = match built {
+            Ok(built) => built.map_err(|error| explain::schema_fault(&error))?,
+            Err(panic) => return Err(format!("its schema cannot be compiled: {panic}")),
+        };
+        let accepts_all = schema.as_object().is_some_and(Map::is_empty);
+        Ok(Schema {
+            validator,
+            accepts_all,
+        })
+    }
+
+    /// The arguments as the tool gets them, or every fault in them. `document` is this schema's text.
+    pub(crate) fn check(
+        &self,
+        arguments: Arguments,
+        document: &Value,
+        rules: Rules,
+    ) -> Result<Checked, Box<Failure>> {
+        let args = parse(arguments, rules)?;
+        if self.accepts_all || self.validator.is_valid(&args) {
+            return Ok(Checked {
+                args,
+                coerced: Vec::new(),
+            });
+        }
+        self.mend_or_explain(args, document, rules)
+    }
+
+    fn mend_or_explain(
+        &self,
+        mut args: Value,
+        document: &Value,
+        rules: Rules,
+    ) -> Result<Checked, Box<Failure>> {
+        let mut coerced = Vec::new();
+        if !rules.strict {
+            self.drop_surplus(&mut args);
+        }
+        if rules.coerce {
+            coerced = coerce::coerce(&self.validator, document, &mut args);
+        }
+        if self.validator.is_valid(&args) {
+            return Ok(Checked { args, coerced });
+        }
+        let errors: Vec<ValidationError<'_>> = self
+            .validator
+            .iter_errors(&args)
+            .take(PROBLEMS_MAX)
+            .collect();
+        Err(Box::new(explain::failure(
+            &errors,
+            &args,
+            document,
+            &self.validator,
+        )))
+    }
+
+    /// Surplus parameters never fail a call: those the schema forbids are dropped (SPEC D6).
+    fn drop_surplus(&self, args: &mut Value) {
+        let mut surplus = Vec::new();
+        for error in self.validator.iter_errors(args).take(PROBLEMS_MAX * 10) {
+            if !error.instance_path().as_str().is_empty() {
+                continue;
+            }
+            match error.kind() {
+                ValidationErrorKind::AdditionalProperties { unexpected }
+                | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+                    surplus.extend(unexpected.iter().cloned());
+                }
+                _ => {}
+            }
+        }
+        let Some(fields) = args.as_object_mut() else {
+            return;
+        };
+        for name in &surplus {
+            fields.shift_remove(name);
+        }
+        if !surplus.is_empty() {
+            tracing::debug!(?surplus, "dropped parameters the schema does not allow");
+        }
+    }
+}
+
+/// Arguments that fit.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) args: Value,
+    pub(crate) coerced: Vec<Coercion>,
+}
+
+/// From what came to a JSON object within its limits. No arguments at all are an empty object.
+fn parse(arguments: Arguments, rules: Rules) -> Result<Value, Box<Failure>> {
+    let limit = rules.args_bytes_max;
+    let value = match arguments {
+        Arguments::Text(text) => {
+            if text.len() > limit {
+                return Err(too_large(limit));
+            }
+            if text.trim_ascii().is_empty() {
+                return Ok(Value::Object(Map::new()));
+            }
+            // serde_json itself stops at a depth of 128.
+            serde_json::from_str(&text).map_err(|error| Box::new(explain::bad_json(&text, &error)))?
+        }
+        Arguments::Json(value) => {
+            if depth_exceeds(&value, DEPTH_MAX) {
+                let message = format!("nested deeper than {DEPTH_MAX} levels");
+                return Err(refused("depth", message));
+            }
+            if json_bytes(&value, limit) > limit {
+                return Err(too_large(limit));
+            }
+            value
+        }
+    };
+    match value {
+        Value::Object(_) => Ok(value),
+        Value::Null => Ok(Value::Object(Map::new())),
+        Value::String(text) if rules.coerce => match serde_json::from_str(&text) {
+            Ok(Value::Object(fields)) => Ok(Value::Object(fields)),
+            _ => Err(Box::new(explain::not_an_object(&Value::String(text)))),
+        },
+        other => Err(Box::new(explain::not_an_object(&other))),
+    }
+}
+
+fn too_large(limit: usize) -> Box<Failure> {
+    refused("size", format!("larger than {limit} bytes"))
+}
+
+fn refused(code: &str, message: String) -> Box<Failure> {
+    let text = format!("Invalid parameters: {message}");
+    let mut failure = Failure::new(FailureCode::ValidationError, Effect::None, text);
+    failure.problems.push(Problem {
+        at: String::new(),
+        code: code.to_owned(),
+        message,
+        expected: None,
+        got: None,
+        example: None,
+    });
+    Box::new(failure)
+}
+
+/// Arguments no recursive walk should be tried on.
+pub(crate) fn is_too_deep(arguments: &Arguments) -> bool {
+    match arguments {
+        Arguments::Json(value) => depth_exceeds(value, DEPTH_MAX),
+        Arguments::Text(_) => false,
+    }
+}
+
+fn depth_exceeds(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(items) => {
+            levels == 0 || items.iter().any(|item| depth_exceeds(item, levels - 1))
+        }
+        Value::Object(fields) => {
+            levels == 0 || fields.values().any(|field| depth_exceeds(field, levels - 1))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}

@@ -1,0 +1,160 @@
+//! A tool: a named ability, its definition, and who runs it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde_json::Value;
+
+use crate::handler::Handler;
+use crate::policy::{Adjustment, Policy};
+use crate::state::Need;
+
+/// A named ability. Serialises to its definition in the LangChain shape (SPEC D2).
+#[derive(Clone)]
+pub struct Tool {
+    name: String,
+    alias: Option<String>,
+    description: String,
+    schema: Value,
+    kind: &'static str,
+    source: Option<Arc<str>>,
+    handler: Arc<dyn Handler>,
+    needs: Vec<Need>,
+    adjustments: Vec<Adjustment>,
+}
+
+impl Tool {
+    /// A tool with a handler of its own; for functions see [`Tool::function`].
+    pub fn new(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        schema: Value,
+        handler: Arc<dyn Handler>,
+    ) -> Tool {
+        Tool {
+            name: name.into(),
+            alias: None,
+            description: description.into(),
+            schema,
+            kind: "function",
+            source: None,
+            handler,
+            needs: Vec::new(),
+            adjustments: Vec::new(),
+        }
+    }
+
+    /// A second name it is found by (`lc_name`).
+    #[must_use]
+    pub fn alias(mut self, alias: impl Into<String>) -> Tool {
+        self.alias = Some(alias.into());
+        self
+    }
+
+    /// What runs it: `function`, `mock`, `builtin`, `internal`, `http`, `mcp` …
+    #[must_use]
+    pub fn of_kind(mut self, kind: &'static str) -> Tool {
+        self.kind = kind;
+        self
+    }
+
+    /// Where it comes from.
+    #[must_use]
+    pub fn from_source(mut self, source: impl Into<Arc<str>>) -> Tool {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// The name models call it by.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The second name.
+    pub fn lc_name(&self) -> Option<&str> {
+        self.alias.as_deref()
+    }
+
+    /// What models are told about it.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The JSON Schema of its arguments.
+    pub fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// What runs it.
+    pub fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// Where it comes from, if from a source.
+    pub fn source(&self) -> Option<&str> {
+        self.source.as_deref()
+    }
+
+    pub(crate) fn handler(&self) -> &dyn Handler {
+        &*self.handler
+    }
+
+    pub(crate) fn needs(&self) -> &[Need] {
+        &self.needs
+    }
+
+    pub(crate) fn needing(mut self, needs: Vec<Need>) -> Tool {
+        self.needs = needs;
+        self
+    }
+
+    /// Changes what this tool's policy would be by default.
+    pub(crate) fn adjusted(
+        mut self,
+        change: impl Fn(&mut Policy) + Send + Sync + 'static,
+    ) -> Tool {
+        self.adjustments.push(Arc::new(change));
+        self
+    }
+
+    /// A policy in full, in place of the manager's default.
+    #[must_use]
+    pub fn policy(self, policy: Policy) -> Tool {
+        self.adjusted(move |default| *default = policy.clone())
+    }
+
+    /// The policy it has where `defaults` are the default.
+    pub(crate) fn policy_from(&self, defaults: &Policy) -> Policy {
+        let mut policy = defaults.clone();
+        for adjust in &self.adjustments {
+            adjust(&mut policy);
+        }
+        policy
+    }
+}
+
+impl Serialize for Tool {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        if let Some(alias) = &self.alias {
+            map.serialize_entry("lc_name", alias)?;
+        }
+        map.serialize_entry("description", &self.description)?;
+        map.serialize_entry("schema", &self.schema)?;
+        map.end()
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool")
+            .field("name", &self.name)
+            .field("alias", &self.alias)
+            .field("kind", &self.kind)
+            .field("source", &self.source)
+            .finish_non_exhaustive()
+    }
+}

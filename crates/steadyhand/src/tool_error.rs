@@ -1,0 +1,323 @@
+//! What a tool says when it fails, and how that becomes a failure: by type first, by words last.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use regex::RegexSet;
+
+use crate::failure::{Effect, Failure, FailureCode, Problem};
+
+/// The error of a tool. `?` turns any [`std::error::Error`] into one; its type decides the
+/// category (an `io::Error` of a refused connection is a network failure that never started).
+///
+/// ```
+/// use steadyhand::ToolError;
+///
+/// async fn read_sensor() -> Result<f64, ToolError> {
+///     let text = "21.5 C";
+///     let number = text.split(' ').next().ok_or(ToolError::new("empty reading"))?;
+///     Ok(number.parse()?)
+/// }
+/// ```
+pub struct ToolError(Box<Details>);
+
+#[derive(Clone)]
+struct Details {
+    category: Category,
+    message: String,
+    user_message: Option<String>,
+    effect: Option<Effect>,
+    retry_after: Option<Duration>,
+    declared_final: bool,
+    problems: Vec<Problem>,
+}
+
+/// The categories a tool can choose from; the other failure codes are the engine's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Category {
+    /// Unreachable, or the connection broke.
+    Network,
+    /// Too slow.
+    Timeout,
+    /// Called too often.
+    RateLimit,
+    /// The credentials are not accepted.
+    Authentication,
+    /// The arguments are not acceptable to the tool.
+    Validation,
+    /// The tool's own capacity is used up; it was not started.
+    Overloaded,
+    /// Anything else.
+    Unknown,
+}
+
+impl ToolError {
+    /// A failure of no special category: retried where the tool is safe to repeat.
+    pub fn new(message: impl Into<String>) -> ToolError {
+        ToolError::of(Category::Unknown, message)
+    }
+
+    /// A failure of a known category.
+    pub fn of(category: Category, message: impl Into<String>) -> ToolError {
+        ToolError(Box::new(Details {
+            category,
+            message: message.into(),
+            user_message: None,
+            effect: None,
+            retry_after: None,
+            declared_final: false,
+            problems: Vec::new(),
+        }))
+    }
+
+    /// The tool's own well-formed "no": an answer. Not retried, and no sign of illness (SPEC D8).
+    pub fn answer(message: impl Into<String>) -> ToolError {
+        ToolError::new(message).declared_final()
+    }
+
+    /// An HTTP status that is no success.
+    pub fn from_http_status(status: u16, message: impl Into<String>) -> ToolError {
+        match status {
+            401 | 403 | 407 => ToolError::of(Category::Authentication, message),
+            408 | 504 => ToolError::of(Category::Timeout, message),
+            425 | 429 => ToolError::of(Category::RateLimit, message),
+            400 | 422 => ToolError::of(Category::Validation, message),
+            402..=499 => ToolError::answer(message),
+            502 | 503 => ToolError::of(Category::Network, message),
+            _ => ToolError::new(message),
+        }
+    }
+
+    /// A JSON-RPC error object's code, as MCP servers use them.
+    pub fn from_json_rpc(code: i64, message: impl Into<String>) -> ToolError {
+        match code {
+            -32602 => ToolError::of(Category::Validation, message),
+            // The TypeScript SDK's "request timed out".
+            -32001 => ToolError::of(Category::Timeout, message),
+            -32700 | -32601 | -32600 => ToolError::answer(message),
+            _ => ToolError::new(message),
+        }
+    }
+
+    /// The friendly text for the person in front of the application.
+    pub fn user_message(mut self, text: impl Into<String>) -> ToolError {
+        self.0.user_message = Some(text.into());
+        self
+    }
+
+    /// What the failed run did out there, where the tool knows better than its category.
+    pub fn effect(mut self, effect: Effect) -> ToolError {
+        self.0.effect = Some(effect);
+        self
+    }
+
+    /// It is certain that nothing ran.
+    pub fn never_started(self) -> ToolError {
+        self.effect(Effect::None)
+    }
+
+    /// When trying again makes sense. Zero means "not said".
+    pub fn retry_after(mut self, wait: Duration) -> ToolError {
+        self.0.retry_after = (!wait.is_zero()).then_some(wait);
+        self
+    }
+
+    /// Trying again will not help, and the tool is not ill.
+    pub fn declared_final(mut self) -> ToolError {
+        self.0.declared_final = true;
+        self
+    }
+
+    /// Faults in the arguments that the tool itself found.
+    pub fn problems(mut self, problems: Vec<Problem>) -> ToolError {
+        self.0.problems = problems;
+        self
+    }
+
+    /// The tool's own words.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The category, as far as types say.
+    pub fn category(&self) -> Category {
+        self.0.category
+    }
+
+    /// The failure this error is for a call of `tool`.
+    pub(crate) fn into_failure(self, tool: &str) -> Failure {
+        let mut details = *self.0;
+        if details.category == Category::Unknown && !details.declared_final {
+            details.category = category_by_words(&details.message);
+            // Words cannot prove that nothing ran.
+            details.effect = details.effect.or(Some(Effect::Unknown));
+        }
+        let code = details.category.code();
+        let effect = details.effect.unwrap_or(details.category.usual_effect());
+        let mut failure = Failure::new(code, effect, details.message);
+        failure.user_message = details
+            .user_message
+            .unwrap_or_else(|| friendly_text(code, tool));
+        failure.retryable &= !details.declared_final;
+        failure.neutral = details.declared_final;
+        failure.retry_after = details.retry_after;
+        failure.problems = details.problems;
+        failure
+    }
+
+    /// The same error once more, for scripts that repeat it.
+    #[cfg(feature = "testing")]
+    pub(crate) fn duplicate(&self) -> ToolError {
+        ToolError(self.0.clone())
+    }
+
+    /// The same error in another category: what a tool's own classifier found.
+    pub(crate) fn reclassified(mut self, category: Category) -> ToolError {
+        self.0.category = category;
+        self
+    }
+}
+
+impl Category {
+    fn code(self) -> FailureCode {
+        match self {
+            Category::Network => FailureCode::NetworkError,
+            Category::Timeout => FailureCode::Timeout,
+            Category::RateLimit => FailureCode::RateLimitError,
+            Category::Authentication => FailureCode::AuthenticationError,
+            Category::Validation => FailureCode::ValidationError,
+            Category::Overloaded => FailureCode::Overloaded,
+            Category::Unknown => FailureCode::ToolExecutionError,
+        }
+    }
+
+    fn usual_effect(self) -> Effect {
+        match self {
+            Category::Network | Category::Timeout | Category::Unknown => Effect::Unknown,
+            Category::RateLimit
+            | Category::Authentication
+            | Category::Validation
+            | Category::Overloaded => Effect::None,
+        }
+    }
+}
+
+/// The friendly texts (SPEC V09, R07), one per code.
+pub(crate) fn friendly_text(code: FailureCode, tool: &str) -> String {
+    match code {
+        FailureCode::NetworkError => {
+            format!("The service behind {tool} is unavailable right now. Please try again later.")
+        }
+        FailureCode::Timeout => format!("{tool} took too long and timed out."),
+        FailureCode::RateLimitError => {
+            format!("{tool} is being used too often right now. Please try again in a moment.")
+        }
+        FailureCode::ToolExecutionError => format!("{tool} ran into a problem and gave no result."),
+        FailureCode::AuthenticationError => {
+            format!("{tool} did not accept the credentials. Please check its key or sign in again.")
+        }
+        FailureCode::ValidationError => {
+            format!("{tool} could not be used with these values.")
+        }
+        FailureCode::CircuitOpen => format!(
+            "{tool} has failed several times in a row and is being given a rest. Please try again soon."
+        ),
+        FailureCode::ToolNotFound => format!("There is no tool called {tool}."),
+        FailureCode::Cancelled => format!("{tool} was cancelled."),
+        FailureCode::Overloaded => {
+            format!("{tool} is busy right now. Please try again in a moment.")
+        }
+        FailureCode::ApprovalDenied => format!("{tool} was not allowed to run."),
+        FailureCode::ApprovalExpired => format!("Nobody allowed {tool} to run in time."),
+        FailureCode::IdempotencyConflict => format!(
+            "{tool} was already asked to do something else under the same key, so it was not run."
+        ),
+    }
+}
+
+/// The last resort: what an unknown error's text says. Only phrases that mean one thing.
+fn category_by_words(message: &str) -> Category {
+    const PATTERNS: [(&str, Category); 4] = [
+        (
+            r"(?i)\b(rate.?limit(ed)? (exceeded|reached)|rate.?limited|too many requests)\b",
+            Category::RateLimit,
+        ),
+        (
+            r"(?i)\b(unauthori[sz]ed|invalid (api.?key|credentials)|authentication (failed|required))\b",
+            Category::Authentication,
+        ),
+        (
+            r"(?i)\b(timed? ?out (after|waiting)|(has |was |request |connection |operation )timed out|deadline exceeded|ETIMEDOUT)\b",
+            Category::Timeout,
+        ),
+        (
+            r"(?i)\b(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|connection (refused|reset|closed|aborted)|network is unreachable|no route to host|dns error|socket hang up|broken pipe)\b",
+            Category::Network,
+        ),
+    ];
+    static SET: LazyLock<RegexSet> = LazyLock::new(|| {
+        RegexSet::new(PATTERNS.iter().map(|(pattern, _)| pattern)).expect("fixed patterns")
+    });
+    // A long text is a report, not a phrase; its first lines say what happened.
+    let mut end = message.len().min(1_000);
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    let first = SET.matches(&message[..end]).iter().next();
+    first.map_or(Category::Unknown, |index| PATTERNS[index].1)
+}
+
+/// Any error becomes a tool's error, its category taken from the types in its chain of causes.
+impl<E: Error + 'static> From<E> for ToolError {
+    fn from(error: E) -> ToolError {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
+        let mut depth = 0;
+        while let Some(current) = cause
+            && depth < 32
+        {
+            if let Some(io_error) = current.downcast_ref::<io::Error>() {
+                return from_io_kind(io_error.kind(), error.to_string());
+            }
+            if current.is::<tokio::time::error::Elapsed>() {
+                return ToolError::of(Category::Timeout, error.to_string());
+            }
+            cause = current.source();
+            depth += 1;
+        }
+        ToolError::new(error.to_string())
+    }
+}
+
+fn from_io_kind(kind: io::ErrorKind, message: String) -> ToolError {
+    match kind {
+        io::ErrorKind::ConnectionRefused
+        | io::ErrorKind::HostUnreachable
+        | io::ErrorKind::NetworkUnreachable
+        | io::ErrorKind::AddrNotAvailable => {
+            ToolError::of(Category::Network, message).never_started()
+        }
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::NotConnected
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::NetworkDown
+        | io::ErrorKind::UnexpectedEof => ToolError::of(Category::Network, message),
+        io::ErrorKind::TimedOut => ToolError::of(Category::Timeout, message),
+        _ => ToolError::new(message),
+    }
+}
+
+impl fmt::Debug for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ToolError({:?}: {})", self.0.category, self.0.message)
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
