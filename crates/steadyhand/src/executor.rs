@@ -112,9 +112,9 @@ impl ToolExecutor {
         args: &Value,
         case: &mut Case<'_>,
     ) -> Result<Output, Box<Failure>> {
-        let trial = self.admit(entry, case)?;
-        let result = self.attempts(entry, args, case).await;
-        trial.settle(match &result {
+        let passage = self.admit(entry, case)?;
+        let result = self.attempts(&passage, args, case).await;
+        passage.settle(match &result {
             Ok(_) => Health::Healthy,
             Err(failure) => failure.health(),
         });
@@ -143,13 +143,7 @@ impl ToolExecutor {
                 Ok(passage)
             }
             Admission::Refuse { retry_after_ms } => {
-                let message = format!(
-                    "the breaker of '{}' is open after {} failures in a row; the next trial is in {} ms",
-                    entry.tool.name(),
-                    breaker.failures(),
-                    retry_after_ms
-                );
-                let mut failure = self.own(FailureCode::CircuitOpen, entry, message);
+                let mut failure = self.circuit_open(entry);
                 failure.retry_after = Some(Duration::from_millis(retry_after_ms));
                 Err(failure)
             }
@@ -159,10 +153,11 @@ impl ToolExecutor {
     /// Attempts until one works, or trying again makes no sense.
     async fn attempts(
         &self,
-        entry: &Entry,
+        passage: &Passage<'_>,
         args: &Value,
         case: &mut Case<'_>,
     ) -> Result<Output, Box<Failure>> {
+        let entry = passage.entry;
         let policy = &entry.policy;
         let reserve = match &policy.fallback {
             Some(fallback) => fallback.reserve(case.patience()),
@@ -197,6 +192,11 @@ impl ToolExecutor {
                     Err(cancelled) => return Err(cancelled),
                 },
             };
+            // While a breaker is open its tool is not started: not after a wait in the queue, not
+            // after a backoff.
+            if !passage.still_stands() {
+                return Err(last.unwrap_or_else(|| self.circuit_open(entry)));
+            }
             case.attempt_started();
             let until = after(now, timeout).min(work_until);
             invocation.begin(case.attempts, until);
@@ -489,6 +489,15 @@ impl ToolExecutor {
         self.of(FailureCode::Cancelled, effect, entry, message)
     }
 
+    fn circuit_open(&self, entry: &Entry) -> Box<Failure> {
+        let failures = entry.breaker.as_ref().map_or(0, |breaker| breaker.failures());
+        let message = format!(
+            "the breaker of '{}' is open after {failures} failures in a row; it was not run",
+            entry.tool.name()
+        );
+        self.own(FailureCode::CircuitOpen, entry, message)
+    }
+
     /// A refusal of ours: the tool was not started.
     fn own(&self, code: FailureCode, entry: &Entry, message: String) -> Box<Failure> {
         self.of(code, Effect::None, entry, message)
@@ -524,6 +533,14 @@ struct Passage<'a> {
 }
 
 impl Passage<'_> {
+    /// Whether the breaker would still let this call start its tool.
+    fn still_stands(&self) -> bool {
+        match (self.generation, &self.entry.breaker) {
+            (Some(generation), Some(breaker)) => breaker.still_passes(generation),
+            _ => true,
+        }
+    }
+
     fn settle(mut self, health: Health) {
         self.tell(match health {
             Health::Healthy => Verdict::Healthy,

@@ -78,6 +78,9 @@ pub struct Change {
     pub to: BreakerState,
 }
 
+/// No trial holds its slot for longer, however patient its caller is.
+pub const LEASE_MS_MAX: u64 = 3_600_000;
+
 /// The machine: no clock, no lock, no side effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Machine {
@@ -112,13 +115,14 @@ impl Machine {
 
     /// Asks to pass at `now_ms`. A trial must be settled within `lease_ms`, or another may start.
     pub fn admit(self, now_ms: u64, lease_ms: u64, policy: BreakerPolicy) -> (Machine, Admission) {
+        let lease_ms = lease_ms.min(LEASE_MS_MAX);
         let (until_ms, longest_ms) = match self.phase {
             Phase::Closed { .. } => {
                 let generation = self.generation;
                 return (self, Admission::Pass { generation });
             }
             Phase::Open { until_ms } => (until_ms, policy.cooldown_ms),
-            Phase::HalfOpen { lease_until_ms } => (lease_until_ms, lease_ms),
+            Phase::HalfOpen { lease_until_ms } => (lease_until_ms, LEASE_MS_MAX),
         };
         if now_ms >= until_ms {
             let trial = self.moved_to(Phase::HalfOpen {
@@ -281,6 +285,12 @@ impl Breaker {
             next
         });
         (admission, change)
+    }
+
+    /// Whether a call admitted in `generation` may still start: nothing has moved, or it is closed again.
+    pub fn still_passes(&self, generation: u32) -> bool {
+        let machine = self.machine();
+        machine.generation == generation || machine.state() == BreakerState::Closed
     }
 
     /// Takes the verdict of a call. `wall_ms` is what people will read as the time of a failure.

@@ -1,3 +1,19 @@
 //! The engine through its public surface.
 
+mod breaker_loom;
+mod breaker_model;
+mod l_conversation;
+mod l_langchain;
+mod limit_and_retry;
+mod quiet;
+mod simulation;
 mod smoke;
+
+/// The very file of the engine, compiled a second time on loom's atomics: `crate::sync` is below.
+#[path = "../../src/guard/breaker.rs"]
+#[allow(dead_code, reason = "the engine uses more of it than the models do")]
+mod breaker_on_loom;
+
+mod sync {
+    pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
+}

@@ -1,0 +1,2 @@
+//! The same tool through other executors (to come).
+fn main() {}
