@@ -67,7 +67,9 @@ impl<'a> Case<'a> {
 
     /// How long the whole call may take.
     pub(crate) fn patience(&self) -> Duration {
-        let own = self.entry.map_or(Duration::ZERO, |entry| entry.policy.deadline);
+        let own = self
+            .entry
+            .map_or(Duration::ZERO, |entry| entry.policy.deadline);
         self.call.deadline.unwrap_or(own)
     }
 
@@ -140,7 +142,12 @@ impl<'a> Case<'a> {
 
     /// No tool has this name.
     pub(crate) fn close_unknown(self, suggestions: Vec<String>) -> Outcome {
-        tracing::warn!(tool = self.call.name, call_id = self.call.id, ?suggestions, "unknown tool");
+        tracing::warn!(
+            tool = self.call.name,
+            call_id = self.call.id,
+            ?suggestions,
+            "unknown tool"
+        );
         let code = FailureCode::ToolNotFound;
         let message = format!("Tool '{}' not found", self.call.name);
         let mut failure = Failure::new(code, Effect::None, message)
@@ -243,8 +250,8 @@ impl Drop for Case<'_> {
             Effect::None => "withdrawn by the caller before it was started",
             Effect::Unknown | Effect::Done => "withdrawn by the caller; it may have run",
         };
-        let failure = Failure::new(code, effect, message)
-            .for_people(friendly_text(code, &self.call.name));
+        let failure =
+            Failure::new(code, effect, message).for_people(friendly_text(code, &self.call.name));
         let outcome = Outcome {
             call_id: std::mem::take(&mut self.call.id),
             tool_name: std::mem::take(&mut self.call.name),
@@ -281,7 +288,15 @@ fn log(outcome: &Outcome, args: Option<&Value>) {
                 let fallback = outcome.fallback.is_some();
                 let attempts = outcome.attempts;
                 tracing::warn!(
-                    tool, call_id, args, ms, code, message, attempts, fallback, "call failed"
+                    tool,
+                    call_id,
+                    args,
+                    ms,
+                    code,
+                    message,
+                    attempts,
+                    fallback,
+                    "call failed"
                 );
             }
         }

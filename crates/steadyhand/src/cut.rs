@@ -13,29 +13,24 @@ const MARK_BYTES: usize = 96;
 pub(crate) fn output(output: Output, limit: usize) -> Output {
     let text_bytes = output.own_text().map_or(0, str::len);
     let value_bytes = json_bytes(output.value(), limit);
-    let artifact_bytes = output.artifact().map_or(0, |value| json_bytes(value, limit));
+    let artifact_bytes = output
+        .artifact()
+        .map_or(0, |value| json_bytes(value, limit));
     if value_bytes <= limit && text_bytes <= limit && artifact_bytes <= limit {
         return output;
     }
-    let full_bytes = json_bytes(output.value(), usize::MAX)
-        .max(text_bytes)
-        .max(
-            output
-                .artifact()
-                .map_or(0, |value| json_bytes(value, usize::MAX)),
-        );
+    let full_bytes = json_bytes(output.value(), usize::MAX).max(text_bytes).max(
+        output
+            .artifact()
+            .map_or(0, |value| json_bytes(value, usize::MAX)),
+    );
     let own_text = output.own_text().map(|own| text(own, limit));
     let artifact = output.artifact().map(|value| shrink(value, limit));
     let cut = Cut {
         full_bytes,
         limit_bytes: limit,
     };
-    Output::replaced(
-        shrink(&output.into_value(), limit),
-        own_text,
-        artifact,
-        cut,
-    )
+    Output::replaced(shrink(&output.into_value(), limit), own_text, artifact, cut)
 }
 
 /// The text, cut to about `limit` bytes if it is larger; the mark says how long it was.

@@ -121,11 +121,7 @@ impl ToolExecutor {
         result
     }
 
-    fn admit<'a>(
-        &'a self,
-        entry: &'a Entry,
-        case: &Case<'_>,
-    ) -> Result<Passage<'a>, Box<Failure>> {
+    fn admit<'a>(&'a self, entry: &'a Entry, case: &Case<'_>) -> Result<Passage<'a>, Box<Failure>> {
         let mut passage = Passage {
             entry,
             executor: self,
@@ -220,7 +216,12 @@ impl ToolExecutor {
             };
             failure.effect = case.attempt_ended(failure.effect);
             now = Instant::now();
-            let next = self.next(entry, case, &failure, work_until.saturating_duration_since(now));
+            let next = self.next(
+                entry,
+                case,
+                &failure,
+                work_until.saturating_duration_since(now),
+            );
             case.tell_attempt_failed(&failure, next);
             let Next::Wait(wait) = next else {
                 return Err(failure);
@@ -322,7 +323,10 @@ impl ToolExecutor {
             }
             Answer::Function(answer) => contained(|| answer(args.clone(), failure.clone())),
             Answer::Tool { name, args: make } => {
-                let made = contained(|| make.as_ref().map_or_else(|| args.clone(), |make| make(args)));
+                let made = contained(|| {
+                    make.as_ref()
+                        .map_or_else(|| args.clone(), |make| make(args))
+                });
                 made.map(|args| self.ask_other_tool(name, args, until - now, case))
             }
         };
@@ -364,7 +368,9 @@ impl ToolExecutor {
         let executor = self.clone();
         Box::pin(async move {
             let outcome = executor.run(call, MayFallBack::No).await;
-            outcome.result.map_err(|failure| ToolError::answer(failure.message))
+            outcome
+                .result
+                .map_err(|failure| ToolError::answer(failure.message))
         })
     }
 
@@ -399,7 +405,11 @@ impl ToolExecutor {
             true => deadline,
             false => after(started, JOINED_WAIT_MAX),
         };
-        let token = if joined { call.cancellation.clone() } else { None };
+        let token = if joined {
+            call.cancellation.clone()
+        } else {
+            None
+        };
         let wait = Box::pin(async move {
             let seen = running.wait_for(Option::is_some).await;
             seen.ok().and_then(|outcome| outcome.clone())
@@ -438,8 +448,8 @@ impl ToolExecutor {
         let code = FailureCode::IdempotencyConflict;
         let message = "the idempotency key was used before with another tool or other arguments; \
                        use a new key for a new call";
-        let failure = Failure::new(code, Effect::None, message)
-            .for_people(friendly_text(code, &call.name));
+        let failure =
+            Failure::new(code, Effect::None, message).for_people(friendly_text(code, &call.name));
         unrun_outcome(call, failure, started)
     }
 
@@ -464,7 +474,12 @@ impl ToolExecutor {
 
     fn panicked(&self, text: &str, entry: &Entry, args: &Value) -> Box<Failure> {
         let message = tidy(format!("the tool panicked: {text}"), args);
-        self.of(FailureCode::ToolExecutionError, Effect::Unknown, entry, message)
+        self.of(
+            FailureCode::ToolExecutionError,
+            Effect::Unknown,
+            entry,
+            message,
+        )
     }
 
     fn timed_out(&self, entry: &Entry, after: Duration, by_timeout: bool) -> Box<Failure> {
@@ -483,14 +498,20 @@ impl ToolExecutor {
         let message = match effect {
             Effect::None => format!("cancelled before '{}' was started", entry.tool.name()),
             Effect::Unknown | Effect::Done => {
-                format!("cancelled while '{}' was running; it may have run", entry.tool.name())
+                format!(
+                    "cancelled while '{}' was running; it may have run",
+                    entry.tool.name()
+                )
             }
         };
         self.of(FailureCode::Cancelled, effect, entry, message)
     }
 
     fn circuit_open(&self, entry: &Entry) -> Box<Failure> {
-        let failures = entry.breaker.as_ref().map_or(0, |breaker| breaker.failures());
+        let failures = entry
+            .breaker
+            .as_ref()
+            .map_or(0, |breaker| breaker.failures());
         let message = format!(
             "the breaker of '{}' is open after {failures} failures in a row; it was not run",
             entry.tool.name()
@@ -550,12 +571,14 @@ impl Passage<'_> {
     }
 
     fn tell(&mut self, verdict: Verdict) {
-        let (Some(generation), Some(breaker)) = (self.generation.take(), &self.entry.breaker) else {
+        let (Some(generation), Some(breaker)) = (self.generation.take(), &self.entry.breaker)
+        else {
             return;
         };
         let now_ms = || self.entry.ms(Instant::now());
         let change = breaker.settle(generation, verdict, now_ms, crate::clock::wall_ms);
-        self.entry.tell_change(change, self.executor.tools.observers());
+        self.entry
+            .tell_change(change, self.executor.tools.observers());
     }
 }
 

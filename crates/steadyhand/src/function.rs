@@ -269,10 +269,7 @@ fn read_args<A: DeserializeOwned>(args: &Value) -> Result<A, ToolError> {
         Ok(read) => Ok(read),
         // JSON Schema calls 3.0 an integer, serde does not.
         Err(first) => A::deserialize(&whole_numbers_as_integers(args)).map_err(|_| {
-            ToolError::of(
-                Category::Validation,
-                format!("Invalid parameters: {first}"),
-            )
+            ToolError::of(Category::Validation, format!("Invalid parameters: {first}"))
         }),
     }
 }
@@ -280,7 +277,9 @@ fn read_args<A: DeserializeOwned>(args: &Value) -> Result<A, ToolError> {
 fn whole_numbers_as_integers(value: &Value) -> Value {
     match value {
         Value::Number(number) => match number.as_f64() {
-            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 2f64.powi(63) => {
+            Some(float)
+                if number.is_f64() && float.fract() == 0.0 && float.abs() < 2f64.powi(63) =>
+            {
                 Value::Number(Number::from(float as i64))
             }
             _ => value.clone(),

@@ -83,7 +83,10 @@ impl Keys {
     /// The call of this key has ended. What never reached the tool may be tried again.
     pub(crate) fn settle(&self, key: &str, outcome: &Arc<Outcome>) {
         let mut memory = self.memory();
-        if outcome.failure().is_some_and(|failure| failure.effect == Effect::None) {
+        if outcome
+            .failure()
+            .is_some_and(|failure| failure.effect == Effect::None)
+        {
             memory.uses.remove(key);
             return;
         }
@@ -93,7 +96,9 @@ impl Keys {
         known.progress = Progress::Finished(Arc::clone(outcome));
         let bytes = key.len() + 512 + weight(outcome);
         memory.bytes += bytes;
-        memory.finished.push_back((Instant::now(), key.to_owned(), bytes));
+        memory
+            .finished
+            .push_back((Instant::now(), key.to_owned(), bytes));
         memory.forget_old();
     }
 
@@ -119,7 +124,9 @@ impl Memory {
 }
 
 fn weight(outcome: &Outcome) -> usize {
-    let output = outcome.output().map_or(0, |output| json_bytes(output.value(), usize::MAX));
+    let output = outcome
+        .output()
+        .map_or(0, |output| json_bytes(output.value(), usize::MAX));
     output + outcome.failure().map_or(0, |failure| failure.message.len())
 }
 

@@ -165,7 +165,11 @@ impl ToolManager {
     /// Where a tool's breaker stands; none for unknown tools and tools without one.
     pub fn breaker(&self, name: &str) -> Option<BreakerView> {
         let catalogue = self.catalogue();
-        catalogue.find(name)?.breaker.as_ref().map(BreakerView::from)
+        catalogue
+            .find(name)?
+            .breaker
+            .as_ref()
+            .map(BreakerView::from)
     }
 
     /// Closes a tool's breaker by hand. False if there is no such tool.
@@ -222,7 +226,10 @@ impl ToolManager {
                 Some(place) => {
                     let old = &entries[*place];
                     if old.tool.source().is_none() || old.tool.source() != entry.tool.source() {
-                        tracing::warn!(tool = name, "a tool of this name is replaced by a newer one");
+                        tracing::warn!(
+                            tool = name,
+                            "a tool of this name is replaced by a newer one"
+                        );
                     }
                     entry.metrics = Arc::clone(&old.metrics);
                     entries[*place] = Arc::new(entry);
@@ -237,7 +244,9 @@ impl ToolManager {
     }
 
     fn publish(&self, entries: Vec<Arc<Entry>>) {
-        self.inner.catalogue.store(Arc::new(Catalogue::new(entries)));
+        self.inner
+            .catalogue
+            .store(Arc::new(Catalogue::new(entries)));
     }
 }
 
@@ -414,7 +423,9 @@ fn check_name(name: &str) -> Result<(), String> {
         return Err(format!("its name is longer than {NAME_BYTES_MAX} bytes"));
     }
     if name.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Err("its name has spaces or control characters; use letters, digits, _ and -".to_owned());
+        return Err(
+            "its name has spaces or control characters; use letters, digits, _ and -".to_owned(),
+        );
     }
     Ok(())
 }

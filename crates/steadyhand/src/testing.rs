@@ -37,7 +37,9 @@ pub fn on_paused_clock<T>(test: impl Future<Output = T>) -> T {
         .enable_time()
         .start_paused(true)
         .build();
-    runtime.expect("a runtime without I/O needs nothing").block_on(test)
+    runtime
+        .expect("a runtime without I/O needs nothing")
+        .block_on(test)
 }
 
 /// A tool that does one step of its script per attempt, then the last step for ever.

@@ -111,10 +111,7 @@ impl Tool {
     }
 
     /// Changes what this tool's policy would be by default.
-    pub(crate) fn adjusted(
-        mut self,
-        change: impl Fn(&mut Policy) + Send + Sync + 'static,
-    ) -> Tool {
+    pub(crate) fn adjusted(mut self, change: impl Fn(&mut Policy) + Send + Sync + 'static) -> Tool {
         self.adjustments.push(Arc::new(change));
         self
     }

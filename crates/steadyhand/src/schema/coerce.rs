@@ -1,7 +1,7 @@
 //! Mends common slips in arguments, where a tool allows it: guided by the schema, and reported (SPEC D12).
 
-use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::Validator;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
@@ -33,7 +33,9 @@ pub(super) fn coerce(validator: &Validator, document: &Value, args: &mut Value) 
                 };
                 let wanted: Vec<String> = match kind {
                     TypeKind::Single(name) => vec![name.to_string()],
-                    TypeKind::Multiple(names) => names.iter().map(|name| name.to_string()).collect(),
+                    TypeKind::Multiple(names) => {
+                        names.iter().map(|name| name.to_string()).collect()
+                    }
                 };
                 let change = change(error.instance(), &wanted, &at, document)?;
                 Some((at, change))
@@ -66,7 +68,9 @@ fn change(value: &Value, wanted: &[String], at: &str, document: &Value) -> Optio
             Some(Change::Replace(parsed))
         }
         Value::Null if is_optional(at, document) => Some(Change::Remove),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            None
+        }
     }
 }
 
@@ -82,7 +86,9 @@ fn from_text(text: &str, wants: impl Fn(&str) -> bool) -> Option<Value> {
             return Some(Value::Number(number));
         }
     }
-    if wants("boolean") && let Ok(flag) = text.parse::<bool>() {
+    if wants("boolean")
+        && let Ok(flag) = text.parse::<bool>()
+    {
         return Some(Value::Bool(flag));
     }
     if !wants("object") && !wants("array") {
@@ -101,7 +107,10 @@ fn is_optional(at: &str, document: &Value) -> bool {
     let Some(schema) = example::subschema(document, parent) else {
         return false;
     };
-    let declared = schema.get("properties").and_then(|all| all.get(name)).is_some();
+    let declared = schema
+        .get("properties")
+        .and_then(|all| all.get(name))
+        .is_some();
     let required = schema
         .get("required")
         .and_then(Value::as_array)
@@ -122,7 +131,9 @@ impl Change {
             Change::Remove => {
                 let (parent, name) = at.rsplit_once('/')?;
                 let name = name.replace("~1", "/").replace("~0", "~");
-                args.pointer_mut(parent)?.as_object_mut()?.shift_remove(&name)?;
+                args.pointer_mut(parent)?
+                    .as_object_mut()?
+                    .shift_remove(&name)?;
                 Some("left out: null for an optional parameter".to_owned())
             }
         }

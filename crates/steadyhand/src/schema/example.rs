@@ -31,11 +31,9 @@ pub(super) fn valid_arguments(
             }
         }
     }
-    [mended, plain]
-        .into_iter()
-        .find(|example| {
-            validator.is_valid(example) && json_bytes(example, EXAMPLE_BYTES_MAX) <= EXAMPLE_BYTES_MAX
-        })
+    [mended, plain].into_iter().find(|example| {
+        validator.is_valid(example) && json_bytes(example, EXAMPLE_BYTES_MAX) <= EXAMPLE_BYTES_MAX
+    })
 }
 
 /// A value that fits the schema, as far as can be told without solving it.
@@ -141,12 +139,17 @@ fn make_string(schema: &Value) -> Option<Value> {
         None => "text",
     };
     let shortest = schema.get("minLength").and_then(Value::as_u64).unwrap_or(0);
-    let longest = schema.get("maxLength").and_then(Value::as_u64).unwrap_or(u64::MAX);
+    let longest = schema
+        .get("maxLength")
+        .and_then(Value::as_u64)
+        .unwrap_or(u64::MAX);
     let mut text = text.to_owned();
     while (text.chars().count() as u64) < shortest.min(64) {
         text.push('x');
     }
-    Some(Value::String(text.chars().take(longest.min(64) as usize).collect()))
+    Some(Value::String(
+        text.chars().take(longest.min(64) as usize).collect(),
+    ))
 }
 
 fn make_number(schema: &Value, name: &str) -> Option<Value> {

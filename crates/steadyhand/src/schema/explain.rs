@@ -21,7 +21,10 @@ pub(super) fn failure(
     document: &Value,
     validator: &Validator,
 ) -> Failure {
-    let mut problems: Vec<Problem> = errors.iter().map(|error| problem(error, document)).collect();
+    let mut problems: Vec<Problem> = errors
+        .iter()
+        .map(|error| problem(error, document))
+        .collect();
     problems.dedup();
     let mut missing = Vec::new();
     let mut others = Vec::new();
@@ -159,12 +162,18 @@ fn problem(error: &ValidationError<'_>, document: &Value) -> Problem {
             let listed = list(options);
             (
                 format!("one of {listed}"),
-                format!("'{name}' must be one of {listed}, got {}", shown(place, instance)),
+                format!(
+                    "'{name}' must be one of {listed}, got {}",
+                    shown(place, instance)
+                ),
             )
         }
         ValidationErrorKind::Constant { expected_value } => (
             expected_value.to_string(),
-            format!("'{name}' must be {expected_value}, got {}", shown(place, instance)),
+            format!(
+                "'{name}' must be {expected_value}, got {}",
+                shown(place, instance)
+            ),
         ),
         ValidationErrorKind::Minimum { limit } => {
             rule(&name, place, instance, &format!("at least {limit}"))
@@ -178,21 +187,36 @@ fn problem(error: &ValidationError<'_>, document: &Value) -> Problem {
         ValidationErrorKind::ExclusiveMaximum { limit } => {
             rule(&name, place, instance, &format!("less than {limit}"))
         }
-        ValidationErrorKind::MinLength { limit } => {
-            rule(&name, place, instance, &format!("at least {limit} characters long"))
-        }
-        ValidationErrorKind::MaxLength { limit } => {
-            rule(&name, place, instance, &format!("at most {limit} characters long"))
-        }
-        ValidationErrorKind::MinItems { limit } => {
-            rule(&name, place, instance, &format!("at least {limit} items long"))
-        }
-        ValidationErrorKind::MaxItems { limit } => {
-            rule(&name, place, instance, &format!("at most {limit} items long"))
-        }
-        ValidationErrorKind::Pattern { pattern } => {
-            rule(&name, place, instance, &format!("text that matches {pattern}"))
-        }
+        ValidationErrorKind::MinLength { limit } => rule(
+            &name,
+            place,
+            instance,
+            &format!("at least {limit} characters long"),
+        ),
+        ValidationErrorKind::MaxLength { limit } => rule(
+            &name,
+            place,
+            instance,
+            &format!("at most {limit} characters long"),
+        ),
+        ValidationErrorKind::MinItems { limit } => rule(
+            &name,
+            place,
+            instance,
+            &format!("at least {limit} items long"),
+        ),
+        ValidationErrorKind::MaxItems { limit } => rule(
+            &name,
+            place,
+            instance,
+            &format!("at most {limit} items long"),
+        ),
+        ValidationErrorKind::Pattern { pattern } => rule(
+            &name,
+            place,
+            instance,
+            &format!("text that matches {pattern}"),
+        ),
         ValidationErrorKind::Format { format } => {
             rule(&name, place, instance, &format!("a valid {format}"))
         }
@@ -207,7 +231,10 @@ fn problem(error: &ValidationError<'_>, document: &Value) -> Problem {
         }
         _ => {
             let text = error.masked().to_string();
-            ("what the schema says".to_owned(), format!("'{name}': {text}"))
+            (
+                "what the schema says".to_owned(),
+                format!("'{name}': {text}"),
+            )
         }
     };
     if let Some(schema) = example::subschema(document, &at) {
@@ -299,10 +326,19 @@ fn required_parameters(document: &Value) -> String {
     let names: Vec<&str> = document
         .get("required")
         .and_then(Value::as_array)
-        .map(|names| names.iter().filter_map(Value::as_str).take(OPTIONS_MAX).collect())
+        .map(|names| {
+            names
+                .iter()
+                .filter_map(Value::as_str)
+                .take(OPTIONS_MAX)
+                .collect()
+        })
         .unwrap_or_default();
     if names.is_empty() {
         return "Some of the values given do not fit.".to_owned();
     }
-    format!("Some of the values given do not fit. Required: {}.", names.join(", "))
+    format!(
+        "Some of the values given do not fit. Required: {}.",
+        names.join(", ")
+    )
 }

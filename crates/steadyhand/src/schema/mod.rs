@@ -51,10 +51,14 @@ impl Schema {
             ));
         }
         if depth_exceeds(schema, DEPTH_MAX) {
-            return Err(format!("its schema is nested deeper than {DEPTH_MAX} levels"));
+            return Err(format!(
+                "its schema is nested deeper than {DEPTH_MAX} levels"
+            ));
         }
         if json_bytes(schema, SCHEMA_BYTES_MAX) > SCHEMA_BYTES_MAX {
-            return Err(format!("its schema is larger than {SCHEMA_BYTES_MAX} bytes"));
+            return Err(format!(
+                "its schema is larger than {SCHEMA_BYTES_MAX} bytes"
+            ));
         }
         if let Some(root_type) = schema.get("type")
             && root_type != "object"
@@ -177,7 +181,8 @@ fn parse(arguments: Arguments, rules: Rules) -> Result<Value, Box<Failure>> {
                 return Ok(Value::Object(Map::new()));
             }
             // serde_json itself stops at a depth of 128.
-            serde_json::from_str(&text).map_err(|error| Box::new(explain::bad_json(&text, &error)))?
+            serde_json::from_str(&text)
+                .map_err(|error| Box::new(explain::bad_json(&text, &error)))?
         }
         Arguments::Json(value) => {
             if depth_exceeds(&value, DEPTH_MAX) {
@@ -233,7 +238,10 @@ fn depth_exceeds(value: &Value, levels: usize) -> bool {
             levels == 0 || items.iter().any(|item| depth_exceeds(item, levels - 1))
         }
         Value::Object(fields) => {
-            levels == 0 || fields.values().any(|field| depth_exceeds(field, levels - 1))
+            levels == 0
+                || fields
+                    .values()
+                    .any(|field| depth_exceeds(field, levels - 1))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }

@@ -49,7 +49,10 @@ static TOOLS: LazyLock<HashMap<&'static str, Tool>> = LazyLock::new(|| {
             ),
         ),
     ];
-    tools.into_iter().map(|(name, tool)| (name, tool.of_kind("builtin"))).collect()
+    tools
+        .into_iter()
+        .map(|(name, tool)| (name, tool.of_kind("builtin")))
+        .collect()
 });
 
 async fn echo(args: Value) -> Result<Value, ToolError> {
@@ -143,5 +146,8 @@ async fn datetime(args: DatetimeArgs) -> Result<Value, ToolError> {
 }
 
 fn invalid(message: String) -> ToolError {
-    ToolError::of(Category::Validation, format!("Invalid parameters: {message}"))
+    ToolError::of(
+        Category::Validation,
+        format!("Invalid parameters: {message}"),
+    )
 }

@@ -18,7 +18,10 @@ use crate::tool_error::ToolError;
 /// A tool from its definition: `{name, description, schema, lc_name?, implementation: {type, …}}`.
 /// The schema may also stand under `parameters`, as Flex Chat writes it.
 pub fn tool(definition: &Value, internal: &InternalHandlers) -> Result<Tool, RefusedTool> {
-    let name = definition.get("name").and_then(Value::as_str).unwrap_or_default();
+    let name = definition
+        .get("name")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let definition = Definition::deserialize(definition).map_err(|error| RefusedTool {
         name: name.to_owned(),
         fault: format!("its definition cannot be read: {error}"),

@@ -75,8 +75,7 @@ fn a_trial_that_is_dropped_while_another_call_asks_is_handed_on_never_lost() {
         open(&breaker);
         let trial = passes(&breaker, 10).unwrap();
         let dropped = Arc::clone(&breaker);
-        let dropped =
-            thread::spawn(move || dropped.settle(trial, Verdict::Neutral, || 10, || 1));
+        let dropped = thread::spawn(move || dropped.settle(trial, Verdict::Neutral, || 10, || 1));
         let second = passes(&breaker, 10);
         dropped.join().unwrap();
         // Either it got the slot, or the slot is free now.

@@ -49,7 +49,10 @@ impl Model {
     pub(crate) fn new(policy: BreakerPolicy) -> Model {
         Model {
             policy,
-            mode: Mode::Closed { era: 0, failures: 0 },
+            mode: Mode::Closed {
+                era: 0,
+                failures: 0,
+            },
             next_era: 1,
             seen: Transitions::default(),
         }
@@ -73,7 +76,10 @@ impl Model {
         }
         let era = self.new_era();
         let lease_until_ms = now_ms + lease_ms;
-        self.mode = Mode::Trial { era, lease_until_ms };
+        self.mode = Mode::Trial {
+            era,
+            lease_until_ms,
+        };
         Some(Ticket { era })
     }
 
@@ -84,7 +90,10 @@ impl Model {
                 Verdict::Healthy => self.mode = Mode::Closed { era, failures: 0 },
                 Verdict::Neutral => {}
                 Verdict::Unhealthy if failures + 1 < self.policy.failures => {
-                    self.mode = Mode::Closed { era, failures: failures + 1 };
+                    self.mode = Mode::Closed {
+                        era,
+                        failures: failures + 1,
+                    };
                 }
                 Verdict::Unhealthy => {
                     self.seen.closed_to_open += 1;
@@ -144,7 +153,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn policy() -> impl Strategy<Value = BreakerPolicy> {
-    (1u32..7, 1u64..100).prop_map(|(failures, cooldown_ms)| BreakerPolicy { failures, cooldown_ms })
+    (1u32..7, 1u64..100).prop_map(|(failures, cooldown_ms)| BreakerPolicy {
+        failures,
+        cooldown_ms,
+    })
 }
 
 proptest! {
@@ -264,9 +276,15 @@ fn i08_it_opens_on_exactly_the_fifth_failure_in_a_row() {
         (4, Verdict::Unhealthy),
     ] {
         breaker.settle(0, verdict, || 0, || 1);
-        assert_eq!((breaker.failures(), breaker.state()), (count, BreakerState::Closed));
+        assert_eq!(
+            (breaker.failures(), breaker.state()),
+            (count, BreakerState::Closed)
+        );
     }
     breaker.settle(0, Verdict::Unhealthy, || 0, || 1);
-    assert_eq!((breaker.failures(), breaker.state()), (5, BreakerState::Open));
+    assert_eq!(
+        (breaker.failures(), breaker.state()),
+        (5, BreakerState::Open)
+    );
     assert_eq!(breaker.trips(), 1);
 }

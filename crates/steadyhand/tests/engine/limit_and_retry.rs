@@ -21,7 +21,9 @@ enum Step {
 type Waiting<'a> = Pin<Box<dyn Future<Output = Result<Place<'a>, Refused>> + 'a>>;
 
 fn poll<'a>(waiting: &mut Waiting<'a>) -> Poll<Result<Place<'a>, Refused>> {
-    waiting.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    waiting
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
 }
 
 proptest! {

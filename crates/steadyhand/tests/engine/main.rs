@@ -2,16 +2,23 @@
 
 mod breaker_loom;
 mod breaker_model;
+mod drops;
+mod fuzz;
 mod l_conversation;
 mod l_langchain;
 mod limit_and_retry;
 mod quiet;
 mod simulation;
 mod smoke;
+mod twelve_probes;
 
 /// The very file of the engine, compiled a second time on loom's atomics: `crate::sync` is below.
 #[path = "../../src/guard/breaker.rs"]
-#[allow(dead_code, reason = "the engine uses more of it than the models do")]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "public in the engine, which uses more of it than the models do"
+)]
 mod breaker_on_loom;
 
 mod sync {

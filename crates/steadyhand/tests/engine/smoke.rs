@@ -41,5 +41,8 @@ async fn it_runs() {
         println!("{}", serde_json::to_string(&outcome.flat()).unwrap());
         println!("{:?}", outcome.message().content);
     }
-    println!("{}", serde_json::to_string(&executor.tools().metrics("sum")).unwrap());
+    println!(
+        "{}",
+        serde_json::to_string(&executor.tools().metrics("sum")).unwrap()
+    );
 }

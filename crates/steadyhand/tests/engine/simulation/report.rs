@@ -34,7 +34,10 @@ impl Report {
     /// Writes to the real stderr, past the test runner's capture: the run must say what it covered.
     pub(super) fn print(&self) {
         let sum = |prefix: &str| -> u64 {
-            let matching = self.counts.iter().filter(|(what, _)| what.starts_with(prefix));
+            let matching = self
+                .counts
+                .iter()
+                .filter(|(what, _)| what.starts_with(prefix));
             matching.map(|(_, many)| many).sum()
         };
         let mut text = format!(
@@ -53,7 +56,11 @@ impl Report {
     }
 
     pub(super) fn check_that_it_has_been_everywhere(&self) {
-        assert!(self.get("calls") >= 2_000_000, "{} calls", self.get("calls"));
+        assert!(
+            self.get("calls") >= 2_000_000,
+            "{} calls",
+            self.get("calls")
+        );
         let places = [
             "breaker closed → open",
             "breaker open → half-open",

@@ -9,8 +9,8 @@ use fastrand::Rng;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use steadyhand::{
-    BreakerPolicy, BreakerState, BudgetPolicy, Category, Fallback, Handler, Invocation, Output, RetryPolicy, Tool,
-    ToolError, ToolManager,
+    BreakerPolicy, BreakerState, BudgetPolicy, Category, Fallback, Handler, Invocation, Output,
+    RetryPolicy, Tool, ToolError, ToolManager,
 };
 use tokio::time::{Instant, sleep};
 
@@ -120,11 +120,16 @@ impl World {
                 name,
                 world: Arc::downgrade(&world),
             };
-            let tool = Tool::new(name, "Simulated", json!({"type": "object", "required": ["n"]}), Arc::new(handler))
-                .timeout(TIMEOUT)
-                .deadline(DEADLINE)
-                .breaker(BREAKER.failures, Duration::from_millis(BREAKER.cooldown_ms))
-                .output_bytes_max(OUTPUT_BYTES_MAX);
+            let tool = Tool::new(
+                name,
+                "Simulated",
+                json!({"type": "object", "required": ["n"]}),
+                Arc::new(handler),
+            )
+            .timeout(TIMEOUT)
+            .deadline(DEADLINE)
+            .breaker(BREAKER.failures, Duration::from_millis(BREAKER.cooldown_ms))
+            .output_bytes_max(OUTPUT_BYTES_MAX);
             let tool = match name {
                 PAYMENT => tool.not_safe_to_repeat(),
                 NARROW => tool.limit(3, 5),
@@ -229,7 +234,8 @@ async fn perform(fault: Fault, act: impl Fn()) -> Result<Output, ToolError> {
             Err(ToolError::of(Category::RateLimit, "slower").retry_after(Duration::from_millis(50)))
         }
         Fault::RateLimitedForADay => {
-            Err(ToolError::of(Category::RateLimit, "tomorrow").retry_after(Duration::from_secs(86_400)))
+            Err(ToolError::of(Category::RateLimit, "tomorrow")
+                .retry_after(Duration::from_secs(86_400)))
         }
         Fault::Unauthorized => of(Category::Authentication),
         Fault::Rejected => of(Category::Validation),
@@ -287,7 +293,11 @@ struct Running<'a> {
 impl<'a> Running<'a> {
     fn begin(world: &'a World, name: &'static str, invocation: &Invocation<'_>) -> Running<'a> {
         let state = world.tools.breaker(name).expect("each has one").state;
-        assert_ne!(state, BreakerState::Open, "I11: {name} was started while its breaker is open");
+        assert_ne!(
+            state,
+            BreakerState::Open,
+            "I11: {name} was started while its breaker is open"
+        );
         let is_trial = state == BreakerState::HalfOpen;
         let mut truth = world.truth.lock().unwrap();
         if is_trial {
@@ -295,13 +305,24 @@ impl<'a> Running<'a> {
         }
         let running = truth.running.entry(name).or_default();
         *running += 1;
-        assert!(name != NARROW || *running <= 3, "more than the limit at once");
+        assert!(
+            name != NARROW || *running <= 3,
+            "more than the limit at once"
+        );
         let id = invocation.call_id.to_owned();
-        truth.starts.entry(id.clone()).or_default().push(Instant::now());
+        truth
+            .starts
+            .entry(id.clone())
+            .or_default()
+            .push(Instant::now());
         let key = invocation.idempotency_key().to_owned();
         let known = truth.keys.entry(id).or_insert_with(|| key.clone());
         assert_eq!(*known, key, "I6: all attempts of a call carry the same key");
-        Running { world, name, is_trial }
+        Running {
+            world,
+            name,
+            is_trial,
+        }
     }
 }
 
