@@ -63,7 +63,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 #[allow(clippy::print_stdout, reason = "this is what the example is for")]
 fn print(outcome: &Outcome) -> serde_json::Result<()> {
     println!("\n== {}", outcome.tool_name);
-    println!("structured  {}", serde_json::to_string(&outcome.structured())?);
+    println!(
+        "structured  {}",
+        serde_json::to_string(&outcome.structured())?
+    );
     println!("flat        {}", serde_json::to_string(&outcome.flat())?);
     println!("message     {}", serde_json::to_string(&outcome.message())?);
     Ok(())

@@ -63,3 +63,8 @@ pub use state::{Need, State};
 pub use steadyhand_macros::tool;
 pub use tool::Tool;
 pub use tool_error::{Category, ToolError};
+
+/// The README's example is compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

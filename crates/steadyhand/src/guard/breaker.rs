@@ -318,8 +318,12 @@ impl Breaker {
         };
         let change =
             self.update(|machine| machine.settle(generation, verdict, now_ms, self.policy));
-        match change {
-            Some(Change { from, to }) if to == BreakerState::Open => match (from, verdict) {
+        if let Some(Change {
+            from,
+            to: BreakerState::Open,
+        }) = change
+        {
+            match (from, verdict) {
                 (BreakerState::Closed, _) => {
                     let failures = u64::from(self.policy.failures.max(1));
                     self.failures.store(failures, Ordering::Relaxed);
@@ -331,8 +335,7 @@ impl Breaker {
                 }
                 // A trial that proved nothing: the breaker was open and still is.
                 (_, Verdict::Healthy | Verdict::Neutral) => {}
-            },
-            Some(_) | None => {}
+            }
         }
         change
     }

@@ -327,6 +327,10 @@ fn collect(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
     })
 }
 
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a real process lives in real time"
+)]
 fn wait(child: &mut Child) -> bool {
     let started = Instant::now();
     while started.elapsed() < PEER_TIME_MAX {

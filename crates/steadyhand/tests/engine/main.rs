@@ -3,13 +3,13 @@
 mod breaker_loom;
 mod breaker_model;
 mod drops;
+mod events;
 mod fuzz;
 mod l_conversation;
 mod l_langchain;
 mod limit_and_retry;
 mod quiet;
 mod simulation;
-mod smoke;
 mod twelve_probes;
 
 /// The very file of the engine, compiled a second time on loom's atomics: `crate::sync` is below.

@@ -127,7 +127,7 @@ impl Town {
                     sleep(patience).await;
                     self.world.count("fate cancelled");
                     token.cancel();
-                    std::future::pending::<()>().await
+                    std::future::pending::<()>().await;
                 };
                 let outcome = tokio::select! { biased; outcome = &mut running => outcome, () = cancel => return };
                 self.check(name, &id, started, ticket, outcome);
