@@ -48,12 +48,12 @@ pub async fn bare(args: Value) -> i64 {
 
 /// A call with parsed arguments and the caller's id.
 pub fn call_with_value(tool: &str, args: &Value) -> Call {
-    Call::new(tool, args.clone()).id(ID)
+    Call::with_id(ID, tool, args.clone())
 }
 
 /// A call with arguments as text and the caller's id.
 pub fn call_with_text(tool: &str, args: &str) -> Call {
-    Call::new(tool, args).id(ID)
+    Call::with_id(ID, tool, args)
 }
 
 /// The outcome as it goes over a wire.

@@ -8,7 +8,10 @@ pub fn print(figures: &[Figure]) {
         let text = serde_json::to_string(figures).expect("figures are JSON");
         return println!("{text}");
     }
-    println!("{:<58} {:>11} {:>11} {:>11}", "", "CPU ns min", "CPU ns med", "wall ns min");
+    println!(
+        "{:<58} {:>11} {:>11} {:>11}",
+        "", "CPU ns min", "CPU ns med", "wall ns min"
+    );
     for figure in figures {
         println!(
             "{:<58} {:>11.0} {:>11.0} {:>11.0}",

@@ -9,12 +9,13 @@ use steadyhand::{
     Call, CallContext, Event, Outcome, Tool, ToolError, ToolExecutor, ToolManager, Watch,
 };
 use steadyhand_benches::floor::Floor;
-use steadyhand_benches::measure::{Case, measure};
+use steadyhand_benches::measure::{Case, measure, thread_cpu_time};
 use steadyhand_benches::{
     ID, Sum, TEXT, as_text, bare, call_with_text, call_with_value, executor, one_thread, parsed,
     sum, table,
 };
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
 
 const BATCH: usize = 100;
 const BAD_TEXT: &str = r#"{"a":"one","b":2}"#;
@@ -43,35 +44,86 @@ fn main() {
                 }
             });
         }),
-        Case::new("string floor: look up, parse, validate, call, serialise", |times| {
-            runtime.block_on(async {
-                for _ in 0..times {
-                    black_box(floor.call(black_box("sum"), black_box(TEXT)).await);
-                }
-            });
-        }),
+        Case::new(
+            "string floor: look up, parse, validate, call, serialise",
+            |times| {
+                runtime.block_on(async {
+                    for _ in 0..times {
+                        black_box(floor.call(black_box("sum"), black_box(TEXT)).await);
+                    }
+                });
+            },
+        ),
     ];
     let mut add = |name: &str, executor: &ToolExecutor, tool: &'static str, input: Input| {
         cases.push(one_call(name, &runtime, executor.clone(), tool, input));
     };
-    add("steadyhand: value in, outcome out", &plain, "sum", Input::Value);
+    add(
+        "steadyhand: value in, outcome out",
+        &plain,
+        "sum",
+        Input::Value,
+    );
     add("steadyhand: text in, text out", &plain, "sum", Input::Text);
     add("  the id made by us", &plain, "sum", Input::TextNoId);
     add("  the tool yields once", &special, "yields", Input::Text);
-    add("  the tool asks for its context", &special, "asks", Input::Text);
-    add("  the arguments do not fit", &special, "sum", Input::BadText);
-    add("  refused by an open breaker", &special, "broken", Input::Text);
-    add("  one observer (its thread included)", &watched, "sum", Input::Text);
+    add(
+        "  the tool asks for its context",
+        &special,
+        "asks",
+        Input::Text,
+    );
+    add(
+        "  the arguments do not fit",
+        &special,
+        "sum",
+        Input::BadText,
+    );
+    add(
+        "  refused by an open breaker",
+        &special,
+        "broken",
+        Input::Text,
+    );
+    add(
+        "  one observer, its thread included",
+        &watched,
+        "sum",
+        Input::Text,
+    );
     add("  10 tools", &small, "tool_5", Input::Text);
     add("  10,000 tools", &large, "tool_5000", Input::Text);
-    cases.push(batch("batch of 100: values in, outcomes out", &runtime, &plain, Input::Value));
-    cases.push(batch("batch of 100: text in, text out", &runtime, &plain, Input::Text));
-    cases.push(threads("one thread, value in, per call", &two_threads, &plain, 1));
-    cases.push(threads("two threads on one tool, per call", &two_threads, &plain, 2));
+    cases.push(batch(
+        "batch of 100: values in, outcomes out",
+        &runtime,
+        &plain,
+        Input::Value,
+    ));
+    cases.push(batch(
+        "batch of 100: text in, text out",
+        &runtime,
+        &plain,
+        Input::Text,
+    ));
+    let other = executor();
+    cases.push(threads("one thread", &two_threads, &[&plain]));
+    cases.push(threads(
+        "two threads, a tool each",
+        &two_threads,
+        &[&plain, &other],
+    ));
+    cases.push(threads(
+        "two threads, one tool",
+        &two_threads,
+        &[&plain, &plain],
+    ));
 
     let figures = measure(cases);
     table::print(&figures);
-    eprintln!("{} events were dropped: the observer is slower than the calls", watch.dropped());
+    eprintln!(
+        "{} events were dropped: the observer is slower than the calls",
+        watch.dropped()
+    );
 }
 
 #[derive(Clone, Copy)]
@@ -141,33 +193,36 @@ fn batch<'a>(
     })
 }
 
-/// The calls shared out among so many tasks, each on a thread of its own.
-fn threads<'a>(
-    name: &str,
-    runtime: &'a Runtime,
-    executor: &'a ToolExecutor,
-    count: usize,
-) -> Case<'a> {
-    Case::new(name, move |times| {
-        let start = Arc::new(Barrier::new(count));
-        let share = times / count as u64;
-        let tasks: Vec<_> = (0..count)
-            .map(|_| {
-                let (executor, start, args) = (executor.clone(), Arc::clone(&start), parsed());
+/// The calls shared out among tasks on threads of their own, one executor for each.
+fn threads<'a>(name: &str, runtime: &'a Runtime, executors: &[&ToolExecutor]) -> Case<'a> {
+    let executors: Vec<ToolExecutor> = executors.iter().copied().cloned().collect();
+    Case::timed(name, move |times| {
+        let start = Arc::new(Barrier::new(executors.len()));
+        let share = times / executors.len() as u64;
+        let tasks: Vec<_> = executors
+            .iter()
+            .map(|executor| {
+                let (executor, start) = (executor.clone(), Arc::clone(&start));
                 runtime.spawn(async move {
                     // Blocks its worker, so that the tasks cannot share one.
                     start.wait();
-                    for _ in 0..share {
-                        let outcome = executor.execute(call_with_value("sum", &args)).await;
-                        black_box(&outcome);
-                    }
+                    calls_of_one_thread(&executor, share).await
                 })
             })
             .collect();
-        for task in tasks {
-            runtime.block_on(task).expect("it does not panic");
-        }
+        let finish = |task: JoinHandle<Duration>| runtime.block_on(task).expect("it ends well");
+        tasks.into_iter().map(finish).sum()
     })
+}
+
+async fn calls_of_one_thread(executor: &ToolExecutor, times: u64) -> Duration {
+    let args = parsed();
+    let began = thread_cpu_time();
+    for _ in 0..times {
+        let call = call_with_value(black_box("sum"), black_box(&args));
+        black_box(executor.execute(call).await);
+    }
+    thread_cpu_time() - began
 }
 
 fn catalogue_of(count: usize) -> ToolExecutor {
@@ -226,7 +281,11 @@ fn check(runtime: &Runtime, special: &ToolExecutor) {
         assert_eq!(outcome["callId"], json!(ID), "{outcome}");
     }
     let invalid = run("sum", BAD_TEXT);
-    assert_eq!(invalid["error"]["code"], json!("VALIDATION_ERROR"), "{invalid}");
+    assert_eq!(
+        invalid["error"]["code"],
+        json!("VALIDATION_ERROR"),
+        "{invalid}"
+    );
     let refused = run("broken", TEXT);
     assert_eq!(refused["error"]["code"], json!("CIRCUIT_OPEN"), "{refused}");
 }

@@ -11,7 +11,10 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let usage = "usage: instructions input|bare|floor|guarded|guarded-text <times>";
     let mode = arguments.next().expect(usage);
-    let times: u64 = arguments.next().and_then(|times| times.parse().ok()).expect(usage);
+    let times: u64 = arguments
+        .next()
+        .and_then(|times| times.parse().ok())
+        .expect(usage);
     let args = parsed();
     let floor = Floor::new();
     let executor = executor();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -50,8 +50,17 @@ pub struct Call {
 impl Call {
     /// A call with an id of our making. Arguments are a JSON value, or the text a model sent.
     pub fn new(name: impl Into<String>, args: impl Into<Arguments>) -> Call {
+        Call::with_id(clock::new_id(), name, args)
+    }
+
+    /// A call with the id that the model or the application gave it.
+    pub fn with_id(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        args: impl Into<Arguments>,
+    ) -> Call {
         Call {
-            id: clock::new_id(),
+            id: id.into(),
             name: name.into(),
             args: args.into(),
             deadline: None,
@@ -100,8 +109,8 @@ impl Call {
 }
 
 /// The arguments as they came: already parsed, or the text a model wrote.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Value", into = "Value")]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(into = "Value")]
 pub enum Arguments {
     /// A JSON value; anything but an object is answered with `VALIDATION_ERROR`.
     Json(Value),
@@ -118,6 +127,16 @@ impl Default for Arguments {
 impl From<Value> for Arguments {
     fn from(value: Value) -> Arguments {
         Arguments::Json(value)
+    }
+}
+
+/// In JSON, arguments that are a string are the text a model wrote.
+impl<'de> Deserialize<'de> for Arguments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Arguments, D::Error> {
+        Ok(match Value::deserialize(deserializer)? {
+            Value::String(text) => Arguments::Text(text),
+            value => Arguments::Json(value),
+        })
     }
 }
 

@@ -26,59 +26,35 @@ const SLOW: Duration = Duration::from_millis(1000);
 /// What a log shows of arguments and results.
 const LOGGED_BYTES_MAX: usize = 2 * 1024;
 
-/// What is known of a call while it runs.
+/// A call and what has become of it so far.
 pub(crate) struct Case<'a> {
     pub(crate) call: Call,
-    pub(crate) started: Instant,
-    pub(crate) attempts: u32,
+    pub(crate) progress: Progress<'a>,
     pub(crate) coerced: Vec<Coercion>,
+    closed: bool,
+}
+
+/// How far a call is: apart from the call, so that its tool can read the one while we write the other.
+pub(crate) struct Progress<'a> {
+    pub(crate) started: Instant,
+    /// When the whole call ends.
+    pub(crate) deadline: Instant,
+    /// How often the tool was started.
+    pub(crate) attempts: u32,
     entry: Option<&'a Entry>,
     observers: &'a Arc<Observers>,
     effect: Effect,
     running: bool,
-    closed: bool,
 }
 
-impl<'a> Case<'a> {
-    pub(crate) fn open(call: Call, observers: &'a Arc<Observers>) -> Case<'a> {
-        if !observers.is_empty() {
-            observers.tell(Event::Started {
-                call_id: call.id.clone(),
-                tool_name: call.name.clone(),
-                at_ms: clock::wall_ms(),
-            });
-        }
-        Case {
-            call,
-            started: Instant::now(),
-            attempts: 0,
-            coerced: Vec::new(),
-            entry: None,
-            observers,
-            effect: Effect::None,
-            running: false,
-            closed: false,
-        }
-    }
-
-    pub(crate) fn found(&mut self, entry: &'a Entry) {
-        self.entry = Some(entry);
-    }
-
+impl<'a> Progress<'a> {
     /// How long the whole call may take.
     pub(crate) fn patience(&self) -> Duration {
-        let own = self
-            .entry
-            .map_or(Duration::ZERO, |entry| entry.policy.deadline);
-        self.call.deadline.unwrap_or(own)
-    }
-
-    pub(crate) fn deadline(&self) -> Instant {
-        after(self.started, self.patience())
+        self.deadline - self.started
     }
 
     /// The tool is about to be started.
-    pub(crate) fn attempt_started(&mut self) {
+    pub(crate) fn attempt_started(&mut self, call: &Call) {
         self.attempts += 1;
         self.running = true;
         if self.attempts == 1
@@ -87,8 +63,8 @@ impl<'a> Case<'a> {
             entry.metrics.entered();
         }
         self.tell(|elapsed_ms| Event::AttemptStarted {
-            call_id: self.call.id.clone(),
-            tool_name: self.call.name.clone(),
+            call_id: call.id.clone(),
+            tool_name: call.name.clone(),
             attempt: self.attempts,
             elapsed_ms,
         });
@@ -108,10 +84,10 @@ impl<'a> Case<'a> {
         }
     }
 
-    pub(crate) fn tell_attempt_failed(&self, failure: &Failure, next: Next) {
+    pub(crate) fn tell_attempt_failed(&self, call: &Call, failure: &Failure, next: Next) {
         tracing::debug!(
-            tool = self.call.name,
-            call_id = self.call.id,
+            tool = call.name,
+            call_id = call.id,
             attempt = self.attempts,
             code = failure.code.as_str(),
             ?next,
@@ -122,8 +98,8 @@ impl<'a> Case<'a> {
             Next::Stop(reason) => (None, Some(reason)),
         };
         self.tell(|elapsed_ms| Event::AttemptFailed {
-            call_id: self.call.id.clone(),
-            tool_name: self.call.name.clone(),
+            call_id: call.id.clone(),
+            tool_name: call.name.clone(),
             attempt: self.attempts,
             elapsed_ms,
             code: failure.code,
@@ -138,6 +114,39 @@ impl<'a> Case<'a> {
         if !self.observers.is_empty() {
             self.observers.tell(event(millis(self.started.elapsed())));
         }
+    }
+}
+
+impl<'a> Case<'a> {
+    pub(crate) fn open(call: Call, observers: &'a Arc<Observers>) -> Case<'a> {
+        if !observers.is_empty() {
+            observers.tell(Event::Started {
+                call_id: call.id.clone(),
+                tool_name: call.name.clone(),
+                at_ms: clock::wall_ms(),
+            });
+        }
+        let started = Instant::now();
+        Case {
+            call,
+            progress: Progress {
+                started,
+                deadline: started,
+                attempts: 0,
+                entry: None,
+                observers,
+                effect: Effect::None,
+                running: false,
+            },
+            coerced: Vec::new(),
+            closed: false,
+        }
+    }
+
+    pub(crate) fn found(&mut self, entry: &'a Entry) {
+        let patience = self.call.deadline.unwrap_or(entry.policy.deadline);
+        self.progress.deadline = after(self.progress.started, patience);
+        self.progress.entry = Some(entry);
     }
 
     /// No tool has this name.
@@ -164,6 +173,20 @@ impl<'a> Case<'a> {
         self.finish(Err(failure), None, None, Some(Ending::Invalid))
     }
 
+    /// Another call with the same idempotency key answers for this one.
+    pub(crate) fn close_joined(mut self, other: &Outcome) -> Outcome {
+        self.closed = true;
+        let outcome = Outcome {
+            call_id: std::mem::take(&mut self.call.id),
+            tool_name: std::mem::take(&mut self.call.name),
+            execution_time: self.progress.started.elapsed(),
+            replayed: true,
+            ..other.clone()
+        };
+        self.record(&outcome, None, Ending::Joined);
+        outcome
+    }
+
     /// The call has ended.
     pub(crate) fn close(
         self,
@@ -187,8 +210,8 @@ impl<'a> Case<'a> {
             tool_name: std::mem::take(&mut self.call.name),
             result,
             fallback,
-            execution_time: self.started.elapsed(),
-            attempts: self.attempts,
+            execution_time: self.progress.started.elapsed(),
+            attempts: self.progress.attempts,
             coerced: std::mem::take(&mut self.coerced),
             replayed: false,
         };
@@ -202,7 +225,7 @@ impl<'a> Case<'a> {
         let cancelled = outcome
             .failure()
             .is_some_and(|failure| failure.code == FailureCode::Cancelled);
-        match (self.attempts > 0, cancelled, outcome.status()) {
+        match (self.progress.attempts > 0, cancelled, outcome.status()) {
             (true, true, _) => Ending::CancelledRunning,
             (false, true, _) => Ending::CancelledWaiting,
             (false, false, _) => Ending::Rejected,
@@ -214,7 +237,7 @@ impl<'a> Case<'a> {
 
     fn record(&self, outcome: &Outcome, args: Option<&Value>, ending: Ending) {
         let took = outcome.execution_time;
-        if let Some(entry) = self.entry {
+        if let Some(entry) = self.progress.entry {
             entry.metrics.ended(ending, took);
         }
         log(outcome, args);
@@ -226,10 +249,11 @@ impl<'a> Case<'a> {
                 "slow call"
             );
         }
-        if self.observers.is_empty() {
+        let observers = self.progress.observers;
+        if observers.is_empty() {
             return;
         }
-        self.observers.tell(Event::Finished {
+        observers.tell(Event::Finished {
             at_ms: clock::wall_ms(),
             args: args.map(redact::value),
             outcome: Arc::new(outcome.clone()),
@@ -245,7 +269,7 @@ impl Drop for Case<'_> {
             return;
         }
         let code = FailureCode::Cancelled;
-        let effect = self.effect();
+        let effect = self.progress.effect();
         let message = match effect {
             Effect::None => "withdrawn by the caller before it was started",
             Effect::Unknown | Effect::Done => "withdrawn by the caller; it may have run",
@@ -257,8 +281,8 @@ impl Drop for Case<'_> {
             tool_name: std::mem::take(&mut self.call.name),
             result: Err(Box::new(failure)),
             fallback: None,
-            execution_time: self.started.elapsed(),
-            attempts: self.attempts,
+            execution_time: self.progress.started.elapsed(),
+            attempts: self.progress.attempts,
             coerced: std::mem::take(&mut self.coerced),
             replayed: false,
         };
@@ -284,7 +308,7 @@ fn log(outcome: &Outcome, args: Option<&Value>) {
             if tracing::enabled!(tracing::Level::WARN) {
                 let args = args.map(shown).unwrap_or_default();
                 let code = failure.code.as_str();
-                let message = failure.message.as_str();
+                let error = failure.message.as_str();
                 let fallback = outcome.fallback.is_some();
                 let attempts = outcome.attempts;
                 tracing::warn!(
@@ -293,7 +317,7 @@ fn log(outcome: &Outcome, args: Option<&Value>) {
                     args,
                     ms,
                     code,
-                    message,
+                    error,
                     attempts,
                     fallback,
                     "call failed"

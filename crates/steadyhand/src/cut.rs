@@ -6,31 +6,39 @@ use serde_json::{Map, Value};
 
 use crate::output::{Cut, Output};
 
+/// No output is deeper: readers of JSON stop there, too.
+const LEVELS_MAX: usize = 128;
 /// Room for the marks themselves, below which nothing is worth keeping.
 const MARK_BYTES: usize = 96;
 
 /// The output, cut to `limit` bytes if it is larger.
 pub(crate) fn output(output: Output, limit: usize) -> Output {
-    let text_bytes = output.own_text().map_or(0, str::len);
-    let value_bytes = json_bytes(output.value(), limit);
-    let artifact_bytes = output
-        .artifact()
-        .map_or(0, |value| json_bytes(value, limit));
-    if value_bytes <= limit && text_bytes <= limit && artifact_bytes <= limit {
+    if output.is_plain() && surely_fits(output.value(), &mut { limit }, LEVELS_MAX) {
         return output;
     }
-    let full_bytes = json_bytes(output.value(), usize::MAX).max(text_bytes).max(
-        output
-            .artifact()
-            .map_or(0, |value| json_bytes(value, usize::MAX)),
-    );
     let own_text = output.own_text().map(|own| text(own, limit));
-    let artifact = output.artifact().map(|value| shrink(value, limit));
+    let artifact = output
+        .artifact()
+        .map(|value| shrink(value, limit, LEVELS_MAX));
+    let value = shrink(output.value(), limit, LEVELS_MAX);
+    let unchanged = value == *output.value()
+        && own_text.as_deref() == output.own_text()
+        && artifact.as_ref() == output.artifact();
+    if unchanged {
+        return output;
+    }
+    let parts = [Some(output.value()), output.artifact()];
+    let bytes = |value| match depth_exceeds(value, LEVELS_MAX) {
+        // Counting would recurse as deep as the value.
+        true => 0,
+        false => json_bytes(value, usize::MAX),
+    };
+    let largest = parts.into_iter().flatten().map(bytes).max().unwrap_or(0);
     let cut = Cut {
-        full_bytes,
+        full_bytes: largest.max(output.own_text().map_or(0, str::len)),
         limit_bytes: limit,
     };
-    Output::replaced(shrink(&output.into_value(), limit), own_text, artifact, cut)
+    Output::replaced(value, own_text, artifact, cut)
 }
 
 /// The text, cut to about `limit` bytes if it is larger; the mark says how long it was.
@@ -42,6 +50,10 @@ pub(crate) fn text(text: &str, limit: usize) -> String {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
+    marked(text, end)
+}
+
+fn marked(text: &str, end: usize) -> String {
     format!(
         "{}… [cut: the first {end} of {} bytes]",
         &text[..end],
@@ -49,11 +61,46 @@ pub(crate) fn text(text: &str, limit: usize) -> String {
     )
 }
 
+/// Whether the value surely takes no more than `bytes` as JSON and is no deeper than `levels`: a quick
+/// look at the usual case. What is left of `bytes` stays in it.
+pub(crate) fn surely_fits(value: &Value, bytes: &mut usize, levels: usize) -> bool {
+    let most = match value {
+        Value::Null | Value::Bool(_) => 5,
+        Value::Number(_) => 32,
+        // Each byte may need an escape of six.
+        Value::String(string) => string.len().saturating_mul(6) + 2,
+        Value::Array(items) => items.len() + 2,
+        Value::Object(fields) => fields.len() + 2,
+    };
+    let Some(left) = bytes.checked_sub(most) else {
+        return false;
+    };
+    *bytes = left;
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+        Value::Array(items) => {
+            levels > 0
+                && items
+                    .iter()
+                    .all(|item| surely_fits(item, bytes, levels - 1))
+        }
+        Value::Object(fields) => {
+            levels > 0
+                && fields.iter().all(|(name, field)| {
+                    let most = name.len().saturating_mul(6) + 4;
+                    let Some(left) = bytes.checked_sub(most) else {
+                        return false;
+                    };
+                    *bytes = left;
+                    surely_fits(field, bytes, levels - 1)
+                })
+        }
+    }
+}
+
 /// How many bytes the value takes as JSON; counting stops soon after `limit`.
 pub(crate) fn json_bytes(value: &Value, limit: usize) -> usize {
     match value {
-        Value::Null => 4,
-        Value::Bool(flag) => 5 - usize::from(*flag),
         // Escapes can make a string up to six times as long, but hardly ever do.
         Value::String(string) if string.len() > limit => string.len() + 2,
         _ => {
@@ -68,31 +115,67 @@ pub(crate) fn json_bytes(value: &Value, limit: usize) -> usize {
     }
 }
 
-/// A smaller value of the same shape: long strings are cut, the tails of arrays and objects left out.
-fn shrink(value: &Value, limit: usize) -> Value {
-    if json_bytes(value, limit) <= limit {
-        return value.clone();
-    }
+/// Whether arrays and objects are nested deeper than `levels`.
+pub(crate) fn depth_exceeds(value: &Value, levels: usize) -> bool {
     match value {
-        Value::String(string) => Value::String(text(string, limit)),
-        Value::Array(items) => shrink_array(items, limit),
-        Value::Object(fields) => shrink_object(fields, limit),
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        Value::Array(items) => {
+            levels == 0 || items.iter().any(|item| depth_exceeds(item, levels - 1))
+        }
+        Value::Object(fields) => {
+            levels == 0
+                || fields
+                    .values()
+                    .any(|field| depth_exceeds(field, levels - 1))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 
-fn shrink_array(items: &[Value], limit: usize) -> Value {
+/// A smaller value of the same shape: long strings are cut, the tails of arrays and objects left out.
+fn shrink(value: &Value, limit: usize, levels: usize) -> Value {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        _ if !depth_exceeds(value, levels) && json_bytes(value, limit) <= limit => value.clone(),
+        Value::String(string) => Value::String(json_text(string, limit)),
+        _ if levels == 0 => Value::String("… [cut: nested too deep]".to_owned()),
+        Value::Array(items) => shrink_array(items, limit, levels - 1),
+        Value::Object(fields) => shrink_object(fields, limit, levels - 1),
+    }
+}
+
+/// A string cut so that it takes at most `limit` bytes as JSON, where some characters take more.
+fn json_text(string: &str, limit: usize) -> String {
+    let room = limit.saturating_sub(MARK_BYTES);
+    let mut taken = 0;
+    let end = string.char_indices().find(|(_, c)| {
+        taken += match c {
+            '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+            c if (*c as u32) < 0x20 => 6,
+            c => c.len_utf8(),
+        };
+        taken > room
+    });
+    let end = end.map_or(string.len(), |(index, _)| index);
+    marked(string, end)
+}
+
+fn shrink_array(items: &[Value], limit: usize, levels: usize) -> Value {
     let mut left = limit.saturating_sub(MARK_BYTES);
     let mut kept = Vec::new();
     for item in items {
-        let bytes = json_bytes(item, left) + 1;
+        let fits = !depth_exceeds(item, levels);
+        let bytes = if fits {
+            json_bytes(item, left) + 1
+        } else {
+            left + 1
+        };
         if bytes <= left {
             left -= bytes;
             kept.push(item.clone());
             continue;
         }
         if left > 2 * MARK_BYTES {
-            kept.push(shrink(item, left - MARK_BYTES));
+            kept.push(shrink(item, left - MARK_BYTES, levels));
         }
         break;
     }
@@ -107,22 +190,25 @@ fn shrink_array(items: &[Value], limit: usize) -> Value {
 }
 
 /// Small fields stay whole; the large ones share what room is left.
-fn shrink_object(fields: &Map<String, Value>, limit: usize) -> Value {
+fn shrink_object(fields: &Map<String, Value>, limit: usize, levels: usize) -> Value {
     let room = limit.saturating_sub(MARK_BYTES);
     let costs: Vec<usize> = fields
         .iter()
-        .map(|(name, field)| name.len() + 4 + json_bytes(field, room))
+        .map(|(name, field)| match depth_exceeds(field, levels) {
+            true => room + 1,
+            false => 2 * name.len() + 4 + json_bytes(field, room),
+        })
         .collect();
     let allowance = fair_share(&costs, room);
     let mut left = room;
     let mut kept = Map::new();
     for ((name, field), cost) in fields.iter().zip(&costs) {
         let allowed = (*cost).min(allowance).min(left);
-        let overhead = name.len() + 4;
+        let overhead = 2 * name.len() + 4;
         if allowed < *cost && allowed < overhead + 2 * MARK_BYTES {
             continue;
         }
-        let smaller = shrink(field, allowed - overhead);
+        let smaller = shrink(field, allowed.saturating_sub(overhead), levels);
         left = left.saturating_sub(overhead + json_bytes(&smaller, left));
         kept.insert(name.clone(), smaller);
     }

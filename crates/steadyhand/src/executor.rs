@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::call::Call;
-use crate::case::Case;
+use crate::case::{Case, Progress};
 use crate::cut;
 use crate::event::{Event, Observer, Watch};
 use crate::failure::{Effect, Failure, FailureCode, Health};
@@ -63,10 +64,10 @@ impl ToolExecutor {
     /// held is given back. A call with an idempotency key goes on to its end by itself, so that
     /// whoever comes back with the same key learns what became of it.
     pub async fn execute(&self, call: Call) -> Outcome {
-        if call.idempotency_key.is_none() {
-            return self.run(call, MayFallBack::Yes).await;
+        match call.idempotency_key.clone() {
+            None => self.run(call, MayFallBack::Yes).await,
+            Some(key) => Box::pin(self.run_once(call, key)).await,
         }
-        Box::pin(self.run_once(call)).await
     }
 
     /// Runs calls concurrently. `outcomes[i]` answers `calls[i]`, whatever happens to the others.
@@ -112,8 +113,10 @@ impl ToolExecutor {
         args: &Value,
         case: &mut Case<'_>,
     ) -> Result<Output, Box<Failure>> {
-        let passage = self.admit(entry, case)?;
-        let result = self.attempts(&passage, args, case).await;
+        let passage = self.admit(entry, case.progress.patience())?;
+        let result = self
+            .attempts(&passage, args, &case.call, &mut case.progress)
+            .await;
         passage.settle(match &result {
             Ok(_) => Health::Healthy,
             Err(failure) => failure.health(),
@@ -121,7 +124,11 @@ impl ToolExecutor {
         result
     }
 
-    fn admit<'a>(&'a self, entry: &'a Entry, case: &Case<'_>) -> Result<Passage<'a>, Box<Failure>> {
+    fn admit<'a>(
+        &'a self,
+        entry: &'a Entry,
+        patience: Duration,
+    ) -> Result<Passage<'a>, Box<Failure>> {
         let mut passage = Passage {
             entry,
             executor: self,
@@ -130,7 +137,7 @@ impl ToolExecutor {
         let Some(breaker) = &entry.breaker else {
             return Ok(passage);
         };
-        let lease = (case.patience() + LEASE_SLACK).as_millis() as u64;
+        let lease = (patience + LEASE_SLACK).as_millis() as u64;
         let (admission, change) = breaker.admit(|| entry.ms(Instant::now()), lease);
         entry.tell_change(change, self.tools.observers());
         match admission {
@@ -151,32 +158,33 @@ impl ToolExecutor {
         &self,
         passage: &Passage<'_>,
         args: &Value,
-        case: &mut Case<'_>,
+        call: &Call,
+        progress: &mut Progress<'_>,
     ) -> Result<Output, Box<Failure>> {
         let entry = passage.entry;
         let policy = &entry.policy;
         let reserve = match &policy.fallback {
-            Some(fallback) => fallback.reserve(case.patience()),
+            Some(fallback) => fallback.reserve(progress.patience()),
             None => Duration::ZERO,
         };
-        let work_until = case.deadline() - reserve;
-        let timeout = case.call.timeout.unwrap_or(policy.timeout);
-        let key = IdempotencyKey::given(case.call.idempotency_key.clone());
-        let (id, token) = (case.call.id.clone(), case.call.cancellation.clone());
+        let work_until = progress.deadline - reserve;
+        let timeout = call.timeout.unwrap_or(policy.timeout);
+        let token = call.cancellation.as_ref();
+        let key = IdempotencyKey::given(call.idempotency_key.clone());
         let around = Around {
-            deadline: case.deadline(),
+            deadline: progress.deadline,
             states: &entry.states,
             key: &key,
-            caller_token: token.as_ref(),
+            caller_token: token,
             observers: self.tools.observers(),
         };
-        let mut invocation = Invocation::new(args, &id, entry.tool.name(), around);
-        let mut now = case.started;
+        let mut invocation = Invocation::new(args, &call.id, entry.tool.name(), around);
+        let mut now = progress.started;
         let mut last: Option<Box<Failure>> = None;
         loop {
             let place = match entry.limit.try_enter() {
-                Some(place) if now < work_until => place,
-                _ => match self.queue(entry, case, work_until).await {
+                Some(place) => place,
+                None => match self.queue(entry, call, progress, work_until).await {
                     Ok(place) => {
                         now = Instant::now();
                         place
@@ -188,22 +196,29 @@ impl ToolExecutor {
                     Err(cancelled) => return Err(cancelled),
                 },
             };
-            // While a breaker is open its tool is not started: not after a wait in the queue, not
-            // after a backoff.
+            // Asked again before every start: the wait for it may have been long.
+            if token.is_some_and(|token| token.is_cancelled()) {
+                return Err(self.cancelled(entry, progress.effect()));
+            }
+            if now >= work_until {
+                return Err(last.unwrap_or_else(|| self.too_late(entry)));
+            }
+            // While a breaker is open its tool is not started.
             if !passage.still_stands() {
                 return Err(last.unwrap_or_else(|| self.circuit_open(entry)));
             }
-            case.attempt_started();
+            progress.attempt_started(call);
             let until = after(now, timeout).min(work_until);
-            invocation.begin(case.attempts, until);
+            invocation.begin(progress.attempts, until);
             let ended = match contained(|| entry.tool.handler().run(&invocation)) {
-                Ok(work) => Bounded::new(work, until, token.as_ref()).await,
+                Ok(work) => Bounded::new(work, until, token).await,
                 Err(panic) => Ended::Panicked(panic),
             };
             drop(place);
+            invocation.end();
             let mut failure = match ended {
                 Ended::Finished(Ok(output)) => {
-                    case.attempt_ended(Effect::Done);
+                    progress.attempt_ended(Effect::Done);
                     if let Some(budget) = &entry.budget {
                         budget.put_back();
                     }
@@ -214,22 +229,23 @@ impl ToolExecutor {
                 Ended::TimedOut => self.timed_out(entry, until - now, until < work_until),
                 Ended::Cancelled => self.cancelled(entry, Effect::Unknown),
             };
-            failure.effect = case.attempt_ended(failure.effect);
+            failure.effect = progress.attempt_ended(failure.effect);
             now = Instant::now();
             let next = self.next(
                 entry,
-                case,
+                call,
+                progress.attempts,
                 &failure,
                 work_until.saturating_duration_since(now),
             );
-            case.tell_attempt_failed(&failure, next);
+            progress.tell_attempt_failed(call, &failure, next);
             let Next::Wait(wait) = next else {
                 return Err(failure);
             };
             entry.metrics.retried();
             let wake = Box::pin(sleep_until(now + wait));
-            if let Ended::Cancelled = Bounded::new(wake, work_until, token.as_ref()).await {
-                return Err(self.cancelled(entry, case.effect()));
+            if let Ended::Cancelled = Bounded::new(wake, work_until, token).await {
+                return Err(self.cancelled(entry, progress.effect()));
             }
             now = Instant::now();
             last = Some(failure);
@@ -240,15 +256,12 @@ impl ToolExecutor {
     async fn queue<'a>(
         &self,
         entry: &'a Entry,
-        case: &Case<'_>,
+        call: &Call,
+        progress: &Progress<'_>,
         work_until: Instant,
     ) -> Result<Place<'a>, Box<Failure>> {
-        let token = case.call.cancellation.as_ref();
-        let place = match work_until > case.started {
-            true => Bounded::new(Box::pin(entry.limit.enter()), work_until, token).await,
-            false => Ended::TimedOut,
-        };
-        match place {
+        let token = call.cancellation.as_ref();
+        match Bounded::new(Box::pin(entry.limit.enter()), work_until, token).await {
             Ended::Finished(Ok(place)) => Ok(place),
             Ended::Finished(Err(_)) | Ended::Panicked(_) => {
                 let limit = entry.policy.limit;
@@ -260,26 +273,24 @@ impl ToolExecutor {
                 );
                 Err(self.own(FailureCode::Overloaded, entry, message))
             }
-            Ended::TimedOut => {
-                let message = format!(
-                    "the deadline passed before '{}' could be started; it did not run",
-                    entry.tool.name()
-                );
-                let mut failure = self.own(FailureCode::Timeout, entry, message);
-                // It waited for us, not for the tool.
-                failure.neutral = true;
-                Err(failure)
-            }
-            Ended::Cancelled => Err(self.cancelled(entry, case.effect())),
+            Ended::TimedOut => Err(self.too_late(entry)),
+            Ended::Cancelled => Err(self.cancelled(entry, progress.effect())),
         }
     }
 
-    fn next(&self, entry: &Entry, case: &Case<'_>, failure: &Failure, time_left: Duration) -> Next {
-        if !case.call.retry {
+    fn next(
+        &self,
+        entry: &Entry,
+        call: &Call,
+        attempts: u32,
+        failure: &Failure,
+        time_left: Duration,
+    ) -> Next {
+        if !call.retry {
             return Next::Stop(StopReason::NoAttemptsLeft);
         }
         let situation = Situation {
-            attempts: case.attempts,
+            attempts,
             failure,
             safe_to_repeat: entry.policy.safe_to_repeat,
             time_left,
@@ -305,13 +316,13 @@ impl ToolExecutor {
         failure: &Failure,
         case: &Case<'_>,
     ) -> Option<Output> {
-        case.tell(|elapsed_ms| Event::FallbackStarted {
+        case.progress.tell(|elapsed_ms| Event::FallbackStarted {
             call_id: case.call.id.clone(),
             tool_name: case.call.name.clone(),
             elapsed_ms,
         });
         let now = Instant::now();
-        let until = after(now, fallback.timeout).min(case.deadline().max(now));
+        let until = after(now, fallback.timeout).min(case.progress.deadline.max(now));
         let token = case.call.cancellation.as_ref();
         let work: Result<_, String> = match &fallback.answer {
             Answer::Value(value) => {
@@ -375,82 +386,86 @@ impl ToolExecutor {
     }
 
     /// Runs a call with an idempotency key, joins the one that runs, or repeats its outcome.
-    async fn run_once(&self, call: Call) -> Outcome {
-        let Some(key) = call.idempotency_key.clone() else {
-            return self.run(call, MayFallBack::Yes).await;
-        };
+    async fn run_once(&self, call: Call, key: String) -> Outcome {
         if schema::is_too_deep(&call.args) {
             return self.run(call, MayFallBack::Yes).await;
         }
-        let fingerprint = Fingerprint::of(&call);
-        let started = Instant::now();
-        let (mut running, joined) = match self.keys.look_up(&key, fingerprint) {
-            Found::Conflict => return self.refuse_key(call, started),
-            Found::Finished(outcome) => return self.replay(&outcome, call, started),
-            Found::Running(running) => (running, true),
-            Found::New(sender) => {
-                let running = sender.subscribe();
-                let (executor, call) = (self.clone(), call.clone());
-                tokio::spawn(async move {
-                    let outcome = Arc::new(executor.run(call, MayFallBack::Yes).await);
-                    executor.keys.settle(&key, &outcome);
-                    sender.send_replace(Some(outcome));
-                });
-                (running, false)
+        let catalogue = self.tools.catalogue();
+        let Some(entry) = catalogue.find(&call.name) else {
+            return self.run(call, MayFallBack::Yes).await;
+        };
+        let fingerprint = Fingerprint::of(entry.tool.name(), &call.args);
+        let mut running = match self.keys.look_up(&key, fingerprint) {
+            Found::New(sender) => return self.run_in_a_task(call, key, sender).await,
+            Found::Running(running) => running,
+            Found::Finished(outcome) => {
+                let mut case = Case::open(call, self.tools.observers());
+                case.found(entry);
+                return case.close_joined(&outcome);
+            }
+            Found::Conflict => {
+                let mut case = Case::open(call, self.tools.observers());
+                case.found(entry);
+                let message = "the idempotency key was used before with another tool or other \
+                               arguments; use a new key for a new call";
+                let failure = self.own(FailureCode::IdempotencyConflict, entry, message.to_owned());
+                return case.close(Err(failure), None, None);
             }
         };
-        let deadline = after(started, call.deadline.unwrap_or(JOINED_WAIT_MAX));
-        // The call itself is bounded; only a joiner may be less patient than the call it joined.
-        let until = match joined {
-            true => deadline,
-            false => after(started, JOINED_WAIT_MAX),
-        };
-        let token = if joined {
-            call.cancellation.clone()
-        } else {
-            None
-        };
+        let mut case = Case::open(call, self.tools.observers());
+        case.found(entry);
         let wait = Box::pin(async move {
             let seen = running.wait_for(Option::is_some).await;
             seen.ok().and_then(|outcome| outcome.clone())
         });
-        let code = match Bounded::new(wait, until, token.as_ref()).await {
-            Ended::Finished(Some(outcome)) if joined => {
-                return self.replay(&outcome, call, started);
-            }
-            Ended::Finished(Some(outcome)) => return Outcome::clone(&outcome),
+        let token = case.call.cancellation.as_ref();
+        let code = match Bounded::new(wait, case.progress.deadline, token).await {
+            Ended::Finished(Some(outcome)) => return case.close_joined(&outcome),
             Ended::TimedOut => FailureCode::Timeout,
             Ended::Cancelled | Ended::Panicked(_) | Ended::Finished(None) => FailureCode::Cancelled,
         };
-        let message = format!(
-            "a call of '{}' with the same idempotency key had not ended yet; it may have run",
-            call.name
-        );
-        let failure = Failure::new(code, Effect::Unknown, message)
-            .for_people(friendly_text(code, &call.name));
-        unrun_outcome(call, failure, started)
+        let message =
+            "another call with the same idempotency key had not ended yet; it may have run";
+        let failure = self.of(code, Effect::Unknown, entry, message.to_owned());
+        case.close(Err(failure), None, None)
     }
 
-    fn replay(&self, outcome: &Outcome, call: Call, started: Instant) -> Outcome {
-        if let Some(entry) = self.tools.catalogue().find(&call.name) {
-            entry.metrics.joined();
+    /// The first call of a key: it goes on without its caller, and leaves its outcome to the others.
+    async fn run_in_a_task(
+        &self,
+        call: Call,
+        key: String,
+        sender: watch::Sender<Option<Arc<Outcome>>>,
+    ) -> Outcome {
+        let executor = self.clone();
+        let (id, name, started) = (call.id.clone(), call.name.clone(), Instant::now());
+        let task = tokio::spawn(async move {
+            let outcome = Arc::new(executor.run(call, MayFallBack::Yes).await);
+            executor.keys.settle(&key, &outcome);
+            sender.send_replace(Some(Arc::clone(&outcome)));
+            outcome
+        });
+        if let Ok(outcome) = task.await {
+            return Arc::unwrap_or_clone(outcome);
         }
+        // The runtime is going down with the task; what it did is on record as cancelled.
+        let code = FailureCode::Cancelled;
+        let failure = Failure::new(
+            code,
+            Effect::Unknown,
+            "the runtime shut down; it may have run",
+        )
+        .for_people(friendly_text(code, &name));
         Outcome {
-            call_id: call.id,
-            tool_name: call.name,
+            call_id: id,
+            tool_name: name,
+            result: Err(Box::new(failure)),
+            fallback: None,
             execution_time: started.elapsed(),
-            replayed: true,
-            ..outcome.clone()
+            attempts: 0,
+            coerced: Vec::new(),
+            replayed: false,
         }
-    }
-
-    fn refuse_key(&self, call: Call, started: Instant) -> Outcome {
-        let code = FailureCode::IdempotencyConflict;
-        let message = "the idempotency key was used before with another tool or other arguments; \
-                       use a new key for a new call";
-        let failure =
-            Failure::new(code, Effect::None, message).for_people(friendly_text(code, &call.name));
-        unrun_outcome(call, failure, started)
     }
 
     /// A tool's own error, read by its type, its classifier, its words.
@@ -507,6 +522,17 @@ impl ToolExecutor {
         self.of(FailureCode::Cancelled, effect, entry, message)
     }
 
+    fn too_late(&self, entry: &Entry) -> Box<Failure> {
+        let message = format!(
+            "the deadline passed before '{}' could be started; it did not run",
+            entry.tool.name()
+        );
+        let mut failure = self.own(FailureCode::Timeout, entry, message);
+        // It waited for us, not for the tool.
+        failure.neutral = true;
+        failure
+    }
+
     fn circuit_open(&self, entry: &Entry) -> Box<Failure> {
         let failures = entry
             .breaker
@@ -542,9 +568,6 @@ enum MayFallBack {
     Yes,
     No,
 }
-
-/// Longer than any call lasts that nobody gave a deadline to.
-const JOINED_WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A call that passed the breaker. Left without a verdict, a trial's slot is given back (SPEC D9).
 struct Passage<'a> {
@@ -591,20 +614,6 @@ impl Drop for Passage<'_> {
 /// The tool's own words: secrets removed, and not endless.
 fn tidy(message: String, args: &Value) -> String {
     cut::text(&redact::text_about(message, args), MESSAGE_BYTES_MAX)
-}
-
-fn unrun_outcome(call: Call, failure: Failure, started: Instant) -> Outcome {
-    tracing::warn!(tool = call.name, call_id = call.id, code = %failure.code, "call not run");
-    Outcome {
-        call_id: call.id,
-        tool_name: call.name,
-        result: Err(Box::new(failure)),
-        fallback: None,
-        execution_time: started.elapsed(),
-        attempts: 0,
-        coerced: Vec::new(),
-        replayed: false,
-    }
 }
 
 /// A moment so much later; a duration that reaches beyond time means "in thirty years".

@@ -22,6 +22,9 @@ pub struct Failure {
     pub effect: Effect,
     /// What is wrong with the arguments, each fault with its place. Empty for other failures.
     pub problems: Vec<Problem>,
+    /// Arguments that would have passed, for a call whose own did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example: Option<Value>,
     /// Names of tools close to the one that was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggestions: Vec<String>,
@@ -47,6 +50,7 @@ impl Failure {
             retryable: code.is_retryable(),
             effect,
             problems: Vec::new(),
+            example: None,
             suggestions: Vec::new(),
             retry_after: None,
             neutral: false,

@@ -18,8 +18,9 @@ use crate::state::{Need, State};
 use crate::tool::Tool;
 use crate::tool_error::{Category, ToolError};
 
-/// Threads of one blocking tool that may be busy at once, those counted whose call has timed out.
-const BLOCKING_THREADS_MAX: usize = 32;
+/// Threads of one blocking tool that may be busy at once, those counted whose call has timed out:
+/// as many as calls of one tool run at once by default.
+const BLOCKING_THREADS_MAX: usize = 256;
 
 /// The arguments of a tool that takes none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -71,6 +71,10 @@ impl<'a> Invocation<'a> {
     pub(crate) fn begin(&mut self, attempt: u32, until: Instant) {
         self.attempt = attempt;
         self.until = until;
+    }
+
+    /// The attempt is over: whatever still works for it is told so.
+    pub(crate) fn end(&mut self) {
         self.token = OnceLock::new();
     }
 

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::call::{Arguments, Call};
+use crate::call::Arguments;
 use crate::cut::json_bytes;
 use crate::failure::Effect;
 use crate::outcome::Outcome;
@@ -66,10 +66,11 @@ impl Keys {
                 return Found::Conflict;
             }
             return match &known.progress {
-                Progress::Running(outcome) => Found::Running(outcome.clone()),
                 Progress::Finished(outcome) => Found::Finished(Arc::clone(outcome)),
+                Progress::Running(outcome) => Found::Running(outcome.clone()),
             };
         }
+        memory.forget_lost();
         let (sender, receiver) = watch::channel(None);
         let progress = Progress::Running(receiver);
         let known = Use {
@@ -109,6 +110,18 @@ impl Keys {
 }
 
 impl Memory {
+    /// A call whose runtime was shut down has no one left to tell its outcome. Looked for only when
+    /// there are many: their keys stay taken until then, since the calls may have run.
+    fn forget_lost(&mut self) {
+        if self.uses.len() < 2 * KEPT_MAX {
+            return;
+        }
+        self.uses.retain(|_, known| match &known.progress {
+            Progress::Running(outcome) => outcome.has_changed().is_ok(),
+            Progress::Finished(_) => true,
+        });
+    }
+
     fn forget_old(&mut self) {
         while let Some((since, _, _)) = self.finished.front() {
             let crowded = self.finished.len() > KEPT_MAX || self.bytes > KEPT_BYTES_MAX;
@@ -135,18 +148,30 @@ fn weight(outcome: &Outcome) -> usize {
 pub(crate) struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    pub(crate) fn of(call: &Call) -> Fingerprint {
+    /// `tool` is the tool's own name, whatever alias the call used.
+    pub(crate) fn of(tool: &str, args: &Arguments) -> Fingerprint {
         let mut hash = Sha256::new();
-        hash.update(call.name.as_bytes());
+        hash.update(tool.as_bytes());
         hash.update([0]);
-        match &call.args {
-            Arguments::Json(value) => feed(&mut hash, value),
+        match args {
+            Arguments::Json(value) => feed_args(&mut hash, value),
+            Arguments::Text(text) if text.trim_ascii().is_empty() => {
+                feed_args(&mut hash, &Value::Null);
+            }
             Arguments::Text(text) => match serde_json::from_str::<Value>(text) {
-                Ok(value) => feed(&mut hash, &value),
+                Ok(value) => feed_args(&mut hash, &value),
                 Err(_) => hash.update(text.as_bytes()),
             },
         }
         Fingerprint(hash.finalize().into())
+    }
+}
+
+/// No arguments at all are an empty object.
+fn feed_args(hash: &mut Sha256, args: &Value) {
+    match args {
+        Value::Null => hash.update(b"{}"),
+        other => feed(hash, other),
     }
 }
 
@@ -171,7 +196,13 @@ fn feed(hash: &mut Sha256, value: &Value) {
             hash.update(b"]");
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            let text = value.to_string();
+            let text = match value.as_f64() {
+                // 3.0 is 3, as it is to a schema.
+                Some(float) if float.fract() == 0.0 && float.abs() < 2f64.powi(53) => {
+                    (float as i64).to_string()
+                }
+                _ => value.to_string(),
+            };
             hash.update(text.len().to_le_bytes());
             hash.update(text.as_bytes());
         }

@@ -280,7 +280,12 @@ impl Catalogue {
         // Aliases first: a name is stronger than another tool's alias.
         for (place, entry) in entries.iter().enumerate() {
             if let Some(alias) = entry.tool.lc_name() {
-                by_name.entry(alias.into()).or_insert(place);
+                if by_name.insert(alias.into(), place).is_some() {
+                    tracing::warn!(
+                        alias,
+                        "two tools have this lc_name; the newer one is found by it"
+                    );
+                }
             }
         }
         for (place, entry) in entries.iter().enumerate() {

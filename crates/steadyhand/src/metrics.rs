@@ -90,7 +90,10 @@ pub(crate) enum Ending {
     CancelledWaiting,
     Rejected,
     Invalid,
+    Joined,
 }
+
+const ENDINGS: usize = Ending::Joined as usize + 1;
 
 /// The counters of one tool, made when it is first called, one set per core.
 #[derive(Debug, Default)]
@@ -103,8 +106,7 @@ pub(crate) struct Metrics {
 #[repr(align(128))]
 struct Shard {
     entered: AtomicU64,
-    endings: [AtomicU64; 7],
-    joined: AtomicU64,
+    endings: [AtomicU64; ENDINGS],
     retries: AtomicU64,
     fallbacks: AtomicU64,
     nanos: AtomicU64,
@@ -115,8 +117,7 @@ impl Shard {
     fn new() -> Shard {
         Shard {
             entered: AtomicU64::new(0),
-            endings: [const { AtomicU64::new(0) }; 7],
-            joined: AtomicU64::new(0),
+            endings: [const { AtomicU64::new(0) }; ENDINGS],
             retries: AtomicU64::new(0),
             fallbacks: AtomicU64::new(0),
             nanos: AtomicU64::new(0),
@@ -137,10 +138,6 @@ impl Metrics {
 
     pub(crate) fn fell_back(&self) {
         add(&self.shard().fallbacks, 1);
-    }
-
-    pub(crate) fn joined(&self) {
-        add(&self.shard().joined, 1);
     }
 
     /// A call ended; only executions have a time.
@@ -192,7 +189,7 @@ impl Metrics {
             rejected: ended(Ending::Rejected),
             invalid: ended(Ending::Invalid),
             cancelled: cancelled_running + ended(Ending::CancelledWaiting),
-            joined: sum(&|shard| &shard.joined),
+            joined: ended(Ending::Joined),
             retries: sum(&|shard| &shard.retries),
             fallbacks: sum(&|shard| &shard.fallbacks),
             breaker: breaker.map(BreakerView::from),

@@ -150,9 +150,9 @@ impl Outcome {
             if let Some(got) = &problem.got {
                 text.push_str(&format!(", got {got}"));
             }
-            if let Some(example) = &problem.example {
-                text.push_str(&format!(", for example {example}"));
-            }
+        }
+        if let Some(example) = &failure.example {
+            text.push_str(&format!("\nArguments that would do: {example}"));
         }
         text
     }

@@ -82,6 +82,11 @@ impl Output {
         }
     }
 
+    /// Nothing but a value.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.more.is_none()
+    }
+
     pub(crate) fn own_text(&self) -> Option<&str> {
         self.more.as_ref()?.text.as_deref()
     }

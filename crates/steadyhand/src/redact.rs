@@ -45,14 +45,16 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
 /// repeats a password in its error text tells nobody.
 pub(crate) fn text_about(message: String, arguments: &Value) -> String {
     let mut secrets = Vec::new();
-    collect_secrets(arguments, &mut secrets, 0);
+    collect_secrets(arguments, false, &mut secrets, 0);
+    // The longest first: one may be a part of another.
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     let mut shown = match text(&message) {
         Cow::Borrowed(_) => message,
         Cow::Owned(changed) => changed,
     };
     for secret in secrets {
-        if shown.contains(secret) {
-            shown = shown.replace(secret, HIDDEN);
+        if shown.contains(&secret) {
+            shown = shown.replace(&secret, HIDDEN);
         }
     }
     shown
@@ -120,26 +122,30 @@ fn hide(value: &Value, depth: usize) -> Value {
     }
 }
 
-fn collect_secrets<'a>(value: &'a Value, secrets: &mut Vec<&'a str>, depth: usize) {
+/// Every text and number that stands somewhere below a secret name.
+fn collect_secrets(value: &Value, below_secret: bool, secrets: &mut Vec<String>, depth: usize) {
     if depth > DEPTH_MAX {
         return;
     }
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {
-                match field {
-                    Value::String(secret)
-                        if is_secret_name(name) && secret.len() >= SECRET_BYTES_MIN =>
-                    {
-                        secrets.push(secret);
-                    }
-                    _ => collect_secrets(field, secrets, depth + 1),
-                }
+                let secret = below_secret || hides(name, field);
+                collect_secrets(field, secret, secrets, depth + 1);
             }
         }
         Value::Array(items) => {
             for item in items {
-                collect_secrets(item, secrets, depth + 1);
+                collect_secrets(item, below_secret, secrets, depth + 1);
+            }
+        }
+        Value::String(secret) if below_secret && secret.len() >= SECRET_BYTES_MIN => {
+            secrets.push(secret.clone());
+        }
+        Value::Number(secret) if below_secret => {
+            let secret = secret.to_string();
+            if secret.len() >= SECRET_BYTES_MIN {
+                secrets.push(secret);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

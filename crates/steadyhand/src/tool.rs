@@ -110,6 +110,19 @@ impl Tool {
         self
     }
 
+    /// The same tool under another definition; without a schema of its own it keeps the one it has.
+    pub(crate) fn redefined(
+        mut self,
+        name: String,
+        description: String,
+        schema: Option<Value>,
+    ) -> Tool {
+        self.name = name;
+        self.description = description;
+        self.schema = schema.unwrap_or(self.schema);
+        self
+    }
+
     /// Changes what this tool's policy would be by default.
     pub(crate) fn adjusted(mut self, change: impl Fn(&mut Policy) + Send + Sync + 'static) -> Tool {
         self.adjustments.push(Arc::new(change));

@@ -32,6 +32,8 @@ struct Details {
     effect: Option<Effect>,
     retry_after: Option<Duration>,
     declared_final: bool,
+    /// Someone who knows has chosen the category; the words are not asked.
+    classified: bool,
     problems: Vec<Problem>,
 }
 
@@ -69,6 +71,7 @@ impl ToolError {
             effect: None,
             retry_after: None,
             declared_final: false,
+            classified: false,
             problems: Vec::new(),
         }))
     }
@@ -150,7 +153,8 @@ impl ToolError {
     /// The failure this error is for a call of `tool`.
     pub(crate) fn into_failure(self, tool: &str) -> Failure {
         let mut details = *self.0;
-        if details.category == Category::Unknown && !details.declared_final {
+        let undecided = !details.classified && !details.declared_final;
+        if details.category == Category::Unknown && undecided {
             details.category = category_by_words(&details.message);
             // Words cannot prove that nothing ran.
             details.effect = details.effect.or(Some(Effect::Unknown));
@@ -177,6 +181,7 @@ impl ToolError {
     /// The same error in another category: what a tool's own classifier found.
     pub(crate) fn reclassified(mut self, category: Category) -> ToolError {
         self.0.category = category;
+        self.0.classified = true;
         self
     }
 }

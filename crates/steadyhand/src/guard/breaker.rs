@@ -181,7 +181,7 @@ impl Machine {
             (Phase::HalfOpen { .. }, Verdict::Unhealthy) => self.moved_to(open),
             // The trial proved nothing: the next call may be the trial, at once.
             (Phase::HalfOpen { .. }, Verdict::Neutral) => {
-                self.moved_to(Phase::Open { until_ms: 0 })
+                self.moved_to(Phase::HalfOpen { lease_until_ms: 0 })
             }
             (Phase::Closed { .. }, Verdict::Neutral) | (Phase::Open { .. }, _) => self,
         }
@@ -323,18 +323,15 @@ impl Breaker {
             to: BreakerState::Open,
         }) = change
         {
-            match (from, verdict) {
-                (BreakerState::Closed, _) => {
+            self.trips.fetch_add(1, Ordering::Relaxed);
+            match from {
+                BreakerState::Closed => {
                     let failures = u64::from(self.policy.failures.max(1));
                     self.failures.store(failures, Ordering::Relaxed);
-                    self.trips.fetch_add(1, Ordering::Relaxed);
                 }
-                (_, Verdict::Unhealthy) => {
+                BreakerState::Open | BreakerState::HalfOpen => {
                     self.failures.fetch_add(1, Ordering::Relaxed);
-                    self.trips.fetch_add(1, Ordering::Relaxed);
                 }
-                // A trial that proved nothing: the breaker was open and still is.
-                (_, Verdict::Healthy | Verdict::Neutral) => {}
             }
         }
         change
@@ -392,7 +389,7 @@ impl Breaker {
                         from: before.state(),
                         to: after.state(),
                     };
-                    return (before.generation != after.generation).then_some(change);
+                    return (change.from != change.to).then_some(change);
                 }
                 Err(current) => word = current,
             }

@@ -59,7 +59,7 @@ impl ToolCall {
 /// Runs what a model asked for: the outcome will carry the request's id.
 impl From<ToolCall> for Call {
     fn from(request: ToolCall) -> Call {
-        Call::new(request.name, Value::Object(request.args)).id(request.id)
+        Call::with_id(request.id, request.name, Value::Object(request.args))
     }
 }
 

@@ -5,7 +5,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-use super::{PROBLEMS_MAX, example};
+use super::{ERRORS_READ_MAX, example};
 
 /// One value that was changed so that the arguments fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,12 +20,12 @@ pub struct Coercion {
 const ROUNDS_MAX: usize = 4;
 
 /// Changes what can be changed without guessing; what is still wrong afterwards is reported as usual.
-pub(super) fn coerce(validator: &Validator, document: &Value, args: &mut Value) -> Vec<Coercion> {
+pub(super) fn mend(validator: &Validator, document: &Value, args: &mut Value) -> Vec<Coercion> {
     let mut done = Vec::new();
     for _ in 0..ROUNDS_MAX {
         let changes: Vec<(String, Change)> = validator
             .iter_errors(args)
-            .take(PROBLEMS_MAX * 10)
+            .take(ERRORS_READ_MAX)
             .filter_map(|error| {
                 let at = error.instance_path().as_str().to_owned();
                 let ValidationErrorKind::Type { kind } = error.kind() else {
@@ -75,16 +75,10 @@ fn change(value: &Value, wanted: &[String], at: &str, document: &Value) -> Optio
 }
 
 fn from_text(text: &str, wants: impl Fn(&str) -> bool) -> Option<Value> {
-    if wants("integer") || wants("number") {
-        if let Ok(number) = text.parse::<i64>() {
-            return Some(Value::Number(Number::from(number)));
-        }
-        let float = text.parse::<f64>().ok().filter(|float| float.is_finite());
-        if let Some(number) = float.and_then(Number::from_f64)
-            && (wants("number") || float?.fract() == 0.0)
-        {
-            return Some(Value::Number(number));
-        }
+    if (wants("integer") || wants("number"))
+        && let Some(number) = number_from(text, &wants)
+    {
+        return Some(Value::Number(number));
     }
     if wants("boolean")
         && let Ok(flag) = text.parse::<bool>()
@@ -97,6 +91,28 @@ fn from_text(text: &str, wants: impl Fn(&str) -> bool) -> Option<Value> {
     let parsed: Value = serde_json::from_str(text).ok()?;
     let fits = (parsed.is_object() && wants("object")) || (parsed.is_array() && wants("array"));
     fits.then_some(parsed)
+}
+
+fn number_from(text: &str, wants: impl Fn(&str) -> bool) -> Option<Number> {
+    if let Ok(number) = text.parse::<i64>() {
+        return Some(Number::from(number));
+    }
+    if let Ok(number) = text.parse::<u64>() {
+        return Some(Number::from(number));
+    }
+    let float = text.parse::<f64>().ok().filter(|float| float.is_finite())?;
+    // Beyond this a float cannot tell neighbouring integers apart.
+    let is_integer = float.fract() == 0.0 && float.abs() < 2f64.powi(53);
+    if is_integer || (wants("number") && !is_digits(text)) {
+        return Number::from_f64(float);
+    }
+    None
+}
+
+/// Digits and nothing else: as a float, a number that long would lose some of them.
+fn is_digits(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether the parent object can do without this field.

@@ -26,7 +26,8 @@ pub(super) fn valid_arguments(
             let faulty = problems
                 .iter()
                 .any(|problem| problem.at == place || problem.at.starts_with(&format!("{place}/")));
-            if !faulty && !redact::is_secret_name(name) {
+            let secret = redact::is_secret_name(name) || redact::value(field) != *field;
+            if !faulty && !secret {
                 fields.insert(name.clone(), field.clone());
             }
         }
@@ -54,7 +55,7 @@ pub(super) fn subschema<'a>(document: &'a Value, pointer: &str) -> Option<&'a Va
     Some(follow(schema, document))
 }
 
-fn follow<'a>(schema: &'a Value, document: &'a Value) -> &'a Value {
+pub(super) fn follow<'a>(schema: &'a Value, document: &'a Value) -> &'a Value {
     let target = schema
         .get("$ref")
         .and_then(Value::as_str)

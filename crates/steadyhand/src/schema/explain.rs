@@ -4,7 +4,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
-use super::example;
+use super::{PROBLEMS_MAX, example};
 use crate::cut;
 use crate::failure::{Effect, Failure, FailureCode, Problem};
 use crate::redact;
@@ -13,6 +13,8 @@ use crate::redact;
 const SHOWN_BYTES_MAX: usize = 80 + 96;
 const OPTIONS_MAX: usize = 20;
 const MESSAGE_BYTES_MAX: usize = 4096;
+/// Alternatives inside alternatives are explained this deep.
+const ALTERNATIVES_DEPTH_MAX: usize = 4;
 
 /// The failure for arguments that do not fit, with one problem per violation.
 pub(super) fn failure(
@@ -21,47 +23,117 @@ pub(super) fn failure(
     document: &Value,
     validator: &Validator,
 ) -> Failure {
-    let mut problems: Vec<Problem> = errors
-        .iter()
-        .map(|error| problem(error, document))
-        .collect();
-    problems.dedup();
-    let mut missing = Vec::new();
-    let mut others = Vec::new();
-    for problem in &problems {
-        match problem.code.as_str() {
-            "required" => missing.push(format!("'{}'", parameter_name(&problem.at))),
-            _ => others.push(problem.message.clone()),
+    let mut problems: Vec<Problem> = Vec::new();
+    for error in errors {
+        for found in problems_of(error, document, 0) {
+            if !problems.contains(&found) {
+                problems.push(found);
+            }
         }
     }
-    missing.dedup();
+    let (missing, others): (Vec<&Problem>, Vec<&Problem>) = problems
+        .iter()
+        .partition(|problem| problem.code == "required");
     let mut parts = Vec::new();
     if !missing.is_empty() {
-        parts.push(format!("missing {}", missing.join(", ")));
+        let names: Vec<String> = missing
+            .iter()
+            .map(|problem| format!("'{}'", parameter_name(&problem.at)))
+            .collect();
+        parts.push(format!("missing {}", names.join(", ")));
     }
-    parts.extend(others);
-    let text = cut::text(
-        &format!("Invalid parameters: {}", parts.join("; ")),
-        MESSAGE_BYTES_MAX,
+    parts.extend(
+        others
+            .iter()
+            .take(PROBLEMS_MAX)
+            .map(|problem| problem.message.clone()),
     );
-    let mut failure = Failure::new(FailureCode::ValidationError, Effect::None, text);
-    if let Some(valid) = example::valid_arguments(document, args, &problems, validator) {
-        problems.push(Problem {
-            at: String::new(),
-            code: "example".to_owned(),
-            message: "arguments that would do".to_owned(),
-            expected: Some("arguments like".to_owned()),
-            got: None,
-            example: Some(valid),
-        });
+    if others.len() > PROBLEMS_MAX {
+        parts.push(format!("and {} more", others.len() - PROBLEMS_MAX));
     }
+    let text = format!("Invalid parameters: {}", parts.join("; "));
+    let text = cut::text(&text, MESSAGE_BYTES_MAX);
+    let mut failure = Failure::new(FailureCode::ValidationError, Effect::None, text)
+        .for_people(required_parameters(document));
+    failure.example = example::valid_arguments(document, args, &problems, validator);
+    problems.truncate(PROBLEMS_MAX);
     failure.problems = problems;
-    failure.user_message = required_parameters(document);
     failure
 }
 
+/// One violation's problems. Of alternatives, the one that was meant is explained, if that is clear.
+fn problems_of(error: &ValidationError<'_>, document: &Value, depth: usize) -> Vec<Problem> {
+    let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) =
+        error.kind()
+    else {
+        return vec![problem(error, document)];
+    };
+    if depth > ALTERNATIVES_DEPTH_MAX {
+        return vec![problem(error, document)];
+    }
+    let place = error.instance_path().as_str();
+    if let Some(options) = options_of(context, place) {
+        return vec![one_of(&options, place, error)];
+    }
+    let wrong_type = |branch: &Vec<ValidationError<'_>>| {
+        branch.iter().any(|error| {
+            let here = error.instance_path().as_str() == place;
+            here && matches!(error.kind(), ValidationErrorKind::Type { .. })
+        })
+    };
+    let meant = context.iter().filter(|branch| !wrong_type(branch));
+    match meant.min_by_key(|branch| branch.len()) {
+        Some(branch) if !branch.is_empty() => branch
+            .iter()
+            .flat_map(|error| problems_of(error, document, depth + 1))
+            .collect(),
+        _ => vec![problem(error, document)],
+    }
+}
+
+/// The values that alternatives allow, where they are nothing but values (`null` aside).
+fn options_of(context: &[Vec<ValidationError<'static>>], place: &str) -> Option<Vec<Value>> {
+    let mut options = Vec::new();
+    for error in context.iter().flatten() {
+        if error.instance_path().as_str() != place {
+            return None;
+        }
+        match error.kind() {
+            ValidationErrorKind::Constant { expected_value } => {
+                options.push(Value::clone(expected_value));
+            }
+            ValidationErrorKind::Enum { options: more } => {
+                options.extend(more.as_array().into_iter().flatten().cloned());
+            }
+            ValidationErrorKind::Type {
+                kind: TypeKind::Single(wanted),
+            } if wanted.to_string() == "null" => options.push(Value::Null),
+            ValidationErrorKind::AnyOf { context }
+            | ValidationErrorKind::OneOfNotValid { context } => {
+                options.extend(options_of(context, place)?);
+            }
+            _ => return None,
+        }
+    }
+    (!options.is_empty()).then_some(options)
+}
+
+fn one_of(options: &[Value], place: &str, error: &ValidationError<'_>) -> Problem {
+    let listed = list(&Value::Array(options.to_vec()));
+    let name = parameter_name(place);
+    let got = shown(place, error.instance());
+    Problem {
+        at: place.to_owned(),
+        code: "enum".to_owned(),
+        message: format!("'{name}' must be one of {listed}, got {got}"),
+        expected: Some(format!("one of {listed}")),
+        got: Some(got),
+        example: options.first().cloned(),
+    }
+}
+
 /// Text that is no JSON, and where it stops being JSON.
-pub(super) fn bad_json(text: &str, error: &serde_json::Error) -> Failure {
+pub(super) fn bad_json(text: &str, error: &serde_json::Error, document: &Value) -> Failure {
     let why = if error.is_eof() {
         "unfinished JSON"
     } else {
@@ -69,7 +141,8 @@ pub(super) fn bad_json(text: &str, error: &serde_json::Error) -> Failure {
     };
     let place = format!("line {}, column {}", error.line(), error.column());
     let message = format!("Invalid parameters: {why} at {place}: {error}");
-    let mut failure = Failure::new(FailureCode::ValidationError, Effect::None, message);
+    let mut failure = Failure::new(FailureCode::ValidationError, Effect::None, message)
+        .for_people(required_parameters(document));
     failure.problems.push(Problem {
         at: String::new(),
         code: "json".to_owned(),
@@ -82,10 +155,11 @@ pub(super) fn bad_json(text: &str, error: &serde_json::Error) -> Failure {
 }
 
 /// JSON, but not the object that arguments are.
-pub(super) fn not_an_object(value: &Value) -> Failure {
+pub(super) fn not_an_object(value: &Value, document: &Value) -> Failure {
     let found = type_of(value);
     let message = format!("Invalid parameters: the arguments must be an object, got {found}");
-    let mut failure = Failure::new(FailureCode::ValidationError, Effect::None, message);
+    let mut failure = Failure::new(FailureCode::ValidationError, Effect::None, message)
+        .for_people(required_parameters(document));
     failure.problems.push(Problem {
         at: String::new(),
         code: "type".to_owned(),

@@ -3,6 +3,7 @@
 mod coerce;
 mod example;
 mod explain;
+mod surplus;
 
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
@@ -11,15 +12,17 @@ use serde_json::{Map, Value};
 pub use coerce::Coercion;
 
 use crate::call::Arguments;
-use crate::cut::json_bytes;
+use crate::cut::{depth_exceeds, json_bytes, surely_fits};
 use crate::failure::{Effect, Failure, FailureCode, Problem};
 
 /// The largest schema of a tool, in bytes of JSON.
 pub(crate) const SCHEMA_BYTES_MAX: usize = 256 * 1024;
 /// How deep arguments and schemas may be nested.
 pub(crate) const DEPTH_MAX: usize = 128;
-/// How many violations are reported; there may be more.
-pub(crate) const PROBLEMS_MAX: usize = 10;
+/// How many violations are reported one by one; the others are counted.
+const PROBLEMS_MAX: usize = 10;
+/// How many violations are looked at.
+const ERRORS_READ_MAX: usize = 200;
 
 /// How far a regular expression in a schema may search before it counts as a mismatch.
 const REGEX_STEPS_MAX: usize = 100_000;
@@ -29,6 +32,7 @@ const REGEX_BYTES_MAX: usize = 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct Schema {
     validator: Validator,
+    declared: surplus::Declared,
     /// Passed on untouched, so there is nothing to check.
     accepts_all: bool,
 }
@@ -85,6 +89,7 @@ impl Schema {
         let accepts_all = schema.as_object().is_some_and(Map::is_empty);
         Ok(Schema {
             validator,
+            declared: surplus::Declared::by(schema),
             accepts_all,
         })
     }
@@ -96,14 +101,12 @@ impl Schema {
         document: &Value,
         rules: Rules,
     ) -> Result<Checked, Box<Failure>> {
-        let args = parse(arguments, rules)?;
+        let mut coerced = Vec::new();
+        let args = parse(arguments, document, rules, &mut coerced)?;
         if self.accepts_all || self.validator.is_valid(&args) {
-            return Ok(Checked {
-                args,
-                coerced: Vec::new(),
-            });
+            return Ok(Checked { args, coerced });
         }
-        self.mend_or_explain(args, document, rules)
+        self.mend_or_explain(args, document, rules, coerced)
     }
 
     fn mend_or_explain(
@@ -111,13 +114,13 @@ impl Schema {
         mut args: Value,
         document: &Value,
         rules: Rules,
+        mut coerced: Vec<Coercion>,
     ) -> Result<Checked, Box<Failure>> {
-        let mut coerced = Vec::new();
         if !rules.strict {
             self.drop_surplus(&mut args);
         }
         if rules.coerce {
-            coerced = coerce::coerce(&self.validator, document, &mut args);
+            coerced.extend(coerce::mend(&self.validator, document, &mut args));
         }
         if self.validator.is_valid(&args) {
             return Ok(Checked { args, coerced });
@@ -125,7 +128,7 @@ impl Schema {
         let errors: Vec<ValidationError<'_>> = self
             .validator
             .iter_errors(&args)
-            .take(PROBLEMS_MAX)
+            .take(ERRORS_READ_MAX)
             .collect();
         Err(Box::new(explain::failure(
             &errors,
@@ -137,25 +140,22 @@ impl Schema {
 
     /// Surplus parameters never fail a call: those the schema forbids are dropped (SPEC D6).
     fn drop_surplus(&self, args: &mut Value) {
-        let mut surplus = Vec::new();
-        for error in self.validator.iter_errors(args).take(PROBLEMS_MAX * 10) {
-            if !error.instance_path().as_str().is_empty() {
-                continue;
-            }
-            match error.kind() {
-                ValidationErrorKind::AdditionalProperties { unexpected }
-                | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-                    surplus.extend(unexpected.iter().cloned());
-                }
-                _ => {}
+        let Some(fields) = args.as_object() else {
+            return;
+        };
+        let mut surplus = self.declared.surplus(fields);
+        for error in self.validator.iter_errors(args).take(ERRORS_READ_MAX) {
+            if let ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected } = error.kind()
+                && error.instance_path().as_str().is_empty()
+            {
+                surplus.extend(unexpected.iter().cloned());
             }
         }
         let Some(fields) = args.as_object_mut() else {
             return;
         };
-        for name in &surplus {
-            fields.shift_remove(name);
-        }
+        surplus.retain(|name| fields.shift_remove(name).is_some());
         if !surplus.is_empty() {
             tracing::debug!(?surplus, "dropped parameters the schema does not allow");
         }
@@ -170,7 +170,12 @@ pub(crate) struct Checked {
 }
 
 /// From what came to a JSON object within its limits. No arguments at all are an empty object.
-fn parse(arguments: Arguments, rules: Rules) -> Result<Value, Box<Failure>> {
+fn parse(
+    arguments: Arguments,
+    document: &Value,
+    rules: Rules,
+    coerced: &mut Vec<Coercion>,
+) -> Result<Value, Box<Failure>> {
     let limit = rules.args_bytes_max;
     let value = match arguments {
         Arguments::Text(text) => {
@@ -182,8 +187,9 @@ fn parse(arguments: Arguments, rules: Rules) -> Result<Value, Box<Failure>> {
             }
             // serde_json itself stops at a depth of 128.
             serde_json::from_str(&text)
-                .map_err(|error| Box::new(explain::bad_json(&text, &error)))?
+                .map_err(|error| Box::new(explain::bad_json(&text, &error, document)))?
         }
+        Arguments::Json(value) if surely_fits(&value, &mut { limit }, DEPTH_MAX) => value,
         Arguments::Json(value) => {
             if depth_exceeds(&value, DEPTH_MAX) {
                 let message = format!("nested deeper than {DEPTH_MAX} levels");
@@ -199,10 +205,19 @@ fn parse(arguments: Arguments, rules: Rules) -> Result<Value, Box<Failure>> {
         Value::Object(_) => Ok(value),
         Value::Null => Ok(Value::Object(Map::new())),
         Value::String(text) if rules.coerce => match serde_json::from_str(&text) {
-            Ok(Value::Object(fields)) => Ok(Value::Object(fields)),
-            _ => Err(Box::new(explain::not_an_object(&Value::String(text)))),
+            Ok(Value::Object(fields)) => {
+                coerced.push(Coercion {
+                    at: String::new(),
+                    message: "read the object out of a string".to_owned(),
+                });
+                Ok(Value::Object(fields))
+            }
+            _ => Err(Box::new(explain::not_an_object(
+                &Value::String(text),
+                document,
+            ))),
         },
-        other => Err(Box::new(explain::not_an_object(&other))),
+        other => Err(Box::new(explain::not_an_object(&other, document))),
     }
 }
 
@@ -229,20 +244,5 @@ pub(crate) fn is_too_deep(arguments: &Arguments) -> bool {
     match arguments {
         Arguments::Json(value) => depth_exceeds(value, DEPTH_MAX),
         Arguments::Text(_) => false,
-    }
-}
-
-fn depth_exceeds(value: &Value, levels: usize) -> bool {
-    match value {
-        Value::Array(items) => {
-            levels == 0 || items.iter().any(|item| depth_exceeds(item, levels - 1))
-        }
-        Value::Object(fields) => {
-            levels == 0
-                || fields
-                    .values()
-                    .any(|field| depth_exceeds(field, levels - 1))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }

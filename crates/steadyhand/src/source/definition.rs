@@ -26,22 +26,21 @@ pub fn tool(definition: &Value, internal: &InternalHandlers) -> Result<Tool, Ref
         name: name.to_owned(),
         fault: format!("its definition cannot be read: {error}"),
     })?;
-    let schema = definition
-        .schema
-        .or(definition.parameters)
+    let own_schema = definition.schema.or(definition.parameters);
+    let schema = own_schema
+        .clone()
         .unwrap_or_else(|| json!({"type": "object"}));
     let (name, description) = (definition.name, definition.description);
     let tool = match definition.implementation {
         Implementation::Mock { mock_response } => {
             mock::tool(name, description, schema, mock_response)
         }
-        Implementation::Builtin { handler } => {
-            let handler: Arc<dyn Handler> = match builtin::find(&handler) {
-                Some(found) => Arc::new(Builtin(found)),
-                None => Arc::new(Missing(handler)),
-            };
-            Tool::new(name, description, schema, handler).of_kind("builtin")
-        }
+        Implementation::Builtin { handler } => match builtin::find(&handler) {
+            Some(found) => found.redefined(name, description, own_schema),
+            None => {
+                Tool::new(name, description, schema, Arc::new(Missing(handler))).of_kind("builtin")
+            }
+        },
         Implementation::Internal { handler } => internal.tool(name, description, schema, handler),
     };
     Ok(match definition.lc_name {
@@ -68,17 +67,6 @@ enum Implementation {
     Mock { mock_response: Value },
     Builtin { handler: String },
     Internal { handler: String },
-}
-
-struct Builtin(Tool);
-
-impl Handler for Builtin {
-    fn run<'a>(
-        &'a self,
-        invocation: &'a Invocation<'a>,
-    ) -> BoxFuture<'a, Result<Output, ToolError>> {
-        self.0.handler().run(invocation)
-    }
 }
 
 struct Missing(String);

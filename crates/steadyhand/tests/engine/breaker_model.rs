@@ -18,6 +18,7 @@ enum Mode {
     Closed { era: u64, failures: u32 },
     Open { until_ms: u64 },
     Trial { era: u64, lease_until_ms: u64 },
+    TrialWanted,
 }
 
 /// A call the model let pass, and the era it belongs to.
@@ -62,7 +63,7 @@ impl Model {
         match self.mode {
             Mode::Closed { .. } => BreakerState::Closed,
             Mode::Open { .. } => BreakerState::Open,
-            Mode::Trial { .. } => BreakerState::HalfOpen,
+            Mode::Trial { .. } | Mode::TrialWanted => BreakerState::HalfOpen,
         }
     }
 
@@ -73,6 +74,7 @@ impl Model {
             Mode::Trial { lease_until_ms, .. } if now_ms < lease_until_ms => return None,
             Mode::Open { .. } => self.seen.open_to_trial += 1,
             Mode::Trial { .. } => self.seen.lease_expired += 1,
+            Mode::TrialWanted => {}
         }
         let era = self.new_era();
         let lease_until_ms = now_ms + lease_ms;
@@ -107,14 +109,16 @@ impl Model {
                 }
                 Verdict::Neutral => {
                     self.seen.trial_handed_on += 1;
-                    self.mode = Mode::Open { until_ms: 0 };
+                    self.mode = Mode::TrialWanted;
                 }
                 Verdict::Unhealthy => {
                     self.seen.trial_to_open += 1;
                     self.mode = Mode::Open { until_ms };
                 }
             },
-            Mode::Closed { .. } | Mode::Open { .. } | Mode::Trial { .. } => self.seen.stale += 1,
+            Mode::Closed { .. } | Mode::Open { .. } | Mode::Trial { .. } | Mode::TrialWanted => {
+                self.seen.stale += 1;
+            }
         }
     }
 

@@ -1,16 +1,24 @@
-//! The engine through its public surface.
+//! The engine through its public surface, one test per row of the requirements and more.
 
 mod breaker_loom;
 mod breaker_model;
+mod contract;
+mod d_rows;
+mod define;
 mod drops;
 mod events;
+mod f_rows;
 mod fuzz;
 mod l_conversation;
 mod l_langchain;
 mod limit_and_retry;
+mod logs;
 mod quiet;
+mod r_rows;
 mod simulation;
+mod support;
 mod twelve_probes;
+mod v_rows;
 
 /// The very file of the engine, compiled a second time on loom's atomics: `crate::sync` is below.
 #[path = "../../src/guard/breaker.rs"]

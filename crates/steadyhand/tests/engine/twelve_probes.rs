@@ -80,7 +80,7 @@ fn probe_02_bad_types_get_a_message_a_model_can_act_on() {
             "'count' must be integer, got string",
             "'item' must be string, got integer",
             "/count: expected integer, got \"five\"",
-            "for example {\"count\":0,\"item\":\"text\"}",
+            "Arguments that would do: {\"count\":0,\"item\":\"text\"}",
         ] {
             assert!(text.contains(part), "no {part} in: {text}");
         }

@@ -204,11 +204,6 @@ impl Town {
             self.world.count("calls");
             return;
         }
-        if code(&outcome) == Some(FailureCode::IdempotencyConflict) {
-            self.world.count("outcome IDEMPOTENCY_CONFLICT");
-            self.world.count("calls");
-            return;
-        }
         self.count(WITH_FUNCTION, &outcome);
     }
 
