@@ -118,6 +118,16 @@ pub enum Arguments {
     Text(String),
 }
 
+impl Arguments {
+    /// The object they are once they have been checked; nothing else is run.
+    pub(crate) fn checked(&self) -> &Value {
+        match self {
+            Arguments::Json(value) => value,
+            Arguments::Text(_) => &Value::Null,
+        }
+    }
+}
+
 impl Default for Arguments {
     fn default() -> Arguments {
         Arguments::Json(Value::Null)

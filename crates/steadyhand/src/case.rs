@@ -31,6 +31,7 @@ pub(crate) struct Case<'a> {
     pub(crate) call: Call,
     pub(crate) progress: Progress<'a>,
     pub(crate) coerced: Vec<Coercion>,
+    are_checked: bool,
     closed: bool,
 }
 
@@ -139,6 +140,7 @@ impl<'a> Case<'a> {
                 running: false,
             },
             coerced: Vec::new(),
+            are_checked: false,
             closed: false,
         }
     }
@@ -149,8 +151,21 @@ impl<'a> Case<'a> {
         self.progress.entry = Some(entry);
     }
 
+    /// Makes the arguments what the tool gets, or tells every fault in them.
+    pub(crate) fn check_arguments(&mut self, entry: &Entry) -> Result<(), Box<Failure>> {
+        let (schema, document) = (&entry.schema, entry.tool.schema());
+        schema.check(
+            &mut self.call.args,
+            document,
+            entry.rules,
+            &mut self.coerced,
+        )?;
+        self.are_checked = true;
+        Ok(())
+    }
+
     /// No tool has this name.
-    pub(crate) fn close_unknown(self, suggestions: Vec<String>) -> Outcome {
+    pub(crate) fn close_unknown(&mut self, suggestions: Vec<String>) -> Outcome {
         tracing::warn!(
             tool = self.call.name,
             call_id = self.call.id,
@@ -162,19 +177,19 @@ impl<'a> Case<'a> {
         let mut failure = Failure::new(code, Effect::None, message)
             .for_people(friendly_text(code, &self.call.name));
         failure.suggestions = suggestions;
-        self.close(Err(Box::new(failure)), None, None)
+        self.close(Err(Box::new(failure)), None)
     }
 
     /// The arguments do not fit.
-    pub(crate) fn close_invalid(self, mut failure: Box<Failure>) -> Outcome {
+    pub(crate) fn close_invalid(&mut self, mut failure: Box<Failure>) -> Outcome {
         if failure.user_message.is_empty() {
             failure.user_message = friendly_text(failure.code, &self.call.name);
         }
-        self.finish(Err(failure), None, None, Some(Ending::Invalid))
+        self.finish(Err(failure), None, Some(Ending::Invalid))
     }
 
     /// Another call with the same idempotency key answers for this one.
-    pub(crate) fn close_joined(mut self, other: &Outcome) -> Outcome {
+    pub(crate) fn close_joined(&mut self, other: &Outcome) -> Outcome {
         self.closed = true;
         let outcome = Outcome {
             call_id: std::mem::take(&mut self.call.id),
@@ -183,25 +198,23 @@ impl<'a> Case<'a> {
             replayed: true,
             ..other.clone()
         };
-        self.record(&outcome, None, Ending::Joined);
+        self.record(&outcome, Ending::Joined);
         outcome
     }
 
     /// The call has ended.
     pub(crate) fn close(
-        self,
+        &mut self,
         result: Result<Output, Box<Failure>>,
         fallback: Option<Output>,
-        args: Option<&Value>,
     ) -> Outcome {
-        self.finish(result, fallback, args, None)
+        self.finish(result, fallback, None)
     }
 
     fn finish(
-        mut self,
+        &mut self,
         result: Result<Output, Box<Failure>>,
         fallback: Option<Output>,
-        args: Option<&Value>,
         ending: Option<Ending>,
     ) -> Outcome {
         self.closed = true;
@@ -209,14 +222,14 @@ impl<'a> Case<'a> {
             call_id: std::mem::take(&mut self.call.id),
             tool_name: std::mem::take(&mut self.call.name),
             result,
-            fallback,
+            fallback: fallback.map(Box::new),
             execution_time: self.progress.started.elapsed(),
             attempts: self.progress.attempts,
             coerced: std::mem::take(&mut self.coerced),
             replayed: false,
         };
         let ending = ending.unwrap_or_else(|| self.ending(&outcome));
-        self.record(&outcome, args, ending);
+        self.record(&outcome, ending);
         outcome
     }
 
@@ -235,7 +248,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn record(&self, outcome: &Outcome, args: Option<&Value>, ending: Ending) {
+    fn record(&self, outcome: &Outcome, ending: Ending) {
+        let args = self.are_checked.then(|| self.call.args.checked());
         let took = outcome.execution_time;
         if let Some(entry) = self.progress.entry {
             entry.metrics.ended(ending, took);
@@ -287,18 +301,18 @@ impl Drop for Case<'_> {
             replayed: false,
         };
         let ending = self.ending(&outcome);
-        self.record(&outcome, None, ending);
+        self.record(&outcome, ending);
     }
 }
 
 /// One line per call (SPEC V02, V04): what is shown is bounded, and made only if someone reads it.
 fn log(outcome: &Outcome, args: Option<&Value>) {
     let shown = |value: &Value| cut::text(&redact::value(value).to_string(), LOGGED_BYTES_MAX);
-    let ms = millis(outcome.execution_time);
     let (tool, call_id) = (outcome.tool_name.as_str(), outcome.call_id.as_str());
     match &outcome.result {
         Ok(output) => {
             if tracing::enabled!(tracing::Level::INFO) {
+                let ms = millis(outcome.execution_time);
                 let args = args.map(shown).unwrap_or_default();
                 let result = shown(output.value());
                 tracing::info!(tool, call_id, args, ms, result, "call succeeded");
@@ -306,6 +320,7 @@ fn log(outcome: &Outcome, args: Option<&Value>) {
         }
         Err(failure) => {
             if tracing::enabled!(tracing::Level::WARN) {
+                let ms = millis(outcome.execution_time);
                 let args = args.map(shown).unwrap_or_default();
                 let code = failure.code.as_str();
                 let error = failure.message.as_str();

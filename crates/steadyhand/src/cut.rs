@@ -64,38 +64,31 @@ fn marked(text: &str, end: usize) -> String {
 /// Whether the value surely takes no more than `bytes` as JSON and is no deeper than `levels`: a quick
 /// look at the usual case. What is left of `bytes` stays in it.
 pub(crate) fn surely_fits(value: &Value, bytes: &mut usize, levels: usize) -> bool {
-    let most = match value {
-        Value::Null | Value::Bool(_) => 5,
-        Value::Number(_) => 32,
-        // Each byte may need an escape of six.
-        Value::String(string) => string.len().saturating_mul(6) + 2,
-        Value::Array(items) => items.len() + 2,
-        Value::Object(fields) => fields.len() + 2,
-    };
-    let Some(left) = bytes.checked_sub(most) else {
-        return false;
-    };
-    *bytes = left;
     match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+        Value::Null | Value::Bool(_) | Value::Number(_) => spend(bytes, 32),
+        // Each byte may need an escape of six.
+        Value::String(string) => spend(bytes, 6 * string.len() + 2),
         Value::Array(items) => {
-            levels > 0
-                && items
-                    .iter()
-                    .all(|item| surely_fits(item, bytes, levels - 1))
+            let fits = |item| spend(bytes, 1) && surely_fits(item, bytes, levels - 1);
+            levels > 0 && items.iter().all(fits)
         }
         Value::Object(fields) => {
             levels > 0
-                && fields.iter().all(|(name, field)| {
-                    let most = name.len().saturating_mul(6) + 4;
-                    let Some(left) = bytes.checked_sub(most) else {
-                        return false;
-                    };
-                    *bytes = left;
-                    surely_fits(field, bytes, levels - 1)
+                && fields.iter().all(|(name, field)| match field {
+                    // The same as below, without a call for each of a tool's usual arguments.
+                    Value::Null | Value::Bool(_) | Value::Number(_) => {
+                        spend(bytes, 6 * name.len() + 36)
+                    }
+                    _ => spend(bytes, 6 * name.len() + 4) && surely_fits(field, bytes, levels - 1),
                 })
         }
     }
+}
+
+fn spend(bytes: &mut usize, amount: usize) -> bool {
+    let enough = *bytes >= amount;
+    *bytes = bytes.saturating_sub(amount);
+    enough
 }
 
 /// How many bytes the value takes as JSON; counting stops soon after `limit`.

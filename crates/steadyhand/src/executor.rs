@@ -83,39 +83,27 @@ impl ToolExecutor {
             return case.close_unknown(near);
         };
         case.found(entry);
-        let arguments = std::mem::take(&mut case.call.args);
-        let checked = match entry
-            .schema
-            .check(arguments, entry.tool.schema(), entry.rules)
-        {
-            Ok(checked) => checked,
-            Err(failure) => return case.close_invalid(failure),
-        };
-        case.coerced = checked.coerced;
-        let result = self.guarded(entry, &checked.args, &mut case).await;
-        let failure = match result {
-            Ok(output) => return case.close(Ok(output), None, Some(&checked.args)),
+        if let Err(failure) = case.check_arguments(entry) {
+            return case.close_invalid(failure);
+        }
+        let failure = match self.guarded(entry, &mut case).await {
+            Ok(output) => return case.close(Ok(output), None),
             Err(failure) => failure,
         };
         let fallback = match (&entry.policy.fallback, may_fall_back) {
             (Some(fallback), MayFallBack::Yes) if fallback.applies_to(failure.code) => {
-                Box::pin(self.fall_back(fallback, entry, &checked.args, &failure, &case)).await
+                Box::pin(self.fall_back(fallback, entry, &failure, &case)).await
             }
             _ => None,
         };
-        case.close(Err(failure), fallback, Some(&checked.args))
+        case.close(Err(failure), fallback)
     }
 
     /// The breaker around the attempts: it counts a call once, after its retries.
-    async fn guarded(
-        &self,
-        entry: &Entry,
-        args: &Value,
-        case: &mut Case<'_>,
-    ) -> Result<Output, Box<Failure>> {
+    async fn guarded(&self, entry: &Entry, case: &mut Case<'_>) -> Result<Output, Box<Failure>> {
         let passage = self.admit(entry, case.progress.patience())?;
         let result = self
-            .attempts(&passage, args, &case.call, &mut case.progress)
+            .attempts(&passage, &case.call, &mut case.progress)
             .await;
         passage.settle(match &result {
             Ok(_) => Health::Healthy,
@@ -157,12 +145,12 @@ impl ToolExecutor {
     async fn attempts(
         &self,
         passage: &Passage<'_>,
-        args: &Value,
         call: &Call,
         progress: &mut Progress<'_>,
     ) -> Result<Output, Box<Failure>> {
         let entry = passage.entry;
         let policy = &entry.policy;
+        let args = call.args.checked();
         let reserve = match &policy.fallback {
             Some(fallback) => fallback.reserve(progress.patience()),
             None => Duration::ZERO,
@@ -312,10 +300,10 @@ impl ToolExecutor {
         &self,
         fallback: &Fallback,
         entry: &Entry,
-        args: &Value,
         failure: &Failure,
         case: &Case<'_>,
     ) -> Option<Output> {
+        let args = case.call.args.checked();
         case.progress.tell(|elapsed_ms| Event::FallbackStarted {
             call_id: case.call.id.clone(),
             tool_name: case.call.name.clone(),
@@ -409,7 +397,7 @@ impl ToolExecutor {
                 let message = "the idempotency key was used before with another tool or other \
                                arguments; use a new key for a new call";
                 let failure = self.own(FailureCode::IdempotencyConflict, entry, message.to_owned());
-                return case.close(Err(failure), None, None);
+                return case.close(Err(failure), None);
             }
         };
         let mut case = Case::open(call, self.tools.observers());
@@ -427,7 +415,7 @@ impl ToolExecutor {
         let message =
             "another call with the same idempotency key had not ended yet; it may have run";
         let failure = self.of(code, Effect::Unknown, entry, message.to_owned());
-        case.close(Err(failure), None, None)
+        case.close(Err(failure), None)
     }
 
     /// The first call of a key: it goes on without its caller, and leaves its outcome to the others.

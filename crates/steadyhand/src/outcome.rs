@@ -21,7 +21,7 @@ pub struct Outcome {
     /// What the tool gave, or why it gave nothing.
     pub result: Result<Output, Box<Failure>>,
     /// What a fallback gave after the failure in `result`.
-    pub fallback: Option<Output>,
+    pub fallback: Option<Box<Output>>,
     /// Validation, waiting and running, all of it.
     pub execution_time: Duration,
     /// How often the tool was started.
@@ -77,7 +77,7 @@ impl Outcome {
 
     /// The output there is: the tool's, or else its fallback's.
     pub fn output(&self) -> Option<&Output> {
-        self.result.as_ref().ok().or(self.fallback.as_ref())
+        self.result.as_ref().ok().or(self.fallback.as_deref())
     }
 
     /// The structured view (SPEC R09).
@@ -206,7 +206,7 @@ pub struct FlatView<'a> {
 
 /// Milliseconds with what lies behind the point (SPEC F14).
 pub(crate) fn millis(duration: Duration) -> f64 {
-    duration.as_nanos() as f64 / 1e6
+    duration.as_nanos() as u64 as f64 / 1e6
 }
 
 fn is_false(flag: &bool) -> bool {

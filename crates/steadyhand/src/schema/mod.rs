@@ -94,45 +94,47 @@ impl Schema {
         })
     }
 
-    /// The arguments as the tool gets them, or every fault in them. `document` is this schema's text.
+    /// Makes the arguments what the tool gets, or tells every fault in them. `document` is this schema's
+    /// text; what was mended is added to `coerced`.
     pub(crate) fn check(
         &self,
-        arguments: Arguments,
+        arguments: &mut Arguments,
         document: &Value,
         rules: Rules,
-    ) -> Result<Checked, Box<Failure>> {
-        let mut coerced = Vec::new();
-        let args = parse(arguments, document, rules, &mut coerced)?;
-        if self.accepts_all || self.validator.is_valid(&args) {
-            return Ok(Checked { args, coerced });
+        coerced: &mut Vec<Coercion>,
+    ) -> Result<(), Box<Failure>> {
+        let args = parse(arguments, document, rules, coerced)?;
+        if self.accepts_all || self.validator.is_valid(args) {
+            return Ok(());
         }
         self.mend_or_explain(args, document, rules, coerced)
     }
 
+    #[cold]
     fn mend_or_explain(
         &self,
-        mut args: Value,
+        args: &mut Value,
         document: &Value,
         rules: Rules,
-        mut coerced: Vec<Coercion>,
-    ) -> Result<Checked, Box<Failure>> {
+        coerced: &mut Vec<Coercion>,
+    ) -> Result<(), Box<Failure>> {
         if !rules.strict {
-            self.drop_surplus(&mut args);
+            self.drop_surplus(args);
         }
         if rules.coerce {
-            coerced.extend(coerce::mend(&self.validator, document, &mut args));
+            coerced.extend(coerce::mend(&self.validator, document, args));
         }
-        if self.validator.is_valid(&args) {
-            return Ok(Checked { args, coerced });
+        if self.validator.is_valid(args) {
+            return Ok(());
         }
         let errors: Vec<ValidationError<'_>> = self
             .validator
-            .iter_errors(&args)
+            .iter_errors(args)
             .take(ERRORS_READ_MAX)
             .collect();
         Err(Box::new(explain::failure(
             &errors,
-            &args,
+            args,
             document,
             &self.validator,
         )))
@@ -162,63 +164,51 @@ impl Schema {
     }
 }
 
-/// Arguments that fit.
-#[derive(Debug)]
-pub(crate) struct Checked {
-    pub(crate) args: Value,
-    pub(crate) coerced: Vec<Coercion>,
-}
-
 /// From what came to a JSON object within its limits. No arguments at all are an empty object.
-fn parse(
-    arguments: Arguments,
+fn parse<'a>(
+    arguments: &'a mut Arguments,
     document: &Value,
     rules: Rules,
     coerced: &mut Vec<Coercion>,
-) -> Result<Value, Box<Failure>> {
+) -> Result<&'a mut Value, Box<Failure>> {
     let limit = rules.args_bytes_max;
-    let value = match arguments {
-        Arguments::Text(text) => {
-            if text.len() > limit {
-                return Err(too_large(limit));
-            }
-            if text.trim_ascii().is_empty() {
-                return Ok(Value::Object(Map::new()));
-            }
+    match arguments {
+        Arguments::Json(value) if surely_fits(value, &mut { limit }, DEPTH_MAX) => {}
+        Arguments::Json(value) if depth_exceeds(value, DEPTH_MAX) => {
+            let message = format!("nested deeper than {DEPTH_MAX} levels");
+            return Err(refused("depth", message));
+        }
+        Arguments::Json(value) if json_bytes(value, limit) > limit => return Err(too_large(limit)),
+        Arguments::Json(_) => {}
+        Arguments::Text(text) if text.len() > limit => return Err(too_large(limit)),
+        Arguments::Text(text) if text.trim_ascii().is_empty() => {
+            *arguments = Arguments::Json(Value::Null);
+        }
+        Arguments::Text(text) => match serde_json::from_str(text) {
             // serde_json itself stops at a depth of 128.
-            serde_json::from_str(&text)
-                .map_err(|error| Box::new(explain::bad_json(&text, &error, document)))?
-        }
-        Arguments::Json(value) if surely_fits(&value, &mut { limit }, DEPTH_MAX) => value,
-        Arguments::Json(value) => {
-            if depth_exceeds(&value, DEPTH_MAX) {
-                let message = format!("nested deeper than {DEPTH_MAX} levels");
-                return Err(refused("depth", message));
-            }
-            if json_bytes(&value, limit) > limit {
-                return Err(too_large(limit));
-            }
-            value
-        }
+            Ok(value) => *arguments = Arguments::Json(value),
+            Err(error) => return Err(Box::new(explain::bad_json(text, &error, document))),
+        },
+    }
+    let Arguments::Json(value) = arguments else {
+        return Err(refused("json", "not JSON".to_owned()));
     };
     match value {
-        Value::Object(_) => Ok(value),
-        Value::Null => Ok(Value::Object(Map::new())),
-        Value::String(text) if rules.coerce => match serde_json::from_str(&text) {
+        Value::Object(_) => {}
+        Value::Null => *value = Value::Object(Map::new()),
+        Value::String(text) if rules.coerce => match serde_json::from_str(text) {
             Ok(Value::Object(fields)) => {
                 coerced.push(Coercion {
                     at: String::new(),
                     message: "read the object out of a string".to_owned(),
                 });
-                Ok(Value::Object(fields))
+                *value = Value::Object(fields);
             }
-            _ => Err(Box::new(explain::not_an_object(
-                &Value::String(text),
-                document,
-            ))),
+            _ => return Err(Box::new(explain::not_an_object(value, document))),
         },
-        other => Err(Box::new(explain::not_an_object(&other, document))),
+        other => return Err(Box::new(explain::not_an_object(other, document))),
     }
+    Ok(value)
 }
 
 fn too_large(limit: usize) -> Box<Failure> {
