@@ -279,13 +279,13 @@ impl Catalogue {
             HashMap::with_capacity_and_hasher(entries.len() * 2, RandomState::default());
         // Aliases first: a name is stronger than another tool's alias.
         for (place, entry) in entries.iter().enumerate() {
-            if let Some(alias) = entry.tool.lc_name() {
-                if by_name.insert(alias.into(), place).is_some() {
-                    tracing::warn!(
-                        alias,
-                        "two tools have this lc_name; the newer one is found by it"
-                    );
-                }
+            if let Some(alias) = entry.tool.lc_name()
+                && by_name.insert(alias.into(), place).is_some()
+            {
+                tracing::warn!(
+                    alias,
+                    "two tools have this lc_name; the newer one is found by it"
+                );
             }
         }
         for (place, entry) in entries.iter().enumerate() {

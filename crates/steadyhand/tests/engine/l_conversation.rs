@@ -1,21 +1,64 @@
-//! L01, L02, L05: a conversation's calls have ids, grow it turn by turn, and all get a result.
+//! L01, L02, L03, L05: a conversation's calls have ids, grow it turn by turn, and all get a result.
 
 use std::collections::HashMap;
 use std::collections::HashSet;
+use std::sync::Mutex;
 
 use serde_json::Map;
 use serde_json::Value;
 use serde_json::json;
 use steadyhand::AiMessage;
+use steadyhand::Call;
 use steadyhand::Content;
 use steadyhand::Message;
+use steadyhand::Output;
 use steadyhand::Placeholder;
+use steadyhand::Tool;
 use steadyhand::ToolCall;
+use steadyhand::ToolError;
+use steadyhand::ToolExecutor;
+use steadyhand::ToolManager;
 use steadyhand::ToolMessage;
 use steadyhand::answer_open_calls;
 use steadyhand::turn;
 
 const MISSING: &str = "Error: the result of this call is missing from the conversation; the tool may or may not have run";
+
+#[tokio::test(start_paused = true)]
+async fn l03_a_result_goes_back_as_text() {
+    let artifacts = || Output::text_with_artifact("two rooms", json!([{"type": "image"}]));
+    let mcp = || Output::json_with_text(json!({"content": [{"type": "text", "text": "hi"}]}), "hi");
+    let cases: Vec<(Result<Output, ToolError>, &str)> = vec![
+        (Ok(artifacts()), "two rooms"),
+        (Ok(mcp()), "hi"),
+        (
+            Ok(Output::json(json!({"b": 1, "a": [2]}))),
+            r#"{"b":1,"a":[2]}"#,
+        ),
+        // A list of a text and a list is JSON like any other, unless its tool says what it is.
+        (Ok(Output::json(json!(["a", ["b"]]))), r#"["a",["b"]]"#),
+        (Ok(Output::json("as it is")), "as it is"),
+        (
+            Err(ToolError::answer("no such room")),
+            "Error: no such room",
+        ),
+    ];
+    for (result, content) in cases {
+        let result = Mutex::new(Some(result));
+        let tool = Tool::with_schema("t", "Answers", json!({}), move |_: Value| {
+            let result = result.lock().unwrap().take().unwrap();
+            async move { result }
+        });
+        let tools = ToolManager::new();
+        tools.add(tool).unwrap();
+        let call = Call::with_id("c1", "t", json!({}));
+        let message = ToolExecutor::new(tools).execute(call).await.message();
+        assert_eq!(message.content, Content::Text(content.to_owned()));
+        assert_eq!(message.tool_call_id, "c1");
+        let has_artifact = content == "two rooms";
+        assert_eq!(message.artifact.is_some(), has_artifact);
+    }
+}
 
 #[test]
 fn l01_a_call_without_an_id_gets_one_of_its_own() {
