@@ -58,10 +58,10 @@ impl<'a> Progress<'a> {
     pub(crate) fn attempt_started(&mut self, call: &Call) {
         self.attempts += 1;
         self.running = true;
-        if self.attempts == 1
-            && let Some(entry) = self.entry
-        {
-            entry.metrics.entered();
+        match (self.entry, self.attempts) {
+            (Some(entry), 1) => entry.metrics.entered(),
+            (Some(entry), _) => entry.metrics.retried(),
+            (None, _) => {}
         }
         self.tell(|elapsed_ms| Event::AttemptStarted {
             call_id: call.id.clone(),

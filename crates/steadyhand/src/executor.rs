@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::Value;
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::call::Call;
@@ -13,30 +12,28 @@ use crate::case::{Case, Progress};
 use crate::cut;
 use crate::event::{Event, Observer, Watch};
 use crate::failure::{Effect, Failure, FailureCode, Health};
+use crate::failures;
 use crate::fallback::{Answer, Fallback};
 use crate::guard::attempt::{Bounded, Ended, contained};
 use crate::guard::breaker::{Admission, Verdict};
 use crate::guard::limit::Place;
 use crate::guard::retry::{Next, Situation, StopReason};
 use crate::handler::{Around, IdempotencyKey, Invocation};
-use crate::idempotency::{Fingerprint, Found, Keys};
+use crate::idempotency::Keys;
 use crate::manager::{Entry, ToolManager};
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::redact;
-use crate::schema;
-use crate::tool_error::{ToolError, friendly_text};
+use crate::tool_error::ToolError;
 
-/// A failure's text is cut to this size.
-const MESSAGE_BYTES_MAX: usize = 8 * 1024;
 /// How much later than its deadline a half-open breaker's trial is given up for lost.
 const LEASE_SLACK: Duration = Duration::from_secs(1);
 
 /// Runs calls. Cheap to clone: clones share everything.
 #[derive(Debug, Clone)]
 pub struct ToolExecutor {
-    tools: ToolManager,
-    keys: Arc<Keys>,
+    pub(crate) tools: ToolManager,
+    pub(crate) keys: Arc<Keys>,
 }
 
 impl ToolExecutor {
@@ -75,7 +72,7 @@ impl ToolExecutor {
         join_all(calls.into_iter().map(|call| self.execute(call))).await
     }
 
-    async fn run(&self, call: Call, may_fall_back: MayFallBack) -> Outcome {
+    pub(crate) async fn run(&self, call: Call, may_fall_back: MayFallBack) -> Outcome {
         let catalogue = self.tools.catalogue();
         let mut case = Case::open(call, self.tools.observers());
         let Some(entry) = catalogue.find(&case.call.name) else {
@@ -134,7 +131,7 @@ impl ToolExecutor {
                 Ok(passage)
             }
             Admission::Refuse { retry_after_ms } => {
-                let mut failure = self.circuit_open(entry);
+                let mut failure = failures::circuit_open(entry);
                 failure.retry_after = Some(Duration::from_millis(retry_after_ms));
                 Err(failure)
             }
@@ -186,14 +183,14 @@ impl ToolExecutor {
             };
             // Asked again before every start: the wait for it may have been long.
             if token.is_some_and(|token| token.is_cancelled()) {
-                return Err(self.cancelled(entry, progress.effect()));
+                return Err(failures::cancelled(entry, progress.effect()));
             }
             if now >= work_until {
-                return Err(last.unwrap_or_else(|| self.too_late(entry)));
+                return Err(last.unwrap_or_else(|| failures::too_late(entry)));
             }
             // While a breaker is open its tool is not started.
             if !passage.still_stands() {
-                return Err(last.unwrap_or_else(|| self.circuit_open(entry)));
+                return Err(last.unwrap_or_else(|| failures::circuit_open(entry)));
             }
             progress.attempt_started(call);
             let until = after(now, timeout).min(work_until);
@@ -212,10 +209,10 @@ impl ToolExecutor {
                     }
                     return Ok(cut::output(output, policy.output_bytes_max));
                 }
-                Ended::Finished(Err(error)) => self.read_error(error, entry, args),
-                Ended::Panicked(text) => self.panicked(&text, entry, args),
-                Ended::TimedOut => self.timed_out(entry, until - now, until < work_until),
-                Ended::Cancelled => self.cancelled(entry, Effect::Unknown),
+                Ended::Finished(Err(error)) => failures::read_error(error, entry, args),
+                Ended::Panicked(text) => failures::panicked(&text, entry, args),
+                Ended::TimedOut => failures::timed_out(entry, until - now, until < work_until),
+                Ended::Cancelled => failures::cancelled(entry, Effect::Unknown),
             };
             failure.effect = progress.attempt_ended(failure.effect);
             now = Instant::now();
@@ -230,10 +227,9 @@ impl ToolExecutor {
             let Next::Wait(wait) = next else {
                 return Err(failure);
             };
-            entry.metrics.retried();
             let wake = Box::pin(sleep_until(now + wait));
             if let Ended::Cancelled = Bounded::new(wake, work_until, token).await {
-                return Err(self.cancelled(entry, progress.effect()));
+                return Err(failures::cancelled(entry, progress.effect()));
             }
             now = Instant::now();
             last = Some(failure);
@@ -251,18 +247,9 @@ impl ToolExecutor {
         let token = call.cancellation.as_ref();
         match Bounded::new(Box::pin(entry.limit.enter()), work_until, token).await {
             Ended::Finished(Ok(place)) => Ok(place),
-            Ended::Finished(Err(_)) | Ended::Panicked(_) => {
-                let limit = entry.policy.limit;
-                let message = format!(
-                    "{} calls of '{}' run and {} wait; there is no room for more",
-                    limit.concurrent,
-                    entry.tool.name(),
-                    limit.queue
-                );
-                Err(self.own(FailureCode::Overloaded, entry, message))
-            }
-            Ended::TimedOut => Err(self.too_late(entry)),
-            Ended::Cancelled => Err(self.cancelled(entry, progress.effect())),
+            Ended::Finished(Err(_)) | Ended::Panicked(_) => Err(failures::no_room(entry)),
+            Ended::TimedOut => Err(failures::too_late(entry)),
+            Ended::Cancelled => Err(failures::cancelled(entry, progress.effect())),
         }
     }
 
@@ -372,187 +359,11 @@ impl ToolExecutor {
                 .map_err(|failure| ToolError::answer(failure.message))
         })
     }
-
-    /// Runs a call with an idempotency key, joins the one that runs, or repeats its outcome.
-    async fn run_once(&self, call: Call, key: String) -> Outcome {
-        if schema::is_too_deep(&call.args) {
-            return self.run(call, MayFallBack::Yes).await;
-        }
-        let catalogue = self.tools.catalogue();
-        let Some(entry) = catalogue.find(&call.name) else {
-            return self.run(call, MayFallBack::Yes).await;
-        };
-        let fingerprint = Fingerprint::of(entry.tool.name(), &call.args);
-        let mut running = match self.keys.look_up(&key, fingerprint) {
-            Found::New(sender) => return self.run_in_a_task(call, key, sender).await,
-            Found::Running(running) => running,
-            Found::Finished(outcome) => {
-                let mut case = Case::open(call, self.tools.observers());
-                case.found(entry);
-                return case.close_joined(&outcome);
-            }
-            Found::Conflict => {
-                let mut case = Case::open(call, self.tools.observers());
-                case.found(entry);
-                let message = "the idempotency key was used before with another tool or other \
-                               arguments; use a new key for a new call";
-                let failure = self.own(FailureCode::IdempotencyConflict, entry, message.to_owned());
-                return case.close(Err(failure), None);
-            }
-        };
-        let mut case = Case::open(call, self.tools.observers());
-        case.found(entry);
-        let wait = Box::pin(async move {
-            let seen = running.wait_for(Option::is_some).await;
-            seen.ok().and_then(|outcome| outcome.clone())
-        });
-        let token = case.call.cancellation.as_ref();
-        let code = match Bounded::new(wait, case.progress.deadline, token).await {
-            Ended::Finished(Some(outcome)) => return case.close_joined(&outcome),
-            Ended::TimedOut => FailureCode::Timeout,
-            Ended::Cancelled | Ended::Panicked(_) | Ended::Finished(None) => FailureCode::Cancelled,
-        };
-        let message =
-            "another call with the same idempotency key had not ended yet; it may have run";
-        let failure = self.of(code, Effect::Unknown, entry, message.to_owned());
-        case.close(Err(failure), None)
-    }
-
-    /// The first call of a key: it goes on without its caller, and leaves its outcome to the others.
-    async fn run_in_a_task(
-        &self,
-        call: Call,
-        key: String,
-        sender: watch::Sender<Option<Arc<Outcome>>>,
-    ) -> Outcome {
-        let executor = self.clone();
-        let (id, name, started) = (call.id.clone(), call.name.clone(), Instant::now());
-        let task = tokio::spawn(async move {
-            let outcome = Arc::new(executor.run(call, MayFallBack::Yes).await);
-            executor.keys.settle(&key, &outcome);
-            sender.send_replace(Some(Arc::clone(&outcome)));
-            outcome
-        });
-        if let Ok(outcome) = task.await {
-            return Arc::unwrap_or_clone(outcome);
-        }
-        // The runtime is going down with the task; what it did is on record as cancelled.
-        let code = FailureCode::Cancelled;
-        let failure = Failure::new(
-            code,
-            Effect::Unknown,
-            "the runtime shut down; it may have run",
-        )
-        .for_people(friendly_text(code, &name));
-        Outcome {
-            call_id: id,
-            tool_name: name,
-            result: Err(Box::new(failure)),
-            fallback: None,
-            execution_time: started.elapsed(),
-            attempts: 0,
-            coerced: Vec::new(),
-            replayed: false,
-        }
-    }
-
-    /// A tool's own error, read by its type, its classifier, its words.
-    fn read_error(&self, error: ToolError, entry: &Entry, args: &Value) -> Box<Failure> {
-        let error = match &entry.policy.classifier {
-            None => error,
-            Some(classify) => match contained(|| classify(&error)) {
-                Ok(Some(category)) => error.reclassified(category),
-                Ok(None) => error,
-                Err(panic) => {
-                    tracing::warn!(tool = entry.tool.name(), panic, "its classifier panicked");
-                    error
-                }
-            },
-        };
-        let mut failure = error.into_failure(entry.tool.name());
-        failure.message = tidy(failure.message, args);
-        failure.user_message = tidy(failure.user_message, args);
-        Box::new(failure)
-    }
-
-    fn panicked(&self, text: &str, entry: &Entry, args: &Value) -> Box<Failure> {
-        let message = tidy(format!("the tool panicked: {text}"), args);
-        self.of(
-            FailureCode::ToolExecutionError,
-            Effect::Unknown,
-            entry,
-            message,
-        )
-    }
-
-    fn timed_out(&self, entry: &Entry, after: Duration, by_timeout: bool) -> Box<Failure> {
-        let which = match by_timeout {
-            true => "its time limit",
-            false => "the call's deadline",
-        };
-        let message = format!(
-            "'{}' was stopped after {after:?} by {which}; it may have run",
-            entry.tool.name()
-        );
-        self.of(FailureCode::Timeout, Effect::Unknown, entry, message)
-    }
-
-    fn cancelled(&self, entry: &Entry, effect: Effect) -> Box<Failure> {
-        let message = match effect {
-            Effect::None => format!("cancelled before '{}' was started", entry.tool.name()),
-            Effect::Unknown | Effect::Done => {
-                format!(
-                    "cancelled while '{}' was running; it may have run",
-                    entry.tool.name()
-                )
-            }
-        };
-        self.of(FailureCode::Cancelled, effect, entry, message)
-    }
-
-    fn too_late(&self, entry: &Entry) -> Box<Failure> {
-        let message = format!(
-            "the deadline passed before '{}' could be started; it did not run",
-            entry.tool.name()
-        );
-        let mut failure = self.own(FailureCode::Timeout, entry, message);
-        // It waited for us, not for the tool.
-        failure.neutral = true;
-        failure
-    }
-
-    fn circuit_open(&self, entry: &Entry) -> Box<Failure> {
-        let failures = entry
-            .breaker
-            .as_ref()
-            .map_or(0, |breaker| breaker.failures());
-        let message = format!(
-            "the breaker of '{}' is open after {failures} failures in a row; it was not run",
-            entry.tool.name()
-        );
-        self.own(FailureCode::CircuitOpen, entry, message)
-    }
-
-    /// A refusal of ours: the tool was not started.
-    fn own(&self, code: FailureCode, entry: &Entry, message: String) -> Box<Failure> {
-        self.of(code, Effect::None, entry, message)
-    }
-
-    fn of(
-        &self,
-        code: FailureCode,
-        effect: Effect,
-        entry: &Entry,
-        message: String,
-    ) -> Box<Failure> {
-        let friendly = friendly_text(code, entry.tool.name());
-        Box::new(Failure::new(code, effect, message).for_people(friendly))
-    }
 }
 
 /// A fallback has no fallback: there is no cycle to fall into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum MayFallBack {
+pub(crate) enum MayFallBack {
     Yes,
     No,
 }
@@ -597,11 +408,6 @@ impl Drop for Passage<'_> {
     fn drop(&mut self) {
         self.tell(Verdict::Neutral);
     }
-}
-
-/// The tool's own words: secrets removed, and not endless.
-fn tidy(message: String, args: &Value) -> String {
-    cut::text(&redact::text_about(message, args), MESSAGE_BYTES_MAX)
 }
 
 /// A moment so much later; a duration that reaches beyond time means "in thirty years".

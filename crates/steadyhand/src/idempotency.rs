@@ -9,15 +9,107 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::call::Arguments;
+use crate::call::{Arguments, Call};
+use crate::case::Case;
 use crate::cut::json_bytes;
-use crate::failure::Effect;
+use crate::executor::{MayFallBack, ToolExecutor};
+use crate::failure::{Effect, Failure, FailureCode};
+use crate::failures;
+use crate::guard::attempt::{Bounded, Ended};
 use crate::outcome::Outcome;
+use crate::schema;
+use crate::tool_error::friendly_text;
 
 /// Finished outcomes kept at most, and for how long.
 const KEPT_MAX: usize = 10_000;
 const KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
 const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl ToolExecutor {
+    /// Runs a call with an idempotency key, joins the one that runs, or repeats its outcome.
+    pub(crate) async fn run_once(&self, call: Call, key: String) -> Outcome {
+        if schema::is_too_deep(&call.args) {
+            return self.run(call, MayFallBack::Yes).await;
+        }
+        let catalogue = self.tools.catalogue();
+        let Some(entry) = catalogue.find(&call.name) else {
+            return self.run(call, MayFallBack::Yes).await;
+        };
+        let fingerprint = Fingerprint::of(entry.tool.name(), &call.args);
+        let mut running = match self.keys.look_up(&key, fingerprint) {
+            Found::New(sender) => return self.run_in_a_task(call, key, sender).await,
+            Found::Running(running) => running,
+            Found::Finished(outcome) => {
+                let mut case = Case::open(call, self.tools.observers());
+                case.found(entry);
+                return case.close_joined(&outcome);
+            }
+            Found::Conflict => {
+                let mut case = Case::open(call, self.tools.observers());
+                case.found(entry);
+                let message = "the idempotency key was used before with another tool or other \
+                               arguments; use a new key for a new call";
+                let failure =
+                    failures::refused(FailureCode::IdempotencyConflict, entry, message.to_owned());
+                return case.close(Err(failure), None);
+            }
+        };
+        let mut case = Case::open(call, self.tools.observers());
+        case.found(entry);
+        let wait = Box::pin(async move {
+            let seen = running.wait_for(Option::is_some).await;
+            seen.ok().and_then(|outcome| outcome.clone())
+        });
+        let token = case.call.cancellation.as_ref();
+        let code = match Bounded::new(wait, case.progress.deadline, token).await {
+            Ended::Finished(Some(outcome)) => return case.close_joined(&outcome),
+            Ended::TimedOut => FailureCode::Timeout,
+            Ended::Cancelled | Ended::Panicked(_) | Ended::Finished(None) => FailureCode::Cancelled,
+        };
+        let message =
+            "another call with the same idempotency key had not ended yet; it may have run";
+        let failure = failures::of(code, Effect::Unknown, entry, message.to_owned());
+        case.close(Err(failure), None)
+    }
+
+    /// The first call of a key: it goes on without its caller, and leaves its outcome to the others.
+    async fn run_in_a_task(
+        &self,
+        call: Call,
+        key: String,
+        sender: watch::Sender<Option<Arc<Outcome>>>,
+    ) -> Outcome {
+        let executor = self.clone();
+        let (id, name, started) = (call.id.clone(), call.name.clone(), Instant::now());
+        let task = tokio::spawn(async move {
+            let outcome = Arc::new(executor.run(call, MayFallBack::Yes).await);
+            executor.keys.settle(&key, &outcome);
+            sender.send_replace(Some(Arc::clone(&outcome)));
+            outcome
+        });
+        if let Ok(outcome) = task.await {
+            return Arc::unwrap_or_clone(outcome);
+        }
+        // The runtime is going down with the task; what it did is on record as cancelled.
+        let code = FailureCode::Cancelled;
+        let failure = Failure::new(
+            code,
+            Effect::Unknown,
+            "the runtime shut down; it may have run",
+        )
+        .for_people(friendly_text(code, &name));
+        Outcome {
+            call_id: id,
+            tool_name: name,
+            result: Err(Box::new(failure)),
+            fallback: None,
+            execution_time: started.elapsed(),
+            attempts: 0,
+            coerced: Vec::new(),
+            replayed: false,
+        }
+    }
+}
 
 /// What a key leads to.
 pub(crate) enum Found {

@@ -8,6 +8,7 @@ mod cut;
 mod event;
 mod executor;
 mod failure;
+mod failures;
 mod fallback;
 mod function;
 pub mod guard;

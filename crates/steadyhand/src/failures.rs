@@ -1,0 +1,121 @@
+//! The failures of a call, in words: one function per way to fail.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::cut;
+use crate::failure::{Effect, Failure, FailureCode};
+use crate::guard::attempt::contained;
+use crate::manager::Entry;
+use crate::redact;
+use crate::tool_error::{ToolError, friendly_text};
+
+/// A failure's text is cut to this size.
+const MESSAGE_BYTES_MAX: usize = 8 * 1024;
+
+/// A tool's own error, read by its type, its classifier, its words.
+pub(crate) fn read_error(error: ToolError, entry: &Entry, args: &Value) -> Box<Failure> {
+    let error = match &entry.policy.classifier {
+        None => error,
+        Some(classify) => match contained(|| classify(&error)) {
+            Ok(Some(category)) => error.reclassified(category),
+            Ok(None) => error,
+            Err(panic) => {
+                tracing::warn!(tool = entry.tool.name(), panic, "its classifier panicked");
+                error
+            }
+        },
+    };
+    let mut failure = error.into_failure(entry.tool.name());
+    failure.message = tidy(failure.message, args);
+    failure.user_message = tidy(failure.user_message, args);
+    Box::new(failure)
+}
+
+pub(crate) fn panicked(text: &str, entry: &Entry, args: &Value) -> Box<Failure> {
+    let message = tidy(format!("the tool panicked: {text}"), args);
+    of(
+        FailureCode::ToolExecutionError,
+        Effect::Unknown,
+        entry,
+        message,
+    )
+}
+
+pub(crate) fn timed_out(entry: &Entry, after: Duration, by_timeout: bool) -> Box<Failure> {
+    let which = match by_timeout {
+        true => "its time limit",
+        false => "the call's deadline",
+    };
+    let message = format!(
+        "'{}' was stopped after {after:?} by {which}; it may have run",
+        entry.tool.name()
+    );
+    of(FailureCode::Timeout, Effect::Unknown, entry, message)
+}
+
+pub(crate) fn cancelled(entry: &Entry, effect: Effect) -> Box<Failure> {
+    let message = match effect {
+        Effect::None => format!("cancelled before '{}' was started", entry.tool.name()),
+        Effect::Unknown | Effect::Done => {
+            let tool = entry.tool.name();
+            format!("cancelled; '{tool}' had been started and may have run")
+        }
+    };
+    of(FailureCode::Cancelled, effect, entry, message)
+}
+
+pub(crate) fn no_room(entry: &Entry) -> Box<Failure> {
+    let limit = entry.policy.limit;
+    let message = format!(
+        "{} calls of '{}' run and {} wait; there is no room for more",
+        limit.concurrent,
+        entry.tool.name(),
+        limit.queue
+    );
+    refused(FailureCode::Overloaded, entry, message)
+}
+
+pub(crate) fn too_late(entry: &Entry) -> Box<Failure> {
+    let message = format!(
+        "the deadline passed before '{}' could be started; it did not run",
+        entry.tool.name()
+    );
+    let mut failure = refused(FailureCode::Timeout, entry, message);
+    // It waited for us, not for the tool.
+    failure.neutral = true;
+    failure
+}
+
+pub(crate) fn circuit_open(entry: &Entry) -> Box<Failure> {
+    let failures = entry
+        .breaker
+        .as_ref()
+        .map_or(0, |breaker| breaker.failures());
+    let message = format!(
+        "the breaker of '{}' is open after {failures} failures in a row; it was not run",
+        entry.tool.name()
+    );
+    refused(FailureCode::CircuitOpen, entry, message)
+}
+
+/// A refusal of ours: the tool was not started.
+pub(crate) fn refused(code: FailureCode, entry: &Entry, message: String) -> Box<Failure> {
+    of(code, Effect::None, entry, message)
+}
+
+pub(crate) fn of(
+    code: FailureCode,
+    effect: Effect,
+    entry: &Entry,
+    message: String,
+) -> Box<Failure> {
+    let friendly = friendly_text(code, entry.tool.name());
+    Box::new(Failure::new(code, effect, message).for_people(friendly))
+}
+
+/// The tool's own words: secrets removed, and not endless.
+fn tidy(message: String, args: &Value) -> String {
+    cut::text(&redact::text_about(message, args), MESSAGE_BYTES_MAX)
+}
