@@ -3,6 +3,7 @@
 pub mod floor;
 pub mod measure;
 pub mod table;
+pub mod threads;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

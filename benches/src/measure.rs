@@ -11,10 +11,10 @@ const WARM_UP: Duration = Duration::from_millis(100);
 const ROUNDS: usize = 7;
 const BLOCKS_PER_ROUND: usize = 8;
 
-/// Something to measure: runs itself as often as it is told, and says what CPU time that took.
+/// Something to measure: runs itself as often as it is told.
 pub struct Case<'a> {
     name: String,
-    run: Box<dyn FnMut(u64) -> Duration + 'a>,
+    run: Box<dyn FnMut(u64) + 'a>,
     iterations: u64,
     cpu_ns: Vec<f64>,
     wall_ns: Vec<f64>,
@@ -34,16 +34,7 @@ pub struct Figure {
 
 impl<'a> Case<'a> {
     /// A case on this thread; `run(n)` does its work `n` times.
-    pub fn new(name: impl Into<String>, mut run: impl FnMut(u64) + 'a) -> Case<'a> {
-        Case::timed(name, move |times| {
-            let began = cpu_time(ClockId::ProcessCPUTime);
-            run(times);
-            cpu_time(ClockId::ProcessCPUTime) - began
-        })
-    }
-
-    /// A case that takes its own time: the process's clock is late by a tick for other threads.
-    pub fn timed(name: impl Into<String>, run: impl FnMut(u64) -> Duration + 'a) -> Case<'a> {
+    pub fn new(name: impl Into<String>, run: impl FnMut(u64) + 'a) -> Case<'a> {
         Case {
             name: name.into(),
             run: Box::new(run),
@@ -69,8 +60,9 @@ impl<'a> Case<'a> {
     }
 
     fn block(&mut self) {
-        let began = Instant::now();
-        let cpu = (self.run)(self.iterations);
+        let (began, cpu_began) = (Instant::now(), cpu_time(ClockId::ProcessCPUTime));
+        (self.run)(self.iterations);
+        let cpu = cpu_time(ClockId::ProcessCPUTime) - cpu_began;
         let wall = began.elapsed();
         let each = |took: Duration| took.as_nanos() as f64 / self.iterations as f64;
         self.cpu_ns.push(each(cpu));
@@ -103,7 +95,7 @@ pub fn measure(mut cases: Vec<Case<'_>>) -> Vec<Figure> {
     cases.into_iter().map(Case::figure).collect()
 }
 
-/// CPU time of the thread that asks.
+/// CPU time of the thread that asks. The process's clock is late by a tick for other threads.
 pub fn thread_cpu_time() -> Duration {
     cpu_time(ClockId::ThreadCPUTime)
 }

@@ -1,7 +1,6 @@
 //! What one call costs in the engine, on each of its ways.
 
 use std::hint::black_box;
-use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -9,13 +8,13 @@ use steadyhand::{
     Call, CallContext, Event, Outcome, Tool, ToolError, ToolExecutor, ToolManager, Watch,
 };
 use steadyhand_benches::floor::Floor;
-use steadyhand_benches::measure::{Case, measure, thread_cpu_time};
+use steadyhand_benches::measure::{Case, measure};
+use steadyhand_benches::threads::side_by_side;
 use steadyhand_benches::{
     ID, Sum, TEXT, as_text, bare, call_with_text, call_with_value, executor, one_thread, parsed,
     sum, table,
 };
 use tokio::runtime::{Builder, Runtime};
-use tokio::task::JoinHandle;
 
 const BATCH: usize = 100;
 const BAD_TEXT: &str = r#"{"a":"one","b":2}"#;
@@ -105,20 +104,14 @@ fn main() {
         &plain,
         Input::Text,
     ));
+    let mut figures = measure(cases);
     let other = executor();
-    cases.push(threads("one thread", &two_threads, &[&plain]));
-    cases.push(threads(
-        "two threads, a tool each",
-        &two_threads,
-        &[&plain, &other],
-    ));
-    cases.push(threads(
-        "two threads, one tool",
-        &two_threads,
-        &[&plain, &plain],
-    ));
-
-    let figures = measure(cases);
+    let shared = [
+        side_by_side("one thread", &two_threads, &[&plain]),
+        side_by_side("two threads, a tool each", &two_threads, &[&plain, &other]),
+        side_by_side("two threads, one tool", &two_threads, &[&plain, &plain]),
+    ];
+    figures.extend(shared.into_iter().flatten());
     table::print(&figures);
     eprintln!(
         "{} events were dropped: the observer is slower than the calls",
@@ -191,38 +184,6 @@ fn batch<'a>(
             }
         });
     })
-}
-
-/// The calls shared out among tasks on threads of their own, one executor for each.
-fn threads<'a>(name: &str, runtime: &'a Runtime, executors: &[&ToolExecutor]) -> Case<'a> {
-    let executors: Vec<ToolExecutor> = executors.iter().copied().cloned().collect();
-    Case::timed(name, move |times| {
-        let start = Arc::new(Barrier::new(executors.len()));
-        let share = times / executors.len() as u64;
-        let tasks: Vec<_> = executors
-            .iter()
-            .map(|executor| {
-                let (executor, start) = (executor.clone(), Arc::clone(&start));
-                runtime.spawn(async move {
-                    // Blocks its worker, so that the tasks cannot share one.
-                    start.wait();
-                    calls_of_one_thread(&executor, share).await
-                })
-            })
-            .collect();
-        let finish = |task: JoinHandle<Duration>| runtime.block_on(task).expect("it ends well");
-        tasks.into_iter().map(finish).sum()
-    })
-}
-
-async fn calls_of_one_thread(executor: &ToolExecutor, times: u64) -> Duration {
-    let args = parsed();
-    let began = thread_cpu_time();
-    for _ in 0..times {
-        let call = call_with_value(black_box("sum"), black_box(&args));
-        black_box(executor.execute(call).await);
-    }
-    thread_cpu_time() - began
 }
 
 fn catalogue_of(count: usize) -> ToolExecutor {

@@ -185,7 +185,7 @@ impl<T: IntoOutput, E: Into<ToolError>> ToolReturn for Result<T, E> {
     }
 }
 
-/// A value that can be a tool's output: everything that is `Serialize`, and [`WithArtifact`].
+/// A value that can be a tool's output: everything that is `Serialize`, and [`Output`] itself.
 pub trait IntoOutput {
     /// As the engine keeps it.
     fn into_output(self) -> Result<Output, ToolError>;
