@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -157,6 +158,50 @@ proptest! {
             }
         }
     }
+}
+
+/// Threads that come, wait, give up and leave: never more than may, and at the end nobody.
+#[test]
+fn d18_under_many_threads_nobody_is_lost_and_nobody_is_too_many() {
+    const THREADS: u64 = 4;
+    const VISITS: u32 = 10_000;
+    let limit = Limit::new(LimitPolicy {
+        concurrent: 2,
+        queue: 3,
+    });
+    let inside = AtomicUsize::new(0);
+    let served = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (limit, inside, served) = (&limit, &inside, &served);
+            scope.spawn(move || {
+                let mut random = fastrand::Rng::with_seed(thread);
+                for _ in 0..VISITS {
+                    let mut arriving: Waiting<'_> = Box::pin(limit.enter());
+                    // Polls without a waker: whoever is handed a place finds it at the next look.
+                    for _ in 0..random.u32(1..60) {
+                        match poll(&mut arriving) {
+                            Poll::Pending => std::thread::yield_now(),
+                            Poll::Ready(Err(Refused)) => break,
+                            Poll::Ready(Ok(place)) => {
+                                assert!(inside.fetch_add(1, Ordering::SeqCst) < 2);
+                                served.fetch_add(1, Ordering::Relaxed);
+                                std::thread::yield_now();
+                                inside.fetch_sub(1, Ordering::SeqCst);
+                                drop(place);
+                                break;
+                            }
+                        }
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!((limit.running(), limit.waiting()), (0, 0));
+    assert!(served.load(Ordering::Relaxed) > 1_000);
+    // And every place can still be had.
+    let both = (limit.try_enter(), limit.try_enter());
+    assert!(both.0.is_some() && both.1.is_some() && limit.try_enter().is_none());
 }
 
 fn failure(code: FailureCode, effect: Effect, retry_after_ms: Option<u64>) -> Failure {
