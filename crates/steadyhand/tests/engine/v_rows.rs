@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadyhand::testing::script;
@@ -247,17 +246,16 @@ async fn v05_a_call_that_runs_goes_on_when_its_tool_is_taken_out_or_replaced() {
     assert_eq!(new.output().unwrap().value(), "new");
 }
 
-#[tokio::test]
-async fn v05_finding_a_tool_among_ten_thousand_takes_far_less_than_a_millisecond() {
+/// How fast is measured in `benches/`; here, that each is the right one.
+#[test]
+fn v05_each_of_ten_thousand_tools_is_found_by_its_name() {
     let tools = ToolManager::new();
     let many = (0..10_000).map(|number| script(format!("tool_{number}")).tool());
     assert!(tools.add_all(many).is_empty());
-    let started = Instant::now();
     for number in 0..10_000 {
-        assert!(tools.find(&format!("tool_{number}")).is_some());
+        let name = format!("tool_{number}");
+        assert_eq!(tools.find(&name).unwrap().name(), name);
     }
-    let each = started.elapsed() / 10_000;
-    assert!(each < Duration::from_micros(100), "{each:?}");
 }
 
 #[test]
