@@ -290,18 +290,7 @@ impl Drop for Case<'_> {
         };
         let failure =
             Failure::new(code, effect, message).for_people(friendly_text(code, &self.call.name));
-        let outcome = Outcome {
-            call_id: std::mem::take(&mut self.call.id),
-            tool_name: std::mem::take(&mut self.call.name),
-            result: Err(Box::new(failure)),
-            fallback: None,
-            execution_time: self.progress.started.elapsed(),
-            attempts: self.progress.attempts,
-            coerced: std::mem::take(&mut self.coerced),
-            replayed: false,
-        };
-        let ending = self.ending(&outcome);
-        self.record(&outcome, ending);
+        self.finish(Err(Box::new(failure)), None, None);
     }
 }
 

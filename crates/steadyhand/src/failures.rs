@@ -30,6 +30,10 @@ pub(crate) fn read_error(error: ToolError, entry: &Entry, args: &Value) -> Box<F
     let mut failure = error.into_failure(entry.tool.name());
     failure.message = tidy(failure.message, args);
     failure.user_message = tidy(failure.user_message, args);
+    for problem in &mut failure.problems {
+        problem.message = tidy(std::mem::take(&mut problem.message), args);
+        problem.got = problem.got.take().map(|got| tidy(got, args));
+    }
     Box::new(failure)
 }
 

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use steadyhand::testing::{on_paused_clock, script};
 use steadyhand::{
-    AiMessage, Call, Effect, FailureCode, Message, Outcome, Status, Tool, ToolCall, ToolError,
-    ToolExecutor, ToolManager, ToolMessage, answer_open_calls,
+    AiMessage, Call, Effect, FailureCode, Message, Outcome, Problem, Status, Tool, ToolCall,
+    ToolError, ToolExecutor, ToolManager, ToolMessage, answer_open_calls,
 };
 
 use crate::quiet::{ON_PURPOSE, about_panics_on_purpose};
@@ -282,6 +282,14 @@ fn probe_12_secrets_in_an_error_text_reach_nobody() {
             ToolError::new(
                 "401 for https://bob:hunter22@host/ with Bearer abcdef123456789, key sk-ant-api03-AAAABBBBCCCC and 'tiger-lily'",
             )
+            .problems(vec![Problem {
+                at: "/password".to_owned(),
+                code: "pattern".to_owned(),
+                message: "tiger-lily is too short".to_owned(),
+                expected: None,
+                got: Some("tiger-lily".to_owned()),
+                example: None,
+            }])
         });
         let executor = executor([leaky.tool().no_retry()]);
         let call = Call::new("leaky", json!({"user": "bob", "password": "tiger-lily"}));
