@@ -1,0 +1,8 @@
+//! The program `steadyhand` as a library: configuration, sources that need I/O, the command line.
+
+pub mod cli;
+pub mod config;
+pub mod net;
+pub mod progress;
+pub mod source;
+pub mod template;

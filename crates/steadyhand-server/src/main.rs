@@ -1,0 +1,5 @@
+//! The program `steadyhand`.
+
+fn main() -> std::process::ExitCode {
+    steadyhand_server::cli::main()
+}

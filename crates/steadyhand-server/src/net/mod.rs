@@ -1,0 +1,1 @@
+//! Outgoing HTTP: one client with pooled connections, which addresses it may reach, what its errors mean.

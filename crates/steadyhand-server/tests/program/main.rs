@@ -1,0 +1,3 @@
+//! The program, its configuration and its sources, tested from outside.
+
+mod support;
