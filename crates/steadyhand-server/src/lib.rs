@@ -4,5 +4,6 @@ pub mod cli;
 pub mod config;
 pub mod net;
 pub mod progress;
+pub mod runtime;
 pub mod source;
 pub mod template;

@@ -58,7 +58,7 @@ pub use metrics::{BreakerView, ToolMetrics};
 pub use outcome::{FlatView, Outcome, Status, StructuredView};
 pub use output::{Cut, Output};
 pub use policy::{Classifier, Policy};
-pub use schema::Coercion;
+pub use schema::{Coercion, check_schema, example_arguments};
 pub use source::{SourceError, ToolSource};
 pub use state::{Need, State};
 pub use steadyhand_macros::tool;

@@ -103,6 +103,45 @@ impl ToolManager {
         refused
     }
 
+    /// Puts these tools in the place of all there are, in one swap. One that is handed in unchanged (a
+    /// clone of the one there is) goes on as it is: breaker, queue, counters.
+    pub fn replace_all(&self, tools: impl IntoIterator<Item = Tool>) -> Vec<RefusedTool> {
+        let _writing = self.writing();
+        let before = self.catalogue();
+        let mut entries: Vec<Arc<Entry>> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut refused = Vec::new();
+        for tool in tools {
+            let old = before.find(tool.name());
+            let entry = match old {
+                Some(old) if old.tool.is_same_as(&tool) => Arc::clone(old),
+                _ => match self.entry(tool) {
+                    Ok(entry) => Arc::new(entry.counting_on_from(old)),
+                    Err(refusal) => {
+                        refused.push(refusal);
+                        continue;
+                    }
+                },
+            };
+            let name = entry.tool.name().to_owned();
+            match places.get(&name) {
+                Some(place) => {
+                    tracing::warn!(
+                        tool = name,
+                        "a tool of this name is replaced by a newer one"
+                    );
+                    entries[*place] = entry;
+                }
+                None => {
+                    places.insert(name, entries.len());
+                    entries.push(entry);
+                }
+            }
+        }
+        self.publish(entries);
+        refused
+    }
+
     /// Asks a source for its tools and takes them in.
     pub async fn load(&self, source: &dyn ToolSource) -> Result<Vec<RefusedTool>, SourceError> {
         let tools = source.tools().await?;
@@ -205,8 +244,6 @@ impl ToolManager {
         entries: &mut Vec<Arc<Entry>>,
         tools: impl IntoIterator<Item = Tool>,
     ) -> Vec<RefusedTool> {
-        let defaults = self.inner.defaults.load();
-        let states = self.inner.states.load_full();
         let mut places: HashMap<String, usize> = entries
             .iter()
             .enumerate()
@@ -214,7 +251,7 @@ impl ToolManager {
             .collect();
         let mut refused = Vec::new();
         for tool in tools {
-            let mut entry = match Entry::new(tool, &defaults, &states) {
+            let entry = match self.entry(tool) {
                 Ok(entry) => entry,
                 Err(refusal) => {
                     refused.push(refusal);
@@ -231,8 +268,7 @@ impl ToolManager {
                             "a tool of this name is replaced by a newer one"
                         );
                     }
-                    entry.metrics = Arc::clone(&old.metrics);
-                    entries[*place] = Arc::new(entry);
+                    entries[*place] = Arc::new(entry.counting_on_from(Some(old)));
                 }
                 None => {
                     places.insert(name, entries.len());
@@ -241,6 +277,14 @@ impl ToolManager {
             }
         }
         refused
+    }
+
+    fn entry(&self, tool: Tool) -> Result<Entry, RefusedTool> {
+        Entry::new(
+            tool,
+            &self.inner.defaults.load(),
+            &self.inner.states.load_full(),
+        )
     }
 
     fn publish(&self, entries: Vec<Arc<Entry>>) {
@@ -391,6 +435,14 @@ impl Entry {
             tool: Arc::new(tool),
             policy,
         })
+    }
+
+    /// The counters belong to the name: they go on when the tool behind it is another one.
+    fn counting_on_from(mut self, old: Option<&Arc<Entry>>) -> Entry {
+        if let Some(old) = old {
+            self.metrics = Arc::clone(&old.metrics);
+        }
+        self
     }
 
     pub(crate) fn snapshot(&self) -> ToolMetrics {

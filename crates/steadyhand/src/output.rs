@@ -82,6 +82,23 @@ impl Output {
         }
     }
 
+    /// The same output with `change` made to each of its parts: the value, the text, the artifact.
+    #[must_use]
+    pub fn map_parts(mut self, mut change: impl FnMut(&mut Value)) -> Output {
+        change(&mut self.value);
+        if let Some(more) = &mut self.more {
+            if let Some(text) = more.text.take() {
+                let mut text = Value::String(text);
+                change(&mut text);
+                more.text = text.as_str().map(str::to_owned);
+            }
+            if let Some(artifact) = &mut more.artifact {
+                change(artifact);
+            }
+        }
+        self
+    }
+
     /// Nothing but a value.
     pub(crate) fn is_plain(&self) -> bool {
         self.more.is_none()

@@ -97,8 +97,16 @@ impl Tool {
         self.source.as_deref()
     }
 
-    pub(crate) fn handler(&self) -> &dyn Handler {
-        &*self.handler
+    /// What runs it.
+    pub fn handler(&self) -> &Arc<dyn Handler> {
+        &self.handler
+    }
+
+    /// The same tool, run by something else: a handler that stands before its own, say.
+    #[must_use]
+    pub fn run_by(mut self, handler: Arc<dyn Handler>) -> Tool {
+        self.handler = handler;
+        self
     }
 
     pub(crate) fn needs(&self) -> &[Need] {
@@ -111,20 +119,22 @@ impl Tool {
     }
 
     /// The same tool under another definition; without a schema of its own it keeps the one it has.
-    pub(crate) fn redefined(
+    #[must_use]
+    pub fn redefined(
         mut self,
-        name: String,
-        description: String,
+        name: impl Into<String>,
+        description: impl Into<String>,
         schema: Option<Value>,
     ) -> Tool {
-        self.name = name;
-        self.description = description;
+        self.name = name.into();
+        self.description = description.into();
         self.schema = schema.unwrap_or(self.schema);
         self
     }
 
-    /// Changes what this tool's policy would be by default.
-    pub(crate) fn adjusted(mut self, change: impl Fn(&mut Policy) + Send + Sync + 'static) -> Tool {
+    /// Changes what this tool's policy would be otherwise; later changes come on top of earlier ones.
+    #[must_use]
+    pub fn adjusted(mut self, change: impl Fn(&mut Policy) + Send + Sync + 'static) -> Tool {
         self.adjustments.push(Arc::new(change));
         self
     }
@@ -133,6 +143,23 @@ impl Tool {
     #[must_use]
     pub fn policy(self, policy: Policy) -> Tool {
         self.adjusted(move |default| *default = policy.clone())
+    }
+
+    /// Whether it is the other one, and not only like it: same definition, same handler, same policy.
+    pub(crate) fn is_same_as(&self, other: &Tool) -> bool {
+        let same_changes = self.adjustments.len() == other.adjustments.len()
+            && self
+                .adjustments
+                .iter()
+                .zip(&other.adjustments)
+                .all(|(mine, theirs)| std::ptr::addr_eq(Arc::as_ptr(mine), Arc::as_ptr(theirs)));
+        same_changes
+            && std::ptr::addr_eq(Arc::as_ptr(&self.handler), Arc::as_ptr(&other.handler))
+            && self.name == other.name
+            && self.alias == other.alias
+            && self.description == other.description
+            && self.source == other.source
+            && self.schema == other.schema
     }
 
     /// The policy it has where `defaults` are the default.

@@ -52,6 +52,8 @@ pub enum Category {
     Validation,
     /// The tool's own capacity is used up; it was not started.
     Overloaded,
+    /// Nobody allowed it to run.
+    Denied,
     /// Anything else.
     Unknown,
 }
@@ -140,6 +142,19 @@ impl ToolError {
         self
     }
 
+    /// The same error with other words: for those who must take something out of them.
+    #[must_use]
+    pub fn map_texts(mut self, change: impl Fn(String) -> String) -> ToolError {
+        let details = &mut *self.0;
+        details.message = change(std::mem::take(&mut details.message));
+        details.user_message = details.user_message.take().map(&change);
+        for problem in &mut details.problems {
+            problem.message = change(std::mem::take(&mut problem.message));
+            problem.got = problem.got.take().map(&change);
+        }
+        self
+    }
+
     /// The tool's own words.
     pub fn message(&self) -> &str {
         &self.0.message
@@ -195,6 +210,7 @@ impl Category {
             Category::Authentication => FailureCode::AuthenticationError,
             Category::Validation => FailureCode::ValidationError,
             Category::Overloaded => FailureCode::Overloaded,
+            Category::Denied => FailureCode::ApprovalDenied,
             Category::Unknown => FailureCode::ToolExecutionError,
         }
     }
@@ -205,7 +221,8 @@ impl Category {
             Category::RateLimit
             | Category::Authentication
             | Category::Validation
-            | Category::Overloaded => Effect::None,
+            | Category::Overloaded
+            | Category::Denied => Effect::None,
         }
     }
 }

@@ -1,8 +1,238 @@
 //! The command line: what was typed, what is run, what is printed.
 
+mod arguments;
+mod call;
+mod complete;
+mod config;
+mod error;
+mod progress;
+mod screen;
+mod tools;
+mod value;
+
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use crate::config::{Configuration, Surroundings, find};
+use crate::runtime::{Options, Runtime};
+use error::{Exit, Failed};
+use screen::Screen;
+
+/// How long a command may take to stop what it started.
+const STOPPING_MAX: Duration = Duration::from_secs(3);
+
+/// Runs the tools of AI applications, and shows what happens when they fail.
+#[derive(Parser)]
+#[command(
+    name = "steadyhand",
+    version,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Args)]
+struct Global {
+    /// One JSON value on stdout
+    #[arg(long, global = true)]
+    json: bool,
+    /// The configuration file; a plain mcpServers or Flex Chat JSON file will do
+    #[arg(short, long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where state is kept
+    #[arg(long, global = true, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// No notes on stderr
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// More detail; -vv shows everything, secrets removed
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Never ask; fail and say which flag would have answered
+    #[arg(long, global = true)]
+    no_input: bool,
+    /// Colours
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    color: Color,
+    /// The longest this command may take, such as 5s
+    #[arg(long, global = true, value_parser = humantime::parse_duration, value_name = "TIME")]
+    timeout: Option<Duration>,
+    /// No box drawing, no marks beyond ASCII, no spinners
+    #[arg(long, global = true)]
+    plain: bool,
+    /// Run in this process, even if a server answers
+    #[arg(long, global = true)]
+    local: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run one tool
+    Call(call::CallArgs),
+    /// The tools there are
+    Tools {
+        #[command(subcommand)]
+        command: Option<tools::ToolsCommand>,
+    },
+    /// The configuration: is it right, and what does it say
+    Config {
+        #[command(subcommand)]
+        command: config::ConfigCommand,
+    },
+    /// Completions for a shell, tool names included
+    Completions {
+        /// The shell
+        shell: complete::Shell,
+    },
+}
 
 /// Runs the program and gives back its exit code.
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    human_panic::setup_panic!();
+    complete::answer_the_shell(Cli::command);
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(usage) => return error::usage(&usage),
+    };
+    let screen = Screen::new(&cli.global);
+    screen.log(cli.global.verbose);
+    match run(&cli, &screen) {
+        Ok(()) => Exit::Done.into(),
+        Err(failed) => {
+            failed.print(&screen);
+            failed.exit.into()
+        }
+    }
+}
+
+fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
+    let session = Session::new(&cli.global, screen);
+    let Some(command) = &cli.command else {
+        return first_steps(screen);
+    };
+    match command {
+        Command::Config { command } => config::run(&session, command),
+        Command::Completions { shell } => complete::print(*shell, screen, Cli::command()),
+        Command::Call(args) => session.block_on(call::run(&session, args)),
+        Command::Tools { command } => session.block_on(tools::run(&session, command.as_ref())),
+    }
+}
+
+/// Without a command: what this is, and what to do next. Never an error.
+fn first_steps(screen: &Screen) -> Result<(), Failed> {
+    screen.answer(&Cli::command().render_help().to_string());
+    Ok(())
+}
+
+/// What every command has at hand.
+struct Session<'a> {
+    global: &'a Global,
+    screen: &'a Screen,
+    surroundings: Surroundings,
+}
+
+impl<'a> Session<'a> {
+    fn new(global: &'a Global, screen: &'a Screen) -> Session<'a> {
+        Session {
+            global,
+            screen,
+            surroundings: Surroundings::of_this_process(),
+        }
+    }
+
+    /// The file that applies.
+    fn found(&self) -> Option<find::Found> {
+        find::find(self.global.config.as_deref(), &self.surroundings)
+    }
+
+    /// The configuration; its warnings are shown with -v and by `config check`.
+    fn configuration(&self) -> Result<Configuration, Failed> {
+        let found = self.found();
+        let path = found.as_ref().map(|found| found.path.as_path());
+        let configuration = Configuration::load(path, &self.surroundings)?;
+        if self.global.verbose > 0 {
+            for warning in &configuration.warnings {
+                self.screen.diagnostic(warning);
+            }
+        }
+        Ok(configuration)
+    }
+
+    /// All tools, loaded in this process.
+    async fn runtime(&self, adapt: impl FnOnce(&mut Options)) -> Result<Runtime, Failed> {
+        let configuration = self.configuration()?;
+        let mut options = Options::new(self.surroundings.clone());
+        if let Some(state) = &self.global.state {
+            options.state = self.surroundings.current.join(state);
+        }
+        options.progress = self.screen.progress();
+        adapt(&mut options);
+        let runtime = Runtime::start(configuration, options).await;
+        for problem in &runtime.generation().problems {
+            self.screen.note(&match &problem.place {
+                Some(place) => format!("{} ({place}): {}", problem.name, problem.reason),
+                None => format!("{}: {}", problem.name, problem.reason),
+            });
+        }
+        Ok(runtime)
+    }
+
+    /// Runs a command, for as long as `--timeout` allows.
+    fn block_on(&self, command: impl Future<Output = Result<(), Failed>>) -> Result<(), Failed> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failed::unexpected(format!("no threads to run on: {error}")))?;
+        let ended = runtime.block_on(async {
+            // A call ends by its own deadline first; what it started is then given its time to stop.
+            let patience = self
+                .global
+                .timeout
+                .map_or(Duration::MAX, |limit| limit + STOPPING_MAX);
+            match tokio::time::timeout(patience, command).await {
+                Ok(ended) => ended,
+                Err(_) => Err(Failed::timed_out(patience)),
+            }
+        });
+        // Blocking work that is left over (a name being looked up) is not waited for.
+        runtime.shutdown_background();
+        ended
+    }
+}
+
+/// The exit code of the first signal that asks the program to end.
+async fn interrupted() -> u8 {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (interrupt, terminate) = (
+            signal(SignalKind::interrupt()),
+            signal(SignalKind::terminate()),
+        );
+        if let (Ok(mut interrupt), Ok(mut terminate)) = (interrupt, terminate) {
+            return tokio::select! {
+                _ = interrupt.recv() => 130,
+                _ = terminate.recv() => 143,
+            };
+        }
+    }
+    match tokio::signal::ctrl_c().await {
+        Ok(()) => 130,
+        Err(_) => std::future::pending().await,
+    }
 }

@@ -93,7 +93,7 @@ impl fmt::Display for Span {
 
 /// The names of the formats in the JSON Schema, each with the check that gives its error text.
 pub(crate) const FORMATS: [(&str, fn(&str) -> Result<(), String>); 4] = [
-    ("duration", |text| text.parse::<Span>().map(drop)),
+    ("time-span", |text| text.parse::<Span>().map(drop)),
     ("size", |text| text.parse::<Size>().map(drop)),
     ("rate", |text| text.parse::<Rate>().map(drop)),
     ("percent", |text| text.parse::<Percent>().map(drop)),
@@ -125,7 +125,7 @@ macro_rules! written_as_text {
 }
 
 written_as_text! {
-    Span "duration" "30s";
+    Span "time-span" "30s";
     Size "size" "64KiB";
     Rate "rate" "10/s";
     Percent "percent" "50%";

@@ -1,23 +1,40 @@
 //! Where tools come from when a file names them: one file per kind, one line in the table below.
 
+pub mod builtin;
+pub mod fixed;
+pub mod mock;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use steadyhand::source::ToolSource;
+use steadyhand::ToolSource;
 use steadyhand::source::internal::InternalHandlers;
+
+pub use fixed::Fixed;
 
 use crate::progress::Progress;
 
 /// All kinds that `kind = "…"` can name.
-pub const KINDS: &[Kind] = &[];
+pub const KINDS: &[Kind] = &[
+    Kind::of::<mock::MockSettings>(),
+    Kind::of::<builtin::BuiltinSettings>(),
+];
+
+/// The kind of this name.
+pub fn kind(name: &str) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| kind.name == name)
+}
 
 /// The settings of one kind of source: the keys of its table besides those of the policy.
 pub trait Settings: DeserializeOwned + JsonSchema {
     /// What `kind = "…"` says.
     const KIND: &'static str;
+
+    /// Whether one table brings several tools, whose names are not known before it is loaded.
+    const BRINGS_MANY: bool = false;
 
     /// Faults that can be seen without reaching for anything outside.
     fn check(&self) -> Vec<Fault> {
@@ -56,6 +73,8 @@ pub struct Context {
 pub struct Kind {
     /// What `kind = "…"` says.
     pub name: &'static str,
+    /// Whether one table brings several tools.
+    pub brings_many: bool,
     /// The JSON Schema of its settings.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
     /// Reads the settings and looks for faults.
@@ -69,6 +88,7 @@ impl Kind {
     pub const fn of<S: Settings>() -> Kind {
         Kind {
             name: S::KIND,
+            brings_many: S::BRINGS_MANY,
             schema: |generator| generator.root_schema_for::<S>(),
             check: |settings| match read::<S>(settings.clone()) {
                 Ok(settings) => settings.check(),
@@ -84,5 +104,20 @@ fn read<S: Settings>(settings: Value) -> Result<S, Fault> {
         at: String::new(),
         message: error.to_string(),
         help: None,
+    })
+}
+
+/// A value that is there, be it null: `mock_response: null` is an answer.
+pub(crate) fn present<'de, D: serde::Deserializer<'de>>(
+    value: D,
+) -> Result<Option<Value>, D::Error> {
+    serde::Deserialize::deserialize(value).map(Some)
+}
+
+/// The JSON Schema of an `input` key. A path has been replaced by what the file holds before it is read.
+pub(crate) fn input_schema(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({
+        "type": ["object", "string"],
+        "description": "The JSON Schema of its arguments, or the path of a JSON file that holds it",
     })
 }

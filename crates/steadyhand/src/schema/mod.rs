@@ -37,6 +37,17 @@ pub(crate) struct Schema {
     accepts_all: bool,
 }
 
+/// Says what is wrong with a JSON Schema for a tool's arguments, if anything is (SPEC V06).
+pub fn check_schema(schema: &Value) -> Result<(), String> {
+    Schema::compile(schema).map(drop)
+}
+
+/// Arguments that fit a schema: for those who want to see a call before they write one.
+pub fn example_arguments(schema: &Value) -> Option<Value> {
+    let example = example::value(schema, schema)?;
+    jsonschema::is_valid(schema, &example).then_some(example)
+}
+
 /// How strictly one tool takes its schema.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {

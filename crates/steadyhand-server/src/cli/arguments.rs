@@ -1,0 +1,178 @@
+//! Arguments of `call` as they are typed: `k=v` read by the tool's schema, `k:=json`, `k=@file`.
+
+use std::io::Read;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::error::{Exit, Failed};
+
+const BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// The arguments of a call. Later ones override earlier ones; a list may be given item by item.
+pub(super) fn read(
+    typed: &[String],
+    whole: Option<&str>,
+    schema: &Value,
+    folder: &Path,
+) -> Result<Value, Failed> {
+    let mut args = match whole {
+        Some(text) => object(text, "--args")?,
+        None => Map::new(),
+    };
+    let mut given = Vec::new();
+    for text in typed {
+        if text == "-" {
+            args.extend(object(&stdin()?, "stdin")?);
+            continue;
+        }
+        let (name, value) = one(text, schema, folder)?;
+        let is_list = types(schema, &name).contains(&"array");
+        match args.get_mut(&name) {
+            // The second and later items of a list.
+            Some(Value::Array(items)) if is_list && given.contains(&name) => match value {
+                Value::Array(more) => items.extend(more),
+                item => items.push(item),
+            },
+            _ => drop(args.insert(name.clone(), value)),
+        }
+        given.push(name);
+    }
+    Ok(Value::Object(args))
+}
+
+fn one(text: &str, schema: &Value, folder: &Path) -> Result<(String, Value), Failed> {
+    let Some((name, value)) = text.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+        return Err(wrong(format!("\"{text}\" is no argument")).help(
+            "Write name=value, name:=JSON, name=@file, - for JSON on stdin, or --args '{…}'",
+        ));
+    };
+    match name.strip_suffix(':') {
+        Some(name) => {
+            let json = match value.strip_prefix('@') {
+                Some(path) => file(path, folder)?,
+                None => value.to_owned(),
+            };
+            let value = serde_json::from_str(&json).map_err(|error| {
+                wrong(format!("the value of {name} is no JSON: {error}")).help(format!(
+                    "{name}:=… takes JSON such as 5, true, [1,2] or \"text\"; {name}=… takes text"
+                ))
+            })?;
+            Ok((name.to_owned(), value))
+        }
+        None => {
+            let text = match value.strip_prefix('@') {
+                Some(path) => file(path, folder)?,
+                None => value.to_owned(),
+            };
+            Ok((name.to_owned(), by_schema(text, schema, name)))
+        }
+    }
+}
+
+/// A text as the type that the schema states. What does not fit stays a text: the check says what is wrong.
+fn by_schema(text: String, schema: &Value, name: &str) -> Value {
+    let types = types(schema, name);
+    if types.contains(&"string") {
+        return Value::String(text);
+    }
+    let parsed = serde_json::from_str::<Value>(&text).ok();
+    for kind in &types {
+        match (kind, &parsed) {
+            (&"integer" | &"number", Some(value @ Value::Number(_)))
+            | (&"boolean", Some(value @ Value::Bool(_)))
+            | (&"null", Some(value @ Value::Null))
+            | (&"array", Some(value @ Value::Array(_)))
+            | (&"object", Some(value @ Value::Object(_))) => return value.clone(),
+            (&"array", _) => {
+                let items = property(schema, name).and_then(|property| property.get("items"));
+                let item = by_types(text, parsed, items.map_or(Vec::new(), type_names));
+                return Value::Array(vec![item]);
+            }
+            _ => {}
+        }
+    }
+    // A choice of values without a type: the one that is written like this.
+    let choices = property(schema, name).and_then(|property| property.get("enum")?.as_array());
+    let choice = choices
+        .into_iter()
+        .flatten()
+        .find(|choice| Some(*choice) == parsed.as_ref());
+    choice.cloned().unwrap_or(Value::String(text))
+}
+
+fn by_types(text: String, parsed: Option<Value>, types: Vec<&str>) -> Value {
+    let fits = |value: &Value| match value {
+        Value::Number(_) => types.contains(&"integer") || types.contains(&"number"),
+        Value::Bool(_) => types.contains(&"boolean"),
+        Value::Object(_) => types.contains(&"object"),
+        Value::Array(_) => types.contains(&"array"),
+        Value::Null | Value::String(_) => false,
+    };
+    parsed.filter(fits).unwrap_or(Value::String(text))
+}
+
+fn property<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
+    let property = schema.get("properties")?.get(name)?;
+    let target = property.get("$ref").and_then(Value::as_str);
+    target
+        .and_then(|target| schema.pointer(target.strip_prefix('#')?))
+        .or(Some(property))
+}
+
+fn types<'a>(schema: &'a Value, name: &str) -> Vec<&'a str> {
+    property(schema, name).map_or(Vec::new(), type_names)
+}
+
+fn type_names(property: &Value) -> Vec<&str> {
+    let mut names = match property.get("type") {
+        Some(Value::String(name)) => vec![name.as_str()],
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    for choice in ["anyOf", "oneOf"] {
+        let choices = property.get(choice).and_then(Value::as_array);
+        for option in choices.into_iter().flatten() {
+            names.extend(option.get("type").and_then(Value::as_str));
+        }
+    }
+    names
+}
+
+fn object(text: &str, from: &str) -> Result<Map<String, Value>, Failed> {
+    let example = "An object such as {\"city\":\"Oslo\"}";
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err(wrong(format!("{from} holds JSON, but no object")).help(example)),
+        Err(error) => Err(wrong(format!("{from} holds no JSON: {error}")).help(example)),
+    }
+}
+
+fn stdin() -> Result<String, Failed> {
+    let mut text = String::new();
+    let read = std::io::stdin()
+        .lock()
+        .take(BYTES_MAX)
+        .read_to_string(&mut text);
+    read.map_err(|error| wrong(format!("stdin cannot be read: {error}")))?;
+    Ok(text)
+}
+
+fn file(path: &str, folder: &Path) -> Result<String, Failed> {
+    let cannot = |reason: String| {
+        wrong(format!("{path} cannot be read: {reason}")).help(
+            "name=@file reads a text file; write name:='\"@…\"' for a text that begins with @",
+        )
+    };
+    let full = folder.join(path);
+    let about =
+        std::fs::metadata(&full).map_err(|error| cannot(crate::config::document::plain(&error)))?;
+    if about.len() > BYTES_MAX {
+        return Err(cannot(format!("it is larger than {} MiB", BYTES_MAX >> 20)));
+    }
+    std::fs::read_to_string(&full).map_err(|error| cannot(crate::config::document::plain(&error)))
+}
+
+fn wrong(message: String) -> Failed {
+    Failed::new(Exit::Usage, "usage", message)
+}

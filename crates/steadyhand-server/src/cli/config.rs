@@ -1,0 +1,214 @@
+//! `steadyhand config`: is the configuration right, what does it say, and where does each value come from.
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+use steadyhand::redact;
+
+use super::error::Failed;
+use super::{Session, value};
+use crate::config::document::{Document, escaped};
+use crate::config::{Configuration, schema};
+
+#[derive(Subcommand)]
+pub(super) enum ConfigCommand {
+    /// Check the file and say everything that is wrong with it
+    Check,
+    /// Every setting with its value and where it comes from; secrets are not shown
+    Show,
+    /// The JSON Schema of the file, for editors
+    Schema,
+    /// Which file applies
+    Path,
+}
+
+pub(super) fn run(session: &Session<'_>, command: &ConfigCommand) -> Result<(), Failed> {
+    match command {
+        ConfigCommand::Check => check(session),
+        ConfigCommand::Show => show(session),
+        ConfigCommand::Path => path(session),
+        ConfigCommand::Schema => {
+            let schema = serde_json::to_string_pretty(&schema::whole()).unwrap_or_default();
+            session.screen.answer(&schema);
+            Ok(())
+        }
+    }
+}
+
+fn check(session: &Session<'_>) -> Result<(), Failed> {
+    let found = session.found();
+    let path = found.as_ref().map(|found| found.path.as_path());
+    let configuration = Configuration::load(path, &session.surroundings)?;
+    let inactive = configuration.inactive();
+    if session.screen.json {
+        let warnings: Vec<Value> = configuration
+            .warnings
+            .iter()
+            .map(|warning| warning.to_json())
+            .collect();
+        session.screen.json(&json!({
+            "valid": true,
+            "file": configuration.file,
+            "tools": configuration.tools.len(),
+            "warnings": warnings,
+            "not_active_yet": inactive,
+        }));
+        return Ok(());
+    }
+    for warning in &configuration.warnings {
+        session.screen.diagnostic(warning);
+    }
+    for section in &inactive {
+        session.screen.note(&format!(
+            "note: {section} is understood, but not active yet in this version"
+        ));
+    }
+    session.screen.answer(&match &configuration.file {
+        Some(file) => format!(
+            "{} is right: {} tools, {} warnings",
+            session.surroundings.shown(file).display(),
+            configuration.tools.len(),
+            configuration.warnings.len()
+        ),
+        None => "No configuration file; the builtins are used.".to_owned(),
+    });
+    Ok(())
+}
+
+fn show(session: &Session<'_>) -> Result<(), Failed> {
+    let configuration = session.configuration()?;
+    let mut rows = Vec::new();
+    leaves(
+        &configuration.document.value,
+        "",
+        &configuration.document,
+        &mut rows,
+    );
+    let set: Vec<&str> = rows.iter().map(|row| row.pointer.as_str()).collect();
+    let defaults = builtin_defaults();
+    let missing: Vec<Row> = defaults
+        .into_iter()
+        .filter(|row| !set.contains(&row.pointer.as_str()))
+        .collect();
+    rows.extend(missing);
+    if session.screen.json {
+        let settings: Vec<Value> = rows
+            .iter()
+            .map(|row| json!({"setting": row.name(), "value": row.value, "origin": row.origin}))
+            .collect();
+        session
+            .screen
+            .json(&json!({"file": configuration.file, "settings": settings}));
+        return Ok(());
+    }
+    let shown = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+    let rows = rows
+        .iter()
+        .map(|row| vec![row.name(), shown(&row.value), row.origin.clone()]);
+    session
+        .screen
+        .answer(&value::columns(session.screen, rows.collect()));
+    Ok(())
+}
+
+struct Row {
+    pointer: String,
+    value: Value,
+    origin: String,
+}
+
+impl Row {
+    fn name(&self) -> String {
+        crate::config::check::dotted(&self.pointer)
+    }
+}
+
+/// Every single value, secrets hidden; references are shown as they are written.
+fn leaves(value: &Value, pointer: &str, document: &Document, rows: &mut Vec<Row>) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (key, field) in fields {
+                leaves(
+                    field,
+                    &format!("{pointer}/{}", escaped(key)),
+                    document,
+                    rows,
+                );
+            }
+        }
+        _ if pointer.is_empty() => {}
+        value => {
+            let origin = document.nearest_origin(pointer);
+            rows.push(Row {
+                pointer: pointer.to_owned(),
+                value: hidden(value, pointer),
+                origin: origin.map_or("default".to_owned(), |origin| origin.short()),
+            });
+        }
+    }
+}
+
+/// A literal below a secret name is not shown; a reference is, since it holds nothing.
+fn hidden(value: &Value, pointer: &str) -> Value {
+    let is_reference = |text: &str| text.contains("${");
+    let name = pointer.rsplit('/').next().unwrap_or_default();
+    match value {
+        Value::String(text) if !is_reference(text) && redact::is_secret_name(name) => {
+            json!("[hidden]")
+        }
+        Value::String(text) if is_reference(text) => json!(text),
+        value => redact::value(value),
+    }
+}
+
+fn builtin_defaults() -> Vec<Row> {
+    let policy = steadyhand::Policy::default();
+    let breaker = policy.breaker.unwrap_or_default();
+    let time = |duration| json!(humantime::format_duration(duration).to_string());
+    let size = |bytes: usize| json!(bytesize::ByteSize(bytes as u64).display().iec().to_string());
+    let rows = [
+        ("/server/listen", json!("127.0.0.1:7400")),
+        ("/defaults/timeout", time(policy.timeout)),
+        ("/defaults/deadline", time(policy.deadline)),
+        ("/defaults/retry/attempts", json!(policy.retry.attempts)),
+        ("/defaults/retry/backoff", time(policy.retry.first_wait)),
+        ("/defaults/breaker/failures", json!(breaker.failures)),
+        (
+            "/defaults/breaker/cooldown",
+            time(std::time::Duration::from_millis(breaker.cooldown_ms)),
+        ),
+        (
+            "/defaults/limits/concurrency",
+            json!(policy.limit.concurrent),
+        ),
+        ("/defaults/limits/queue", json!(policy.limit.queue)),
+        ("/defaults/limits/result", size(policy.output_bytes_max)),
+    ];
+    rows.map(|(pointer, value)| Row {
+        pointer: pointer.to_owned(),
+        value,
+        origin: "default".to_owned(),
+    })
+    .into()
+}
+
+fn path(session: &Session<'_>) -> Result<(), Failed> {
+    let found = session.found();
+    if session.screen.json {
+        let by = found.as_ref().map(|found| found.by.clone());
+        let path = found.map(|found| found.path);
+        session.screen.json(&json!({"path": path, "by": by}));
+        return Ok(());
+    }
+    match found {
+        Some(found) => {
+            session.screen.answer(&found.path.display().to_string());
+            session.screen.note(&format!("({})", found.by));
+        }
+        None => session.screen.note("No configuration file: not by --config, not by $STEADYHAND_CONFIG, not here or above, not in the user's configuration folder."),
+    }
+    Ok(())
+}

@@ -1,0 +1,259 @@
+//! How a command fails: one exit code, one message of three parts (what, evidence, next step), for
+//! people on stderr or as one line of JSON.
+
+use std::fmt;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use miette::Diagnostic;
+use serde_json::{Map, Value, json};
+use steadyhand::FailureCode;
+
+use super::screen::Screen;
+use crate::config::Report;
+
+/// The exit codes (UX.md §2.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Exit {
+    Done,
+    Unexpected,
+    Usage,
+    SignIn,
+    NotReachable,
+    ToolError,
+    TimedOut,
+    Refused,
+    Config,
+    Signal(u8),
+}
+
+impl Exit {
+    pub(super) fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::Unexpected => 1,
+            Exit::Usage => 2,
+            Exit::SignIn => 3,
+            Exit::NotReachable => 4,
+            Exit::ToolError => 5,
+            Exit::TimedOut => 6,
+            Exit::Refused => 7,
+            Exit::Config => 8,
+            Exit::Signal(code) => code,
+        }
+    }
+
+    /// What the failure of a call means for the program.
+    pub(super) fn of(code: FailureCode) -> Exit {
+        match code {
+            FailureCode::ValidationError => Exit::Usage,
+            FailureCode::AuthenticationError => Exit::SignIn,
+            FailureCode::NetworkError => Exit::NotReachable,
+            FailureCode::ToolNotFound
+            | FailureCode::ToolExecutionError
+            | FailureCode::RateLimitError => Exit::ToolError,
+            FailureCode::Timeout => Exit::TimedOut,
+            FailureCode::CircuitOpen
+            | FailureCode::Overloaded
+            | FailureCode::ApprovalDenied
+            | FailureCode::ApprovalExpired
+            | FailureCode::IdempotencyConflict => Exit::Refused,
+            FailureCode::Cancelled => Exit::Signal(130),
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// Why a command failed.
+pub(super) struct Failed {
+    pub(super) exit: Exit,
+    /// `config_invalid`: stable, for machines.
+    code: &'static str,
+    message: String,
+    /// Lines between the message and the help: name and value, in columns.
+    evidence: Vec<(String, String)>,
+    help: Option<String>,
+    /// More for machines.
+    details: Map<String, Value>,
+    report: Option<Arc<Report>>,
+}
+
+impl Failed {
+    pub(super) fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Failed {
+        Failed {
+            exit,
+            code,
+            message: message.into(),
+            evidence: Vec::new(),
+            help: None,
+            details: Map::new(),
+            report: None,
+        }
+    }
+
+    pub(super) fn unexpected(message: impl Into<String>) -> Failed {
+        Failed::new(Exit::Unexpected, "unexpected", message).help(
+            "This should not happen: please report it with the output of the same command and -vv",
+        )
+    }
+
+    pub(super) fn timed_out(after: Duration) -> Failed {
+        let after = humantime::format_duration(after);
+        Failed::new(
+            Exit::TimedOut,
+            "timed_out",
+            format!("the command did not end within {after}"),
+        )
+        .help("Give it longer with --timeout, or find out what is slow with -v")
+    }
+
+    /// The same failure, after a signal ended the program: its exit code is the signal's.
+    #[must_use]
+    pub(super) fn by_signal(mut self, code: Option<u8>) -> Failed {
+        self.exit = code.map_or(self.exit, Exit::Signal);
+        self
+    }
+
+    #[must_use]
+    pub(super) fn help(mut self, help: impl Into<String>) -> Failed {
+        self.help = Some(help.into());
+        self
+    }
+
+    #[must_use]
+    pub(super) fn evidence(mut self, name: impl Into<String>, value: impl Into<String>) -> Failed {
+        self.evidence.push((name.into(), value.into()));
+        self
+    }
+
+    #[must_use]
+    pub(super) fn detail(mut self, name: &str, value: Value) -> Failed {
+        self.details.insert(name.to_owned(), value);
+        self
+    }
+
+    /// Tells the person, or the machine.
+    pub(super) fn print(&self, screen: &Screen) {
+        if screen.json {
+            screen.line_to_stderr(&self.to_json().to_string());
+        } else if let Some(report) = &self.report {
+            screen.diagnostic(report.as_ref());
+        } else {
+            screen.line_to_stderr(&self.to_string());
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let mut error = Map::new();
+        error.insert("code".to_owned(), json!(self.code));
+        error.insert("message".to_owned(), json!(self.message));
+        if let Some(report) = &self.report {
+            let problems: Vec<Value> = report
+                .problems
+                .iter()
+                .map(|problem| problem.to_json())
+                .collect();
+            error.insert("problems".to_owned(), json!(problems));
+        }
+        error.extend(self.details.clone());
+        error.insert("help".to_owned(), json!(self.help));
+        json!({ "error": error })
+    }
+}
+
+impl From<Report> for Failed {
+    fn from(report: Report) -> Failed {
+        let message = report.to_string();
+        let mut failed = Failed::new(Exit::Config, "config_invalid", message);
+        failed.report = Some(Arc::new(report));
+        failed
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Error: {}", self.message)?;
+        if !self.evidence.is_empty() {
+            let width = self
+                .evidence
+                .iter()
+                .map(|(name, _)| name.chars().count())
+                .max()
+                .unwrap_or(0);
+            writeln!(f)?;
+            for (name, value) in &self.evidence {
+                let mut lines = value.lines();
+                write!(f, "\n  {name:width$}  {}", lines.next().unwrap_or_default())?;
+                for line in lines {
+                    write!(f, "\n  {:width$}  {line}", "")?;
+                }
+            }
+            writeln!(f)?;
+        }
+        if let Some(help) = &self.help {
+            let mut lines = help.lines();
+            write!(f, "\n  help: {}", lines.next().unwrap_or_default())?;
+            for line in lines {
+                write!(f, "\n        {line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What clap says about a command it cannot read; help and version are no errors.
+#[allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "clap's own texts"
+)]
+pub(super) fn usage(error: &clap::Error) -> ExitCode {
+    match error.use_stderr() {
+        false => {
+            let _ = error.print();
+            Exit::Done.into()
+        }
+        true => {
+            let wants_json = std::env::args().any(|arg| arg == "--json");
+            if wants_json {
+                let text = error.to_string();
+                let message = text
+                    .lines()
+                    .next()
+                    .unwrap_or_default()
+                    .trim_start_matches("error: ");
+                eprintln!(
+                    "{}",
+                    json!({"error": {"code": "usage", "message": message, "help": "steadyhand --help"}})
+                );
+            } else {
+                let _ = error.print();
+            }
+            Exit::Usage.into()
+        }
+    }
+}
+
+/// Draws a diagnostic as miette does, in the width and colours of the screen.
+pub(super) fn drawn(diagnostic: &dyn Diagnostic, color: bool, unicode: bool) -> String {
+    let theme = match (color, unicode) {
+        (true, true) => miette::GraphicalTheme::unicode(),
+        (false, true) => miette::GraphicalTheme::unicode_nocolor(),
+        (true, false) => miette::GraphicalTheme::ascii(),
+        (false, false) => miette::GraphicalTheme::none(),
+    };
+    let handler = miette::GraphicalReportHandler::new_themed(theme)
+        .with_width(100)
+        .with_links(false);
+    let mut drawn = String::new();
+    match handler.render_report(&mut drawn, diagnostic) {
+        Ok(()) => drawn,
+        Err(_) => diagnostic.to_string(),
+    }
+}

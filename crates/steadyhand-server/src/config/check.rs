@@ -1,0 +1,576 @@
+//! Looks for everything that is wrong with a document, so that all of it is told at once.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use globset::Glob;
+use jsonschema::error::ValidationErrorKind;
+use serde_json::{Map, Value};
+
+use super::document::{Document, escaped};
+use super::problem::Problem;
+use super::schema::{Compiled, SCHEMAS, split};
+use super::settings::{PolicySettings, Root};
+use super::{ToolTable, units};
+use crate::source::KINDS;
+
+/// What was found, and the parts that could be read.
+pub(crate) struct Checked {
+    pub(crate) root: Root,
+    pub(crate) tools: Vec<ToolTable>,
+    pub(crate) problems: Vec<Problem>,
+    /// Files with argument schemas that were read.
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// Checks a whole document: shape first, then what only makes sense together.
+pub(crate) fn check(document: &Document, folder: &Path) -> Checked {
+    let mut checker = Checker {
+        document,
+        folder,
+        problems: Vec::new(),
+        files: Vec::new(),
+    };
+    checker.shape(&SCHEMAS.root, &document.value, "");
+    let root_is_sound = checker.problems.is_empty();
+    let tools = checker.tools();
+    let root = match root_is_sound {
+        true => checker.root(),
+        false => Root::default(),
+    };
+    checker.servers(&root);
+    checker.fallbacks(&tools);
+    checker.literal_keys(&document.value, "");
+    Checked {
+        root,
+        tools,
+        problems: checker.problems,
+        files: checker.files,
+    }
+}
+
+struct Checker<'a> {
+    document: &'a Document,
+    folder: &'a Path,
+    problems: Vec<Problem>,
+    files: Vec<PathBuf>,
+}
+
+impl Checker<'_> {
+    /// Unknown keys, wrong types, missing settings, values out of range.
+    fn shape(&mut self, compiled: &Compiled, value: &Value, at: &str) {
+        for error in compiled.validator.iter_errors(value) {
+            let within = error.instance_path().to_string();
+            let pointer = format!("{at}{within}");
+            self.tell_shape(compiled, &within, &pointer, error.kind(), error.instance());
+        }
+    }
+
+    fn tell_shape(
+        &mut self,
+        compiled: &Compiled,
+        within: &str,
+        pointer: &str,
+        kind: &ValidationErrorKind,
+        instance: &Value,
+    ) {
+        let name = dotted(pointer);
+        match kind {
+            ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+                for key in unexpected {
+                    self.unknown_key(pointer, key, &compiled.keys_at(within));
+                }
+            }
+            ValidationErrorKind::Required { property } => {
+                let property = property.as_str().unwrap_or_default();
+                let problem = Problem::error(format!("{name} has no {property}"))
+                    .help(format!("Add a line: {property} = …"));
+                self.put_at_key(problem, pointer, &format!("{property} is missing"));
+            }
+            ValidationErrorKind::Type { kind } => {
+                let expected = expected_types(kind);
+                let found = toml_type(instance);
+                let problem = Problem::error(format!("{name} is {found}, but must be {expected}"));
+                let problem = match type_hint(instance, &expected) {
+                    Some(hint) => problem.help(hint),
+                    None => problem,
+                };
+                self.put_at_value(problem, pointer, &format!("{found}"));
+            }
+            ValidationErrorKind::Enum { options } => {
+                let options = texts(options);
+                self.not_a_choice(pointer, instance, &options);
+            }
+            ValidationErrorKind::Constant { expected_value } => {
+                self.not_a_choice(pointer, instance, &texts(expected_value));
+            }
+            ValidationErrorKind::OneOfNotValid { .. } | ValidationErrorKind::AnyOf { .. } => {
+                // schemars writes an enum with documented variants as a choice of constants.
+                let options = choices(compiled, within);
+                self.not_a_choice(pointer, instance, &options);
+            }
+            ValidationErrorKind::Format { format } => {
+                let text = instance.as_str().unwrap_or_default();
+                let check = units::FORMATS.iter().find(|(known, _)| known == format);
+                let reason = check.and_then(|(_, check)| check(text).err());
+                let reason = reason.unwrap_or_else(|| format!("{instance} is no {format}"));
+                self.put_at_value(Problem::error(format!("{name}: {reason}")), pointer, "here");
+            }
+            ValidationErrorKind::Minimum { limit } => {
+                let problem = Problem::error(format!(
+                    "{name} is {instance}, but must be at least {limit}"
+                ));
+                self.put_at_value(problem, pointer, "too small");
+            }
+            ValidationErrorKind::Maximum { limit } => {
+                let problem =
+                    Problem::error(format!("{name} is {instance}, but must be at most {limit}"));
+                self.put_at_value(problem, pointer, "too large");
+            }
+            other => {
+                let problem = Problem::error(format!("{name} does not fit ({})", other.keyword()));
+                self.put_at_value(problem, pointer, "here");
+            }
+        }
+    }
+
+    fn unknown_key(&mut self, table: &str, key: &str, known: &[String]) {
+        let pointer = format!("{table}/{}", escaped(key));
+        let problem = Problem::error(format!("{} is not a setting", dotted(&pointer)));
+        let help = match nearest(key, known.iter().map(String::as_str)) {
+            Some(near) => format!("Did you mean {near}?"),
+            None if known.is_empty() => "Remove the line.".to_owned(),
+            None => format!("There are: {}", known.join(", ")),
+        };
+        self.put_at_key(problem.help(help), &pointer, "unknown key");
+    }
+
+    fn not_a_choice(&mut self, pointer: &str, instance: &Value, options: &[String]) {
+        let name = dotted(pointer);
+        let shown = instance
+            .as_str()
+            .map_or_else(|| instance.to_string(), |text| format!("\"{text}\""));
+        let problem = Problem::error(format!("{name} is {shown}, which is none of its values"));
+        let near = instance
+            .as_str()
+            .and_then(|text| nearest(text, options.iter().map(String::as_str)));
+        let help = match near {
+            Some(near) => format!("Did you mean {near}?"),
+            None => format!("One of: {}", options.join(", ")),
+        };
+        self.put_at_value(problem.help(help), pointer, "not known");
+    }
+
+    /// Each tool's table by its kind. The ones that can be read are given back.
+    fn tools(&mut self) -> Vec<ToolTable> {
+        let tables = self.document.value.get("tools").and_then(Value::as_object);
+        let mut tools = Vec::new();
+        for (name, table) in tables.into_iter().flatten() {
+            let Some(table) = table.as_object() else {
+                continue;
+            };
+            tools.extend(self.tool(name, table));
+        }
+        tools
+    }
+
+    fn tool(&mut self, name: &str, table: &Map<String, Value>) -> Option<ToolTable> {
+        let at = format!("/tools/{}", escaped(name));
+        let before = self.problems.len();
+        self.tool_name(name, &at);
+        let kinds = || KINDS.iter().map(|kind| kind.name);
+        let Some(kind) = table.get("kind") else {
+            let problem = Problem::error(format!("{} has no kind", dotted(&at))).help(format!(
+                "Add kind = \"…\"; there are: {}",
+                kinds().collect::<Vec<_>>().join(", ")
+            ));
+            self.put_at_key(problem, &at, "kind is missing");
+            return None;
+        };
+        let Some(row) = KINDS.iter().find(|row| Some(row.name) == kind.as_str()) else {
+            let kinds: Vec<String> = kinds().map(str::to_owned).collect();
+            self.not_a_choice(&format!("{at}/kind"), kind, &kinds);
+            return None;
+        };
+        self.shape(&SCHEMAS.tools[row.name], &Value::Object(table.clone()), &at);
+        if self.problems.len() > before {
+            return None;
+        }
+        let mut parts = split(row.name, table);
+        self.input(&mut parts.own, &format!("{at}/input"));
+        let policy = self.policy(Value::Object(parts.policy), &at);
+        let mut each = Vec::new();
+        for (pattern, value) in parts.each {
+            let at = format!("{at}/each/{}", escaped(&pattern));
+            each.push((pattern, self.policy(value, &at)));
+        }
+        for fault in (row.check)(&Value::Object(parts.own.clone())) {
+            let pointer = format!("{at}{}", fault.at);
+            let mut problem = Problem::error(format!("{}: {}", dotted(&pointer), fault.message));
+            problem.help = fault.help;
+            self.put_at_value(problem, &pointer, "here");
+        }
+        Some(ToolTable {
+            name: name.to_owned(),
+            kind: row,
+            own: parts.own,
+            policy,
+            each,
+        })
+    }
+
+    /// The schema of the arguments: read from its file if it names one, and itself checked.
+    fn input(&mut self, own: &mut Map<String, Value>, at: &str) {
+        let Some(input) = own.get_mut("input") else {
+            return;
+        };
+        if let Value::String(path) = input {
+            let path = self.folder.join(&*path);
+            self.files.push(path.clone());
+            let read = super::document::SourceFile::read(&path, path.clone()).and_then(|file| {
+                serde_json::from_str::<Value>(&file.text).map_err(|error| {
+                    Problem::error(format!("{} is no JSON: {error}", path.display()))
+                })
+            });
+            match read {
+                Ok(schema) => *input = schema,
+                Err(problem) => {
+                    let problem = problem
+                        .help("input is a JSON Schema, or the path of a JSON file that holds one");
+                    return self.put_at_value(problem, at, "this file");
+                }
+            }
+        }
+        if let Err(fault) = steadyhand::check_schema(input) {
+            let problem = Problem::error(format!("{}: {fault}", dotted(at)));
+            self.put_at_value(problem, at, "no schema for arguments");
+        }
+    }
+
+    fn tool_name(&mut self, name: &str, at: &str) {
+        let fits = !name.is_empty()
+            && name.len() <= 64
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+        if !fits {
+            let problem = Problem::error(format!("\"{name}\" cannot be the name of a tool"))
+                .help("Model providers accept 1 to 64 of A–Z, a–z, 0–9, _ and -");
+            self.put_at_key(problem, at, "not accepted by model providers");
+        }
+    }
+
+    fn policy(&mut self, value: Value, at: &str) -> PolicySettings {
+        let policy: PolicySettings = match serde_json::from_value(value) {
+            Ok(policy) => policy,
+            Err(error) => {
+                self.put_at_key(
+                    Problem::error(format!("{}: {error}", dotted(at))),
+                    at,
+                    "here",
+                );
+                return PolicySettings::default();
+            }
+        };
+        self.policy_makes_sense(&policy, at);
+        policy
+    }
+
+    fn policy_makes_sense(&mut self, policy: &PolicySettings, at: &str) {
+        let name = dotted(at);
+        if let Some(breaker) = &policy.breaker
+            && breaker.window.is_some() != breaker.rate.is_some()
+        {
+            let problem = Problem::error(format!("{name}.breaker: window and rate go together"))
+                .help("Write both, such as window = 20, rate = \"50%\", or neither");
+            self.put_at_value(problem, &format!("{at}/breaker"), "one without the other");
+        }
+        let attempts = policy.retry.as_ref().and_then(|retry| retry.attempts);
+        if policy.idempotent == Some(false) && attempts.is_some_and(|attempts| attempts > 1) {
+            let problem = Problem::warning(format!(
+                "{name} is not idempotent, so its retry only applies to failures that prove it never started"
+            ))
+            .help("That is usually what you want; say idempotent = true if repeating it is harmless");
+            self.put_at_value(problem, &format!("{at}/retry"), "rarely applies");
+        }
+        if let (Some(timeout), Some(deadline)) = (policy.timeout, policy.deadline)
+            && timeout.0 > deadline.0
+        {
+            let problem = Problem::warning(format!(
+                "{name}.timeout is longer than its deadline, so the deadline always comes first"
+            ))
+            .help("timeout is for one attempt, deadline for the whole call with its retries");
+            self.put_at_value(problem, &format!("{at}/timeout"), "never reached");
+        }
+        if let Some(fallback) = &policy.fallback
+            && fallback.tool.is_some() == fallback.result.is_some()
+        {
+            let problem = Problem::error(format!("{name}.fallback needs one of tool and result"))
+                .help("Write fallback = { tool = \"name\" } or fallback = { result = … }");
+            self.put_at_value(problem, &format!("{at}/fallback"), "here");
+        }
+    }
+
+    /// The typed sections. The schema has been checked, so what fails here fails by its words only.
+    fn root(&mut self) -> Root {
+        match serde_path_to_error::deserialize::<_, Root>(&self.document.value) {
+            Ok(root) => {
+                self.policy_makes_sense(&root.defaults, "/defaults");
+                root
+            }
+            Err(error) => {
+                let pointer: String = error.path().iter().map(|part| format!("/{part}")).collect();
+                let problem = Problem::error(format!("{}: {}", dotted(&pointer), error.inner()));
+                self.put_at_value(problem, &pointer, "here");
+                Root::default()
+            }
+        }
+    }
+
+    fn servers(&mut self, root: &Root) {
+        for (name, server) in &root.mcp {
+            let at = format!("/mcp/{}", escaped(name));
+            if server.command.is_some() && server.url.is_some() {
+                let problem = Problem::error(format!("{} has both command and url", dotted(&at)))
+                    .help("command is for a server on stdio, url for one over HTTP: keep one");
+                self.put_at_key(problem, &at, "one or the other");
+            }
+            for pattern in server
+                .tools
+                .allow
+                .iter()
+                .flatten()
+                .chain(&server.tools.deny)
+            {
+                if Glob::new(pattern).is_err() {
+                    let problem = Problem::error(format!(
+                        "{}.tools: \"{pattern}\" is no pattern",
+                        dotted(&at)
+                    ));
+                    self.put_at_value(problem, &format!("{at}/tools"), "here");
+                }
+            }
+        }
+    }
+
+    /// Fallbacks lead to tools that exist, and never in a circle.
+    fn fallbacks(&mut self, tools: &[ToolTable]) {
+        let named = self.document.value.get("tools").and_then(Value::as_object);
+        let names: HashSet<&str> = named
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        // Sources with many tools, and MCP servers, bring names that are not known before they are loaded.
+        let all_known = !tools.iter().any(|tool| tool.kind.brings_many)
+            && self.document.value.get("mcp").is_none()
+            && self.document.value.get("import").is_none();
+        let next = |name: &str| {
+            let tool = tools.iter().find(|tool| tool.name == name)?;
+            tool.policy.fallback.as_ref()?.tool.as_deref()
+        };
+        for tool in tools {
+            let Some(target) = next(&tool.name) else {
+                continue;
+            };
+            let at = format!("/tools/{}/fallback/tool", escaped(&tool.name));
+            if !names.contains(target) && all_known {
+                let problem = Problem::error(format!(
+                    "tools.{}.fallback names a tool that does not exist",
+                    tool.name
+                ));
+                let help = match nearest(target, names.iter().copied()) {
+                    Some(near) => format!("Did you mean {near}?"),
+                    None => format!("Define [tools.{target}], or name another tool"),
+                };
+                self.put_at_value(problem.help(help), &at, "no such tool");
+                continue;
+            }
+            let mut circle = vec![tool.name.as_str()];
+            let mut here = target;
+            while let Some(following) = (!circle.contains(&here)).then(|| next(here)).flatten() {
+                circle.push(here);
+                here = following;
+            }
+            if here == tool.name {
+                circle.push(here);
+                let problem =
+                    Problem::error(format!("fallbacks go in a circle: {}", circle.join(" → ")))
+                        .help("End it with fallback = { result = … }");
+                self.put_at_value(problem, &at, "leads back here");
+            }
+        }
+    }
+
+    /// A literal that looks like a key does not belong into a file that is committed.
+    fn literal_keys(&mut self, value: &Value, pointer: &str) {
+        match value {
+            Value::String(text) if super::secret::looks_like_a_key(text) => {
+                let problem = Problem::warning(format!("{} looks like a secret written out", dotted(pointer)))
+                    .help("Keep it elsewhere and write ${env:NAME}, ${file:/path} or ${keyring:service/user}");
+                self.put_at_value(problem, pointer, "a key?");
+            }
+            Value::Object(fields) => {
+                for (key, field) in fields {
+                    self.literal_keys(field, &format!("{pointer}/{}", escaped(key)));
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.literal_keys(item, &format!("{pointer}/{index}"));
+                }
+            }
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn put_at_key(&mut self, problem: Problem, pointer: &str, label: &str) {
+        let place = self
+            .document
+            .nearest_origin(pointer)
+            .and_then(|origin| origin.key_place());
+        self.put(problem, place.cloned(), pointer, label);
+    }
+
+    fn put_at_value(&mut self, problem: Problem, pointer: &str, label: &str) {
+        let place = self
+            .document
+            .nearest_origin(pointer)
+            .and_then(|origin| origin.value_place());
+        self.put(problem, place.cloned(), pointer, label);
+    }
+
+    fn put(
+        &mut self,
+        problem: Problem,
+        place: Option<super::document::Place>,
+        pointer: &str,
+        label: &str,
+    ) {
+        let problem = match (place, self.document.nearest_origin(pointer)) {
+            (Some(place), _) => problem.at(place, label),
+            (None, Some(super::document::Origin::Variable(name))) => {
+                let message = format!("{} (set by the variable {name})", problem.message);
+                problem.saying(message)
+            }
+            (None, _) => problem,
+        };
+        self.problems.push(problem);
+    }
+}
+
+/// `/tools/home_lights/url` as people write it: `tools.home_lights.url`.
+pub(crate) fn dotted(pointer: &str) -> String {
+    let steps = pointer
+        .split('/')
+        .skip(1)
+        .map(|step| step.replace("~1", "/").replace("~0", "~"));
+    let mut dotted = String::new();
+    for step in steps {
+        if !step.is_empty() && step.bytes().all(|b| b.is_ascii_digit()) {
+            dotted.push_str(&format!("[{step}]"));
+            continue;
+        }
+        if !dotted.is_empty() {
+            dotted.push('.');
+        }
+        let bare = step
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+        match bare {
+            true => dotted.push_str(&step),
+            false => dotted.push_str(&format!("\"{step}\"")),
+        }
+    }
+    match dotted.is_empty() {
+        true => "the file".to_owned(),
+        false => dotted,
+    }
+}
+
+/// The name that was probably meant.
+pub(crate) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    names
+        .map(|name| {
+            (
+                strsim::jaro_winkler(&wrong.to_lowercase(), &name.to_lowercase()),
+                name,
+            )
+        })
+        .filter(|(likeness, _)| *likeness >= 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+fn expected_types(kind: &jsonschema::error::TypeKind) -> String {
+    let name = |json: &str| match json {
+        "object" => "a table".to_owned(),
+        "array" => "an array".to_owned(),
+        "integer" => "a whole number".to_owned(),
+        "number" => "a number".to_owned(),
+        "string" => "a text".to_owned(),
+        "boolean" => "true or false".to_owned(),
+        other => other.to_owned(),
+    };
+    match kind {
+        jsonschema::error::TypeKind::Single(kind) => name(&kind.to_string()),
+        jsonschema::error::TypeKind::Multiple(kinds) => {
+            let kinds: Vec<String> = kinds.iter().map(|kind| name(&kind.to_string())).collect();
+            kinds.join(" or ")
+        }
+    }
+}
+
+fn toml_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(number) if number.is_f64() => "a number",
+        Value::Number(_) => "a whole number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "a table",
+    }
+}
+
+fn type_hint(instance: &Value, expected: &str) -> Option<String> {
+    match instance {
+        Value::String(text) if expected != "a table" && expected != "an array" => {
+            let plain = text.parse::<f64>().is_ok() || text == "true" || text == "false";
+            plain.then(|| format!("Write it without quotes: {text}"))
+        }
+        Value::Number(number) if expected == "a text" => Some(format!(
+            "Write it in quotes, such as \"{number}\" or \"{number}s\""
+        )),
+        Value::Bool(_)
+        | Value::Null
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => None,
+    }
+}
+
+fn texts(options: &Value) -> Vec<String> {
+    let text = |option: &Value| {
+        option
+            .as_str()
+            .map_or_else(|| option.to_string(), str::to_owned)
+    };
+    match options {
+        Value::Array(options) => options.iter().map(text).collect(),
+        option => vec![text(option)],
+    }
+}
+
+/// The constants of a choice in the schema at this place.
+fn choices(compiled: &Compiled, within: &str) -> Vec<String> {
+    let schema = compiled.schema_at(within);
+    let options = schema.and_then(|schema| schema.get("oneOf").or_else(|| schema.get("anyOf")));
+    let options = options.and_then(Value::as_array).into_iter().flatten();
+    options
+        .flat_map(|option| option.get("const").or_else(|| option.get("enum")))
+        .flat_map(texts)
+        .collect()
+}

@@ -1,0 +1,165 @@
+//! What is wrong with a configuration: all of it in one report, each with its place and a next step.
+
+use std::fmt;
+
+use miette::{Diagnostic, LabeledSpan, Severity, SourceCode};
+use serde_json::{Value, json};
+
+use super::document::Place;
+
+/// One thing that is wrong, or deserves a look.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// Warnings do not keep a configuration from being used.
+    pub is_warning: bool,
+    /// What is wrong with what.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+    place: Option<(Place, String)>,
+}
+
+impl Problem {
+    /// Something that keeps the configuration from being used.
+    pub fn error(message: impl Into<String>) -> Problem {
+        Problem {
+            is_warning: false,
+            message: message.into(),
+            help: None,
+            place: None,
+        }
+    }
+
+    /// Something that deserves a look.
+    pub fn warning(message: impl Into<String>) -> Problem {
+        Problem {
+            is_warning: true,
+            ..Problem::error(message)
+        }
+    }
+
+    /// Where it is, with a word that stands at the place.
+    #[must_use]
+    pub fn at(mut self, place: Place, label: impl Into<String>) -> Problem {
+        self.place = Some((place, label.into()));
+        self
+    }
+
+    /// The same problem in other words.
+    #[must_use]
+    pub fn saying(mut self, message: String) -> Problem {
+        self.message = message;
+        self
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Problem {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> Option<&Place> {
+        self.place.as_ref().map(|(place, _)| place)
+    }
+
+    /// For machines.
+    pub fn to_json(&self) -> Value {
+        let at = self.place().map(|place| (place, place.line_and_column()));
+        json!({
+            "severity": if self.is_warning { "warning" } else { "error" },
+            "message": self.message,
+            "file": at.map(|(place, _)| place.file.path.display().to_string()),
+            "line": at.map(|(_, (line, _))| line),
+            "column": at.map(|(_, (_, column))| column),
+            "help": self.help,
+        })
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Diagnostic for Problem {
+    fn severity(&self) -> Option<Severity> {
+        Some(match self.is_warning {
+            true => Severity::Warning,
+            false => Severity::Error,
+        })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help
+            .as_ref()
+            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let (place, label) = self.place.as_ref()?;
+        let span = LabeledSpan::new_with_span(Some(label.clone()), place.span.clone());
+        Some(Box::new(std::iter::once(span)))
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        let place = self.place()?;
+        Some(&*place.file as &dyn SourceCode)
+    }
+}
+
+impl SourceCode for super::document::SourceFile {
+    fn read_span<'a>(
+        &'a self,
+        span: &miette::SourceSpan,
+        lines_before: usize,
+        lines_after: usize,
+    ) -> Result<Box<dyn miette::SpanContents<'a> + 'a>, miette::MietteError> {
+        let contents = self.text.read_span(span, lines_before, lines_after)?;
+        Ok(Box::new(miette::MietteSpanContents::new_named(
+            self.path.display().to_string(),
+            contents.data(),
+            *contents.span(),
+            contents.line(),
+            contents.column(),
+            contents.line_count(),
+        )))
+    }
+}
+
+/// Everything that is wrong, as one error.
+#[derive(Debug)]
+pub struct Report {
+    /// What the problems are in, as the user named it.
+    pub subject: String,
+    /// At least one.
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self
+            .problems
+            .iter()
+            .filter(|problem| !problem.is_warning)
+            .count();
+        let noun = if count == 1 { "problem" } else { "problems" };
+        write!(f, "{count} {noun} in {}; nothing was changed", self.subject)
+    }
+}
+
+impl std::error::Error for Report {}
+
+impl Diagnostic for Report {
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        Some(Box::new(
+            self.problems
+                .iter()
+                .map(|problem| problem as &dyn Diagnostic),
+        ))
+    }
+}

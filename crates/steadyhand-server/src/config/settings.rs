@@ -1,0 +1,416 @@
+//! The sections of the configuration file, as it is written. What a tool's table holds beside its
+//! policy belongs to its kind: see the files in `source/`.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::text::SecretText;
+use super::units::{Percent, Rate, Size, Span};
+
+/// The whole file, but for its tools: each is read by its kind.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Root {
+    /// The version of this format; 1
+    #[schemars(range(min = 1, max = 1))]
+    pub version: Option<u32>,
+    /// Where Steadyhand listens
+    pub server: ServerSettings,
+    /// Configuration files of other programs whose MCP servers are taken over
+    pub import: ImportSettings,
+    /// Every tool starts from these
+    pub defaults: PolicySettings,
+    /// Models for `steadyhand chat`
+    pub models: Models,
+    /// Folders that `rag_query` searches
+    pub documents: Option<Value>,
+    /// Tools by name
+    pub tools: Map<String, Value>,
+    /// MCP servers by name
+    pub mcp: BTreeMap<String, McpSettings>,
+    /// Providers that the proxy forwards to
+    pub proxy: BTreeMap<String, ProxySettings>,
+    /// Who is told when something goes wrong
+    pub alerts: Vec<AlertSettings>,
+    /// Where traces and metrics are sent
+    pub telemetry: TelemetrySettings,
+}
+
+/// Where Steadyhand listens, and what it keeps.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerSettings {
+    /// Address and port; 127.0.0.1:7400 if not said
+    #[schemars(example = "127.0.0.1:7400")]
+    pub listen: Option<String>,
+    /// Whether the dashboard is served
+    pub dashboard: Option<bool>,
+    /// The token that callers must show; empty on loopback means no login
+    pub token: Option<SecretText>,
+    /// Names of hosts that requests may be addressed to, beside the address itself
+    pub allowed_hosts: Vec<String>,
+    /// What is kept of past calls
+    pub history: HistorySettings,
+}
+
+/// What is kept of past calls.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HistorySettings {
+    /// The database file
+    pub path: Option<String>,
+    /// How long calls are kept
+    pub keep: Option<Span>,
+    /// How large the file may grow
+    pub max_size: Option<Size>,
+}
+
+/// Configuration files of other programs, read and never written.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ImportSettings {
+    /// Paths, or known programs: claude-desktop, claude-code, cursor, vscode, windsurf, gemini, goose, codex, crush
+    pub mcp: Vec<String>,
+    /// Names of servers to leave out
+    pub skip: Vec<String>,
+    /// Files with Flex Chat's `tools` JSON
+    pub flex_chat: Vec<String>,
+}
+
+/// How a tool is called: how long, how often, how many at once, and what happens when it fails.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PolicySettings {
+    /// The limit for one attempt
+    pub timeout: Option<Span>,
+    /// The limit for the whole call, waits and retries included
+    pub deadline: Option<Span>,
+    /// Whether and how failed attempts are repeated
+    pub retry: Option<RetrySettings>,
+    /// When to stop calling a tool that keeps failing
+    pub breaker: Option<BreakerSettings>,
+    /// How many at once, how fast, how large
+    pub limits: Option<LimitSettings>,
+    /// What answers when the tool cannot
+    pub fallback: Option<FallbackSettings>,
+    /// Whether running it twice is as good as running it once
+    pub idempotent: Option<bool>,
+    /// Whether a person must say yes first
+    pub approval: Option<Approval>,
+    /// Mend common slips in the arguments, and report it
+    pub coerce: Option<bool>,
+    /// Enforce the schema to the letter
+    pub strict: Option<bool>,
+    /// How long an answer may be used again for the same arguments
+    pub cache: Option<Span>,
+    /// Names of fields whose values no log shows; * stands for anything
+    pub redact: Option<Vec<String>>,
+}
+
+/// Whether and how failed attempts are repeated.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RetrySettings {
+    /// How many attempts, the first one included; 1 means no retry
+    #[schemars(range(min = 1, max = 100))]
+    pub attempts: Option<u32>,
+    /// The wait before the second attempt; it doubles from there on
+    pub backoff: Option<Span>,
+    /// Spread the waits at random
+    pub jitter: Option<bool>,
+    /// Which failures are repeated
+    pub on: Option<Vec<RetryOn>>,
+}
+
+/// A failure that may be repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RetryOn {
+    /// Unreachable, or the connection broke.
+    Network,
+    /// Too slow.
+    Timeout,
+    /// Called too often.
+    RateLimit,
+    /// Anything else.
+    Unknown,
+}
+
+/// When to stop calling a tool that keeps failing.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BreakerSettings {
+    /// false switches it off
+    pub enabled: Option<bool>,
+    /// Failed calls in a row that open it
+    #[schemars(range(min = 1))]
+    pub failures: Option<u32>,
+    /// How long it rests before a trial
+    pub cooldown: Option<Span>,
+    /// With rate: the number of last calls that are looked at
+    #[schemars(range(min = 2, max = 10000))]
+    pub window: Option<u32>,
+    /// With window: the share of failed calls that opens it
+    pub rate: Option<Percent>,
+}
+
+/// How many at once, how fast, how large.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitSettings {
+    /// Attempts that run at the same time
+    #[schemars(range(min = 1))]
+    pub concurrency: Option<u32>,
+    /// Attempts that wait for a place; one more is refused
+    pub queue: Option<u32>,
+    /// The largest result; more is cut, with a mark
+    pub result: Option<Size>,
+    /// The largest arguments; more is refused
+    pub args: Option<Size>,
+    /// How many attempts in a span of time
+    pub rate: Option<Rate>,
+}
+
+/// What answers when the tool cannot: a fixed result, or another tool.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FallbackSettings {
+    /// A fixed answer
+    pub result: Option<Value>,
+    /// Another tool
+    pub tool: Option<String>,
+    /// The other tool's arguments; {name} stands for an argument of the call
+    pub args: Option<Map<String, Value>>,
+    /// false leaves the bare error standing while the breaker is open
+    pub when_open: Option<bool>,
+    /// How long it may take
+    pub timeout: Option<Span>,
+}
+
+/// Whether a person must say yes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Approval {
+    /// It runs at once.
+    Never,
+    /// A yes is remembered for the same arguments within a conversation.
+    Ask,
+    /// Every time.
+    Always,
+}
+
+/// The models by name, and which one is used when nobody says.
+#[derive(Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct Models(pub Map<String, Value>);
+
+impl JsonSchema for Models {
+    fn schema_name() -> Cow<'static, str> {
+        "Models".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let model = generator.subschema_for::<ModelSettings>();
+        schemars::json_schema!({
+            "type": "object",
+            "properties": {
+                "default": {"type": "string", "description": "The model that is used when nobody says"}
+            },
+            "additionalProperties": model,
+        })
+    }
+}
+
+/// One model.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelSettings {
+    /// Whose protocol it speaks
+    pub provider: Provider,
+    /// The name the provider knows it by
+    pub model: Option<String>,
+    /// The key
+    pub key: Option<SecretText>,
+    /// Where it is, if not at the provider's public address
+    pub url: Option<SecretText>,
+    /// How many rounds of tools one question may take
+    #[schemars(range(min = 1, max = 1000))]
+    pub max_iterations: Option<u32>,
+    /// The longest answer, in tokens
+    #[schemars(range(min = 1))]
+    pub max_tokens: Option<u32>,
+    /// The randomness of its answers
+    #[schemars(range(min = 0.0, max = 2.0))]
+    pub temperature: Option<f64>,
+    /// What it is told before everything else
+    pub system: Option<String>,
+}
+
+/// Whose protocol a model speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Provider {
+    /// Anthropic.
+    Anthropic,
+    /// Ollama.
+    Ollama,
+    /// OpenAI, or what speaks its protocol.
+    OpenAi,
+    /// A fixed script: no key, no network.
+    Scripted,
+}
+
+/// One MCP server: a command (stdio) or a url (HTTP).
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct McpSettings {
+    /// The program of a server on stdio
+    pub command: Option<String>,
+    /// Its arguments
+    pub args: Vec<SecretText>,
+    /// The folder it runs in
+    pub cwd: Option<String>,
+    /// Its environment, beside the few variables every server gets
+    pub env: BTreeMap<String, SecretText>,
+    /// Hand on the whole environment of steadyhand
+    pub inherit_env: Option<bool>,
+    /// Further folders to look for the program in
+    pub path_add: Vec<String>,
+    /// The address of a server over HTTP
+    pub url: Option<SecretText>,
+    /// Headers sent with every request
+    pub headers: BTreeMap<String, SecretText>,
+    /// How it is started
+    pub start: StartSettings,
+    /// Which of its tools are offered
+    pub tools: AllowDeny,
+    /// Policy of single tools: a name or a pattern such as search_*
+    pub each: BTreeMap<String, PolicySettings>,
+    /// false keeps the bare names of its tools
+    pub prefix: Option<bool>,
+    /// Parameter names to change, by tool: { tool = { device_name = "deviceName" } }
+    pub rename: BTreeMap<String, BTreeMap<String, String>>,
+    /// Turn snake_case parameter names into camelCase: auto, always or off
+    pub camel_case: Option<CamelCase>,
+    /// What to check when it does not start
+    pub check: Vec<String>,
+    /// `serve` ends if it cannot start
+    pub required: Option<bool>,
+    /// Leave it out
+    pub disabled: Option<bool>,
+    /// The limit for one attempt
+    pub timeout: Option<Span>,
+    /// The limit for the whole call, waits and retries included
+    pub deadline: Option<Span>,
+    /// Whether and how failed attempts are repeated
+    pub retry: Option<RetrySettings>,
+    /// When to stop calling a tool that keeps failing
+    pub breaker: Option<BreakerSettings>,
+    /// How many at once, how fast, how large
+    pub limits: Option<LimitSettings>,
+    /// Whether running a tool twice is as good as running it once
+    pub idempotent: Option<bool>,
+    /// Whether a person must say yes first
+    pub approval: Option<Approval>,
+}
+
+/// Whether parameter names are turned into camelCase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CamelCase {
+    /// Only names the tool's schema does not declare.
+    Auto,
+    /// All.
+    Always,
+    /// None.
+    Off,
+}
+
+/// How an MCP server is started.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StartSettings {
+    /// How long one start may take
+    pub timeout: Option<Span>,
+    /// boot or first-call
+    pub when: Option<StartWhen>,
+    /// How many starts are tried …
+    pub restarts: Option<u32>,
+    /// … within this time
+    pub within: Option<Span>,
+}
+
+/// When an MCP server is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartWhen {
+    /// With Steadyhand.
+    Boot,
+    /// When one of its tools is called.
+    FirstCall,
+}
+
+/// Patterns of names: what matches `deny` is left out, then what matches no `allow`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AllowDeny {
+    /// Offered
+    pub allow: Option<Vec<String>>,
+    /// Left out
+    pub deny: Vec<String>,
+}
+
+/// Where the proxy forwards to.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProxySettings {
+    /// The provider's address, if not its public one
+    pub upstream: Option<SecretText>,
+}
+
+/// Who is told, and when.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AlertSettings {
+    /// What happened: breaker_open, or "error_rate > 20% for 5m"
+    pub when: String,
+    /// Names or patterns of tools; all if not said
+    #[serde(default)]
+    pub tools: Vec<String>,
+    /// How it is told
+    pub notify: NotifySettings,
+}
+
+/// How an alert is told.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NotifySettings {
+    /// A web address that gets the alert as JSON
+    pub webhook: Option<SecretText>,
+    /// A log line of this level
+    pub log: Option<LogLevel>,
+}
+
+/// The level of a log line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// For the record.
+    Info,
+    /// Deserves a look.
+    Warn,
+    /// Something is broken.
+    Error,
+}
+
+/// Where traces and metrics are sent.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TelemetrySettings {
+    /// An OTLP collector
+    pub otlp: Option<SecretText>,
+}

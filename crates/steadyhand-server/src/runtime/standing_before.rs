@@ -1,0 +1,154 @@
+//! Handlers that stand before a tool's own: a missing secret, a missing yes, a pace, and the secrets
+//! that no output may repeat.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, ready};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use steadyhand::{Category, Handler, Invocation, Output, ToolError};
+use tokio::time::Instant;
+
+use crate::config::units::Rate;
+
+/// A tool that cannot run as it is configured, and says why when it is called.
+pub(super) struct Disabled {
+    pub(super) reason: String,
+}
+
+impl Handler for Disabled {
+    fn run<'a>(&'a self, _: &'a Invocation<'a>) -> BoxFuture<'a, Result<Output, ToolError>> {
+        let error = ToolError::of(Category::Authentication, &self.reason).never_started();
+        Box::pin(ready(Err(error)))
+    }
+}
+
+/// A tool that only a person's yes lets run, where there is nobody to ask.
+pub(super) struct NeedsApproval;
+
+impl Handler for NeedsApproval {
+    fn run<'a>(
+        &'a self,
+        invocation: &'a Invocation<'a>,
+    ) -> BoxFuture<'a, Result<Output, ToolError>> {
+        let tool = invocation.tool_name;
+        let error = ToolError::of(
+            Category::Denied,
+            format!(
+                "'{tool}' needs approval and nobody was asked; allow it with --approve {tool}, or set approval = \"never\""
+            ),
+        );
+        Box::pin(ready(Err(error)))
+    }
+}
+
+/// Lets so many attempts pass in a span of time, evenly; the others wait as long as they may.
+pub(super) struct Paced {
+    inner: Arc<dyn Handler>,
+    rate: Rate,
+    /// When the bucket would be full again: one number says how many tokens are left.
+    full_at: Mutex<Option<Instant>>,
+}
+
+impl Paced {
+    pub(super) fn new(inner: Arc<dyn Handler>, rate: Rate) -> Paced {
+        Paced {
+            inner,
+            rate,
+            full_at: Mutex::new(None),
+        }
+    }
+
+    /// The wait before the next attempt may start, if it may start before `until`.
+    fn take_turn(&self, now: Instant, until: Instant) -> Result<Duration, Duration> {
+        let gap = self.rate.per / self.rate.count;
+        let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let next_full = full_at.map_or(now, |at| at.max(now)) + gap;
+        // A bucket of `count` tokens: the wait is what would make it emptier than empty.
+        let wait = next_full.saturating_duration_since(now + self.rate.per);
+        if now + wait >= until {
+            return Err(wait);
+        }
+        *full_at = Some(next_full);
+        Ok(wait)
+    }
+}
+
+impl Handler for Paced {
+    fn run<'a>(
+        &'a self,
+        invocation: &'a Invocation<'a>,
+    ) -> BoxFuture<'a, Result<Output, ToolError>> {
+        Box::pin(async move {
+            match self.take_turn(Instant::now(), invocation.until) {
+                Ok(wait) => tokio::time::sleep(wait).await,
+                Err(wait) => {
+                    let rate = format!("{} in {:?}", self.rate.count, self.rate.per);
+                    return Err(ToolError::of(
+                        Category::Overloaded,
+                        format!(
+                            "'{}' is limited to {rate}, and that is used up",
+                            invocation.tool_name
+                        ),
+                    )
+                    .retry_after(wait));
+                }
+            }
+            self.inner.run(invocation).await
+        })
+    }
+}
+
+/// Takes the secrets of a tool's configuration out of whatever it gives back: a service that echoes the
+/// header with the key tells nobody.
+pub(super) struct Scrubbed {
+    inner: Arc<dyn Handler>,
+    secrets: Vec<SecretString>,
+}
+
+impl Scrubbed {
+    pub(super) fn new(inner: Arc<dyn Handler>, mut secrets: Vec<SecretString>) -> Scrubbed {
+        // The longest first: one may be a part of another.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.expose_secret().len()));
+        Scrubbed { inner, secrets }
+    }
+
+    fn text(&self, text: &str) -> Option<String> {
+        let mut scrubbed: Option<String> = None;
+        for secret in &self.secrets {
+            let seen = scrubbed.as_deref().unwrap_or(text);
+            if seen.contains(secret.expose_secret()) {
+                scrubbed = Some(seen.replace(secret.expose_secret(), "[redacted]"));
+            }
+        }
+        scrubbed
+    }
+
+    fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Some(scrubbed) = self.text(text) {
+                    *text = scrubbed;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.value(field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+impl Handler for Scrubbed {
+    fn run<'a>(
+        &'a self,
+        invocation: &'a Invocation<'a>,
+    ) -> BoxFuture<'a, Result<Output, ToolError>> {
+        Box::pin(async move {
+            match self.inner.run(invocation).await {
+                Ok(output) => Ok(output.map_parts(|value| self.value(value))),
+                Err(error) => Err(error.map_texts(|text| self.text(&text).unwrap_or(text))),
+            }
+        })
+    }
+}
