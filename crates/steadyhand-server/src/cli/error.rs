@@ -143,7 +143,10 @@ impl Failed {
         if screen.json {
             screen.line_to_stderr(&self.to_json().to_string());
         } else if let Some(report) = &self.report {
-            screen.diagnostic(report.as_ref());
+            screen.line_to_stderr(&format!("Error: {report}"));
+            for problem in &report.problems {
+                screen.diagnostic(problem);
+            }
         } else {
             screen.line_to_stderr(&self.to_string());
         }

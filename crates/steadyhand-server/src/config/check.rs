@@ -177,8 +177,8 @@ impl Checker<'_> {
 
     fn tool(&mut self, name: &str, table: &Map<String, Value>) -> Option<ToolTable> {
         let at = format!("/tools/{}", escaped(name));
-        let before = self.problems.len();
         self.tool_name(name, &at);
+        let before = self.problems.len();
         let kinds = || KINDS.iter().map(|kind| kind.name);
         let Some(kind) = table.get("kind") else {
             let problem = Problem::error(format!("{} has no kind", dotted(&at))).help(format!(

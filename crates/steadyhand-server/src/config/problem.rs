@@ -153,13 +153,3 @@ impl fmt::Display for Report {
 }
 
 impl std::error::Error for Report {}
-
-impl Diagnostic for Report {
-    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
-        Some(Box::new(
-            self.problems
-                .iter()
-                .map(|problem| problem as &dyn Diagnostic),
-        ))
-    }
-}
