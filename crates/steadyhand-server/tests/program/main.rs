@@ -1,3 +1,5 @@
 //! The program, its configuration and its sources, tested from outside.
 
+mod cli;
+mod config;
 mod support;

@@ -1,0 +1,113 @@
+//! R14's first commands, for people and for machines.
+
+use snapbox::str;
+
+use crate::support::{Workplace, parts};
+
+const CONFIG: &str = r#"
+[tools.get_weather]
+kind = "mock"
+description = "Current weather for a city"
+input = { type = "object", required = ["city"], properties = { city = { type = "string", description = "Its name" }, days = { type = "integer", maximum = 7, default = 1 } } }
+answers = [
+  { when = { city = "Oslo" }, result = { temp_c = 4, sky = "rain" } },
+  { result = { temp_c = 18, sky = "clear" } },
+]
+
+[tools.calculator]
+kind = "builtin"
+use = "math_eval"
+"#;
+
+#[test]
+fn r14_tools_list_shows_every_tool_in_the_order_of_the_file() {
+    let workplace = Workplace::with_config(CONFIG);
+    workplace.run("tools list").code(0).stdout_eq(str![[]]).stderr_eq(str![[]]);
+    let listed = workplace.json("tools list --json");
+    assert_eq!(listed["count"], 2);
+    assert_eq!(listed["tools"][0]["name"], "get_weather");
+    assert_eq!(listed["tools"][0]["kind"], "mock");
+    assert_eq!(listed["tools"][0]["schema"]["required"][0], "city");
+}
+
+#[test]
+fn r14_tools_show_says_everything_about_one_tool() {
+    let workplace = Workplace::with_config(CONFIG);
+    workplace.run("tools show get_weather").code(0).stdout_eq(str![[]]);
+    workplace.run("tools show get_wether").code(5).stderr_eq(str![[]]);
+}
+
+#[test]
+fn r14_call_prints_the_answer_for_people_and_for_pipes() {
+    let workplace = Workplace::with_config(CONFIG);
+    workplace.run("call get_weather city=Oslo -q").code(0).stdout_eq(str![[]]).stderr_eq(str![]);
+    let outcome = workplace.json("call get_weather city=Oslo --json");
+    assert_eq!(outcome["output"]["sky"], "rain");
+    assert_eq!(outcome["status"], "success");
+    let flat = workplace.json("call get_weather city=Rome --json --view flat");
+    assert_eq!(flat["result"]["sky"], "clear");
+    let message = workplace.json("call get_weather city=Rome --json --view message");
+    assert_eq!(message["type"], "tool");
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_all_named_with_a_call_that_would_work() {
+    let workplace = Workplace::with_config(CONFIG);
+    workplace.run("call get_weather days=40").code(2).stdout_eq(str![]).stderr_eq(str![[]]);
+}
+
+#[test]
+fn f10_without_a_configuration_all_builtins_are_callable_by_their_own_names() {
+    let workplace = Workplace::new();
+    let listed = workplace.json("tools list --json");
+    let names: Vec<&str> = listed["tools"]
+        .as_array()
+        .expect("tools")
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
+    assert_eq!(names, ["datetime", "echo", "math_eval", "search", "uuid", "volume"]);
+    let outcome = workplace.json("call echo hello=world --json");
+    assert_eq!(outcome["output"]["echo"]["hello"], "world");
+}
+
+#[test]
+fn f11_math_eval_answers_with_the_result() {
+    let workplace = Workplace::new();
+    let outcome = workplace.json("call math_eval expression=2+2 --json");
+    assert_eq!(outcome["output"], serde_json::json!({"result": 4}));
+    let (code, _, stderr) = parts(&workplace.run("call math_eval expression=2+"));
+    assert_eq!(code, 5, "{stderr}");
+}
+
+#[test]
+fn the_program_alone_says_what_to_do_and_is_no_error() {
+    let workplace = Workplace::new();
+    let (code, stdout, _) = parts(&workplace.run(""));
+    assert_eq!(code, 0);
+    assert!(stdout.contains("call") && stdout.contains("tools"), "{stdout}");
+}
+
+#[test]
+fn completions_know_the_tools_of_the_configuration() {
+    let workplace = Workplace::with_config(CONFIG);
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let (code, stdout, _) = parts(&workplace.run(&format!("completions {shell}")));
+        assert_eq!(code, 0);
+        assert!(stdout.contains("STEADYHAND_COMPLETE"), "{shell}: {stdout}");
+    }
+    let asked = workplace
+        .command(&["--", "steadyhand", "call", "get"])
+        .env("STEADYHAND_COMPLETE", "bash")
+        .env("_CLAP_COMPLETE_INDEX", "2")
+        .assert();
+    let (_, stdout, stderr) = parts(&asked);
+    assert!(stdout.contains("get_weather"), "{stdout}{stderr}");
+}
+
+#[test]
+fn plain_output_has_nothing_beyond_ascii() {
+    let workplace = Workplace::with_config("[tools.a]\nkind = \"mok\"\n");
+    let (_, _, stderr) = parts(&workplace.run("config check --plain"));
+    assert!(stderr.is_ascii(), "{stderr}");
+}

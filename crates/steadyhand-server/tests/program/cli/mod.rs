@@ -1,0 +1,5 @@
+//! The commands as people and scripts use them: streams, exit codes, arguments.
+
+mod arguments;
+mod commands;
+mod exit_codes;

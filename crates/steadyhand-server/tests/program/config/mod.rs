@@ -1,0 +1,7 @@
+//! The configuration: everything wrong told at once, every value with its origin, secrets kept.
+
+mod mistakes;
+mod origins;
+mod reload;
+mod sample;
+mod secrets;
