@@ -9,6 +9,7 @@ use serde_json::Value;
 use steadyhand::source::ToolSource;
 use steadyhand::source::internal::InternalHandlers;
 
+use crate::net::Client;
 use crate::progress::Progress;
 
 /// All kinds that `kind = "…"` can name.
@@ -48,6 +49,8 @@ pub struct Context {
     pub state: PathBuf,
     /// Services of the host application.
     pub internal: InternalHandlers,
+    /// The one client for outgoing HTTP.
+    pub http: Client,
     /// Told while something takes long.
     pub progress: Progress,
 }
