@@ -74,13 +74,17 @@ impl Client {
         reach: &Reach,
     ) -> Result<Response, ToolError> {
         let mut redirects = 0;
+        let mut sent_by: Option<String> = None;
         loop {
             // What came before a redirect may have done something, even if this step cannot have.
             let honest = |error: ToolError| match redirects {
                 0 => error,
                 _ => error.effect(Effect::Unknown),
             };
-            let answer = self.step(&request, reach).await.map_err(honest)?;
+            let answer = self
+                .step(&request, reach, sent_by.as_deref())
+                .await
+                .map_err(honest)?;
             let next = redirect::next(&request, answer.status(), answer.headers())
                 .map_err(|why| ToolError::answer(why).effect(Effect::Unknown))?;
             let Some(next) = next else {
@@ -95,12 +99,18 @@ impl Client {
                 .effect(Effect::Unknown));
             }
             redirects += 1;
+            sent_by = Some(site(&request.url));
             request = next;
         }
     }
 
-    async fn step(&self, request: &Request, reach: &Reach) -> Result<reqwest::Response, ToolError> {
-        let pool = self.pool_for(&request.url, reach)?;
+    async fn step(
+        &self,
+        request: &Request,
+        reach: &Reach,
+        sent_by: Option<&str>,
+    ) -> Result<reqwest::Response, ToolError> {
+        let pool = self.pool_for(&request.url, reach, sent_by)?;
         let mut sending = pool
             .request(request.method.clone(), request.url.clone())
             .headers(request.headers.clone());
@@ -110,19 +120,25 @@ impl Client {
         sending
             .send()
             .await
-            .map_err(|error| error::from_reqwest(error, &request.url))
+            .map_err(|error| error::from_reqwest(error, &request.url, sent_by))
     }
 
     /// The pool whose rules fit the URL, or why we do not go there at all.
-    fn pool_for(&self, url: &Url, reach: &Reach) -> Result<&reqwest::Client, ToolError> {
+    fn pool_for(
+        &self,
+        url: &Url,
+        reach: &Reach,
+        sent_by: Option<&str>,
+    ) -> Result<&reqwest::Client, ToolError> {
         let host = url.host_str().unwrap_or_default();
         let configured = reach.covers(url);
         let refuse = |address, why| {
-            error::from_refusal(&Refused {
+            let refused = Refused {
                 host: host.to_owned(),
                 address,
                 why,
-            })
+            };
+            error::from_refusal(&refused, sent_by)
         };
         // A host that is an address is never looked up, so it is checked here.
         let address = match url.host() {
@@ -218,7 +234,7 @@ async fn read(
     };
     loop {
         let chunk = answer.chunk().await;
-        let Some(chunk) = chunk.map_err(|error| error::from_reqwest(error, url))? else {
+        let Some(chunk) = chunk.map_err(|error| error::from_reqwest(error, url, None))? else {
             return Ok(response);
         };
         let room = bytes_max - response.body.len();

@@ -16,12 +16,12 @@ const WORDS_BYTES_MAX: usize = 2_000;
 const CAUSES_MAX: usize = 16;
 
 /// The exchange broke off. Whether anything was sent decides the effect.
-pub(super) fn from_reqwest(error: reqwest::Error, url: &Url) -> ToolError {
+pub(super) fn from_reqwest(error: reqwest::Error, url: &Url, sent_by: Option<&str>) -> ToolError {
     let site = site(url);
     // Its URL may hold a key.
     let error = error.without_url();
     if let Some(refused) = cause::<Refused>(&error) {
-        return from_refusal(refused);
+        return from_refusal(refused, sent_by);
     }
     if error.is_builder() {
         return ToolError::answer(format!(
@@ -54,12 +54,17 @@ pub(super) fn from_reqwest(error: reqwest::Error, url: &Url) -> ToolError {
     )
 }
 
-/// A host that must not be connected to, and is not.
-pub(super) fn from_refusal(refused: &Refused) -> ToolError {
-    ToolError::answer(format!(
-        "{refused}; not connected, because this host does not stand in the configuration"
-    ))
-    .never_started()
+/// A host that must not be connected to, and is not. `sent_by` redirected us there.
+pub(super) fn from_refusal(refused: &Refused, sent_by: Option<&str>) -> ToolError {
+    let message = match sent_by {
+        Some(site) => format!(
+            "{site} redirects to {refused}; not followed, because that host does not stand in the configuration"
+        ),
+        None => format!(
+            "{refused}; not connected, because this host does not stand in the configuration"
+        ),
+    };
+    ToolError::answer(message).never_started()
 }
 
 /// The time is over.

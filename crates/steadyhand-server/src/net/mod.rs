@@ -3,6 +3,7 @@
 pub mod address;
 pub mod client;
 pub mod error;
+pub mod fill;
 pub mod redirect;
 pub mod request;
 pub mod response;

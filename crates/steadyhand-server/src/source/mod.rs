@@ -1,5 +1,8 @@
 //! Where tools come from when a file names them: one file per kind, one line in the table below.
 
+pub mod builtin;
+pub mod http;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,7 +16,7 @@ use crate::net::Client;
 use crate::progress::Progress;
 
 /// All kinds that `kind = "…"` can name.
-pub const KINDS: &[Kind] = &[];
+pub const KINDS: &[Kind] = &[Kind::of::<http::HttpSettings>()];
 
 /// The settings of one kind of source: the keys of its table besides those of the policy.
 pub trait Settings: DeserializeOwned + JsonSchema {
