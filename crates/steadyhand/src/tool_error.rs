@@ -92,7 +92,8 @@ impl ToolError {
             400 | 422 => ToolError::of(Category::Validation, message),
             402..=499 => ToolError::answer(message),
             502 | 503 => ToolError::of(Category::Network, message),
-            _ => ToolError::new(message),
+            // The status has spoken; the words of its page are not asked (SPEC R07).
+            _ => ToolError::new(message).reclassified(Category::Unknown),
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod builtin;
 pub mod fixed;
 pub mod mock;
+pub mod http;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,12 +22,14 @@ use crate::progress::Progress;
 pub const KINDS: &[Kind] = &[
     Kind::of::<mock::MockSettings>(),
     Kind::of::<builtin::BuiltinSettings>(),
+    Kind::of::<http::HttpSettings>(),
 ];
 
 /// The kind of this name.
 pub fn kind(name: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.name == name)
 }
+use crate::net::Client;
 
 /// The settings of one kind of source: the keys of its table besides those of the policy.
 pub trait Settings: DeserializeOwned + JsonSchema {
@@ -65,6 +68,8 @@ pub struct Context {
     pub state: PathBuf,
     /// Services of the host application.
     pub internal: InternalHandlers,
+    /// The one client for outgoing HTTP.
+    pub http: Client,
     /// Told while something takes long.
     pub progress: Progress,
 }
