@@ -1,0 +1,3 @@
+//! Tools that ship inside the program.
+
+pub mod volume;
