@@ -3,6 +3,7 @@
 //! The leader is not reaped before the rest is gone: as long as it is a zombie, its number cannot be
 //! given to someone else, and a signal to its group can hit nobody but the group.
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -50,11 +51,13 @@ pub(crate) struct Pipes {
     pub(crate) stderr: Option<ChildStderr>,
 }
 
-/// Waits until every program that is being stopped is gone, or the time is up. Call it before the
-/// process ends: programs that are still there then get KILL with no time to tidy up.
+/// Waits until every program that is being stopped now is gone, or the time is up. Call it before the
+/// process ends: programs that are still there then get KILL with no more time to tidy up.
 pub async fn settle(limit: Duration) {
-    let mut running = RUNNING.subscribe();
-    let _ = timeout(limit, running.wait_for(|count| *count == 0)).await;
+    let mut stopping = STOPPING.subscribe();
+    let now = stopping.borrow().clone();
+    let gone = stopping.wait_for(|stopping| stopping.is_disjoint(&now));
+    let _ = timeout(limit, gone).await;
 }
 
 impl Group {
@@ -72,7 +75,6 @@ impl Group {
             stdout: child.stdout().take(),
             stderr: child.stderr().take(),
         };
-        RUNNING.send_modify(|count| *count += 1);
         let members = Members {
             child,
             run: Run::new(leader, mark),
@@ -115,6 +117,7 @@ impl Drop for Group {
         let Some(members) = self.members.take() else {
             return;
         };
+        STOPPING.send_modify(|stopping| drop(stopping.insert(members.run.leader)));
         // Without a runtime, or when it ends meanwhile, dropping the members kills them at once.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(members.stop());
@@ -179,27 +182,23 @@ impl Members {
 
 impl Drop for Members {
     fn drop(&mut self) {
-        RUNNING.send_modify(|count| *count -= 1);
-        if self.over {
-            return;
+        if !self.over {
+            let all_gone = || sweep(&self.run, &[Signal::KILL]);
+            let _ = (0..KILL_ROUNDS).any(|_| all_gone());
+            let _ = self.child.inner_mut().try_wait();
         }
-        for _ in 0..KILL_ROUNDS {
-            if sweep(&self.run, &[Signal::KILL]) {
-                break;
-            }
-        }
-        let _ = self.child.inner_mut().try_wait();
+        STOPPING.send_modify(|stopping| drop(stopping.remove(&self.run.leader)));
     }
 }
 
-/// Sends signals to the group, each in one step, then to those who have left it. Whether all are gone.
+/// Sends signals to the group, each in one step, and to those who have left it. Whether all were gone.
 fn sweep(run: &Run, signals: &[Signal]) -> bool {
+    // First: the signal cuts the tie between a parent and the child that left the group.
+    let left = stragglers::find(run);
     for signal in signals {
         let _ = kill_process_group(run.leader, *signal);
-    }
-    let left = stragglers::find(run);
-    for straggler in left.iter().filter(|straggler| straggler.is_outside(run)) {
-        signals.iter().for_each(|signal| straggler.signal(*signal));
+        let outside = left.iter().filter(|straggler| straggler.is_outside(run));
+        outside.for_each(|straggler| straggler.signal(*signal));
     }
     left.is_empty() && !matches!(exit_of(run.leader), Ok(None))
 }
@@ -216,5 +215,5 @@ fn read_exit(status: &WaitIdStatus) -> Option<Exit> {
     code.or_else(|| status.terminating_signal().map(Exit::Signal))
 }
 
-/// How many programs run or are being stopped, in the whole process.
-static RUNNING: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::Sender::new(0));
+/// The leaders of all programs that are being stopped, in the whole process.
+static STOPPING: LazyLock<watch::Sender<HashSet<Pid>>> = LazyLock::new(watch::Sender::default);

@@ -7,6 +7,7 @@ mod environment;
 mod error;
 mod group;
 mod limits;
+mod line;
 mod run;
 mod stragglers;
 
@@ -23,18 +24,19 @@ use steadyhand::{Handler, Invocation, Output, SourceError, Tool, ToolError};
 
 use super::{Context, Fault, Settings};
 use crate::config::SecretText;
-use crate::template::{Template, Values};
+use crate::template::Values;
 
 pub use answer::OutputMode;
 pub use arguments::Part;
-use arguments::{ArgumentList, Place};
 pub use environment::Inherit;
 pub(crate) use environment::environment;
-pub(crate) use group::Exit;
+use group::Exit;
 pub use group::settle;
 pub use limits::CommandLimits;
 pub(crate) use limits::Limits;
-pub(crate) use run::{Finished, LeftBehind, Program, run};
+use line::Line;
+use run::run;
+pub(crate) use run::{LeftBehind, Program};
 
 /// A program on this machine.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -162,104 +164,6 @@ impl CommandSettings {
     }
 }
 
-/// `command` and `stdin`, read.
-#[derive(Debug)]
-struct Line {
-    program: String,
-    arguments: ArgumentList,
-    stdin: Option<Template>,
-}
-
-impl Line {
-    fn parse(settings: &CommandSettings) -> Result<Line, Fault> {
-        let wrong = |at: &str, message: &str| Fault {
-            at: at.to_owned(),
-            message: message.to_owned(),
-            help: Some(
-                "write the program first, such as [\"git\", \"log\", \"-n\", \"{count}\"]"
-                    .to_owned(),
-            ),
-        };
-        let program = match settings.command.first() {
-            Some(Part::Element(text)) if !text.expose().is_empty() => text.expose(),
-            Some(_) => return Err(wrong("/command/0", "is no name of a program")),
-            None => return Err(wrong("/command", "is empty")),
-        };
-        // What runs is decided by whoever writes the configuration, never by a model.
-        let fixed = Template::parse(program).map(|template| template.names().is_empty());
-        if fixed != Ok(true) || program.contains('\0') {
-            return Err(wrong(
-                "/command/0",
-                "the program itself cannot be an argument",
-            ));
-        }
-        let stdin = settings
-            .stdin
-            .as_ref()
-            .map(|text| Template::parse(text.expose()));
-        Ok(Line {
-            program: program.to_owned(),
-            arguments: ArgumentList::parse(&settings.command, &settings.allow_dash)?,
-            stdin: stdin.transpose().map_err(|message| Fault {
-                at: "/stdin".to_owned(),
-                message,
-                help: None,
-            })?,
-        })
-    }
-
-    fn places(&self) -> Vec<Place<'_>> {
-        let mut places = self.arguments.places();
-        let stdin = self.stdin.iter().flat_map(|template| template.names());
-        places.extend(stdin.map(|name| Place {
-            name,
-            at: "/stdin",
-            optional: false,
-            list: false,
-        }));
-        places
-    }
-
-    /// Places that the schema has no argument for, and absences that would change the meaning.
-    fn faults_with(&self, schema: &Value) -> Vec<Fault> {
-        let property = |name: &str| schema.get("properties").and_then(|all| all.get(name));
-        let mut faults: Vec<Fault> = self
-            .places()
-            .iter()
-            .filter(|place| property(place.name).is_none())
-            .map(|place| Fault {
-                at: place.at.to_owned(),
-                message: format!(
-                    "{{{}}} is no argument: `input` has no property of that name",
-                    place.name
-                ),
-                help: nearest(place.name, schema).map(|near| format!("did you mean {{{near}}}?")),
-            })
-            .collect();
-        let may_be_absent = |name: &str| {
-            let required = schema.get("required").and_then(Value::as_array);
-            let required =
-                required.is_some_and(|names| names.iter().any(|required| required == name));
-            let default = property(name).and_then(|property| property.get("default"));
-            property(name).is_some() && !required && default.is_none()
-        };
-        faults.extend(self.arguments.ambiguous(may_be_absent));
-        if let Some(stdin) = &self.stdin
-            && stdin.only_place().is_none()
-            && let Some(name) = stdin.names().into_iter().find(|name| may_be_absent(name))
-        {
-            faults.push(Fault {
-                at: "/stdin".to_owned(),
-                message: format!("{{{name}}} may be absent, and nothing could be written then"),
-                help: Some(format!(
-                    "make `{name}` required or give it a default in `input`"
-                )),
-            });
-        }
-        faults
-    }
-}
-
 struct CommandSource {
     name: String,
     line: Arc<Line>,
@@ -373,13 +277,19 @@ impl CommandHandler {
     }
 }
 
-fn nearest<'a>(name: &str, schema: &'a Value) -> Option<&'a str> {
-    let names = schema.get("properties")?.as_object()?.keys();
-    let near = |known: &&String| strsim::damerau_levenshtein(name, known) <= 1 + name.len() / 4;
-    names
-        .filter(near)
-        .min_by_key(|known| strsim::damerau_levenshtein(name, known))
-        .map(String::as_str)
+/// Runs a program that must end with 0: what it printed.
+pub(crate) async fn run_well(program: Program) -> Result<String, ToolError> {
+    let name = program.name.clone();
+    let finished = run(program).await?;
+    match finished.exit {
+        Exit::Code(0) => Ok(finished.stdout.text().text),
+        exit => Err(error::ended_badly(
+            &name,
+            exit,
+            &finished.last_words(),
+            None,
+        )),
+    }
 }
 
 fn only_zero() -> Vec<u8> {

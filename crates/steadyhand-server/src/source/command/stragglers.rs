@@ -4,6 +4,9 @@
 //! started with, or descends from one of these. What clears its environment *and* leaves the session
 //! *and* lets its parent die is not found; elsewhere than on Linux only the group is.
 
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
 use rustix::process::Pid;
 
 /// The variable that marks every process of a run.
@@ -18,6 +21,9 @@ pub(super) struct Run {
     /// When the leader was started, in ticks: nobody older belongs to the run.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     since: u64,
+    /// Number and start of everyone found so far: who is seen once is not lost when its parent dies.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    known: Arc<Mutex<HashSet<(i32, u64)>>>,
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -31,6 +37,7 @@ impl Run {
             leader,
             since: started(leader),
             mark: format!("{MARK}={mark}"),
+            known: Arc::default(),
         }
     }
 }
@@ -40,6 +47,7 @@ mod linux {
     use std::collections::HashSet;
     use std::fs;
     use std::io::Read;
+    use std::sync::PoisonError;
 
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -64,6 +72,10 @@ mod linux {
             self.group != run.leader.as_raw_nonzero().get()
         }
 
+        fn key(&self) -> (i32, u64) {
+            (self.pid, self.started)
+        }
+
         /// Sends a signal to this very process, not to one that got its number later.
         pub(in super::super) fn signal(&self, signal: Signal) {
             let Some(pid) = Pid::from_raw(self.pid) else {
@@ -81,8 +93,13 @@ mod linux {
     /// The living processes of a run, its leader included.
     pub(in super::super) fn find(run: &Run) -> Vec<Straggler> {
         let leader = run.leader.as_raw_nonzero().get();
-        let (mut found, mut others): (Vec<_>, Vec<_>) = living(run.since)
-            .partition(|p| p.session == leader || p.group == leader || is_marked(p.pid, &run.mark));
+        let mut known = run.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut found, mut others): (Vec<_>, Vec<_>) = living(run.since).partition(|process| {
+            process.session == leader
+                || process.group == leader
+                || known.contains(&process.key())
+                || is_marked(process.pid, &run.mark)
+        });
         loop {
             let parents: HashSet<i32> = found.iter().map(|process| process.pid).collect();
             let (children, rest): (Vec<_>, Vec<_>) = others
@@ -90,10 +107,12 @@ mod linux {
                 .partition(|process| parents.contains(&process.parent));
             others = rest;
             if children.is_empty() {
-                return found;
+                break;
             }
             found.extend(children);
         }
+        *known = found.iter().map(Straggler::key).collect();
+        found
     }
 
     /// When a process was started, in ticks since the system was; 0 when nobody knows.
