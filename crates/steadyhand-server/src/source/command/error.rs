@@ -2,7 +2,7 @@
 //!
 //! | what happened | code | effect | tried again |
 //! |---|---|---|---|
-//! | not found, not allowed, not executable, no such folder | `TOOL_EXECUTION_ERROR`, final | none | no |
+//! | not found, may not be executed, no such folder | `TOOL_EXECUTION_ERROR`, final | none | no |
 //! | an argument it cannot be given | `VALIDATION_ERROR` | none | no |
 //! | the system has no process, memory or file to spare | `TOOL_EXECUTION_ERROR` | none | yes |
 //! | an exit code that is not in `ok`, a signal | `TOOL_EXECUTION_ERROR`, or what its words say | unknown | only if `idempotent` |
@@ -52,11 +52,6 @@ pub(super) fn not_started(program: &str, path: &Path, error: &io::Error) -> Tool
             ),
         )
         .never_started(),
-        _ if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
-            never(format!(
-                "cannot start `{program}`: {shown} is no program for this system; a script needs a first line such as #!/bin/sh"
-            ))
-        }
         // Out of processes, memory or files, or the file is being written: may pass.
         _ => ToolError::new(format!("cannot start `{program}`: {error}")).never_started(),
     }

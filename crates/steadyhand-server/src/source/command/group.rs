@@ -117,7 +117,9 @@ impl Drop for Group {
         let Some(members) = self.members.take() else {
             return;
         };
-        STOPPING.send_modify(|stopping| drop(stopping.insert(members.run.leader)));
+        STOPPING.send_modify(|stopping| {
+            stopping.insert(members.run.leader);
+        });
         // Without a runtime, or when it ends meanwhile, dropping the members kills them at once.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(members.stop());
@@ -187,7 +189,9 @@ impl Drop for Members {
             let _ = (0..KILL_ROUNDS).any(|_| all_gone());
             let _ = self.child.inner_mut().try_wait();
         }
-        STOPPING.send_modify(|stopping| drop(stopping.remove(&self.run.leader)));
+        STOPPING.send_modify(|stopping| {
+            stopping.remove(&self.run.leader);
+        });
     }
 }
 

@@ -11,11 +11,11 @@ use futures_util::future::join3;
 use steadyhand::ToolError;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, Command};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::captured::Captured;
 use super::error;
-use super::group::{Exit, Group};
+use super::group::{Exit, Group, Pipes};
 use super::limits::Limits;
 use super::stragglers::MARK;
 
@@ -23,6 +23,9 @@ use super::stragglers::MARK;
 const PIPE_WAIT: Duration = Duration::from_millis(500);
 /// How much of the end of each stream is kept for error texts.
 const LAST_BYTES: usize = 4 * 1024;
+/// How often, and after which wait, a busy file is tried again.
+const BUSY_TRIES: u32 = 10;
+const BUSY_WAIT: Duration = Duration::from_millis(20);
 
 /// Everything that must be known to run a program once.
 pub(crate) struct Program {
@@ -75,9 +78,8 @@ pub(crate) async fn run(program: Program) -> Result<Finished, ToolError> {
     if !program.folder.is_dir() {
         return Err(error::no_folder(&program.name, &program.folder));
     }
-    let mark = uuid::Uuid::new_v4().to_string();
-    let command = command(&program, &path, &mark);
-    let (mut group, pipes) = Group::start(command, mark)
+    let (mut group, pipes) = start(&program, &path)
+        .await
         .map_err(|error| error::not_started(&program.name, &path, &error))?;
     if let Some(leader) = group.leader() {
         let limited = program.limits.apply(leader);
@@ -116,6 +118,22 @@ pub(crate) async fn run(program: Program) -> Result<Finished, ToolError> {
         stdout,
         stderr,
     })
+}
+
+/// Starts the program. A file that was written a moment ago is busy while another thread of ours, in the
+/// middle of starting something else, holds a copy of the writer's handle: that passes.
+async fn start(program: &Program, path: &Path) -> io::Result<(Group, Pipes)> {
+    let mut tries_left = BUSY_TRIES;
+    loop {
+        let mark = uuid::Uuid::new_v4().to_string();
+        match Group::start(command(program, path, &mark), mark) {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && tries_left > 0 => {
+                tries_left -= 1;
+                sleep(BUSY_WAIT).await;
+            }
+            started => return started,
+        }
+    }
 }
 
 /// The file to execute. Looked for here and not by the system, so that the error can say where.

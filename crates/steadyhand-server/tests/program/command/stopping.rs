@@ -18,8 +18,8 @@ struct Running {
 }
 
 /// Starts a script and waits until so many of its processes are there.
-async fn start(text: &str, count: usize, limit: Duration) -> Running {
-    start_with(script(text), count, |call| call.timeout(limit)).await
+async fn start(text: &str, count: usize) -> Running {
+    start_with(script(text), count, |call| call.timeout(LONG)).await
 }
 
 async fn start_with(settings: Value, count: usize, change: impl FnOnce(Call) -> Call) -> Running {
@@ -37,6 +37,12 @@ async fn marked(settings: Value) -> ToolExecutor {
 }
 
 impl Running {
+    /// Drops the call, then waits until its processes are gone.
+    async fn stop(self) {
+        self.call.abort();
+        self.gone().await;
+    }
+
     async fn gone(&self) {
         until("nothing is left", || processes(&self.mark).is_empty()).await;
     }
@@ -44,7 +50,8 @@ impl Running {
 
 #[tokio::test]
 async fn v07_a_grandchild_does_not_outlive_the_time_limit() {
-    let running = start("sleep 60 & sleep 60; echo late", 3, Duration::from_secs(1)).await;
+    let settings = script("sleep 60 & sleep 60; echo late");
+    let running = start_with(settings, 3, |call| call.timeout(Duration::from_secs(3))).await;
     let began = Instant::now();
     let mark = running.mark.clone();
     let outcome = running.call.await.expect("no panic");
@@ -60,8 +67,8 @@ async fn v07_a_grandchild_does_not_outlive_the_time_limit() {
 #[tokio::test]
 async fn v07_a_program_that_ignores_term_is_killed_with_its_children() {
     let text = "trap '' TERM; sleep 60 & while :; do sleep 1; done";
-    let running = start(text, 3, Duration::from_secs(1)).await;
-    running.gone().await;
+    let running = start(text, 3).await;
+    running.stop().await;
 }
 
 #[tokio::test]
@@ -72,22 +79,30 @@ async fn v07_a_program_may_tidy_up_before_it_is_killed() {
         "trap 'echo yes > {}; exit' TERM; sleep 60 & wait",
         file.display()
     );
-    let running = start(&text, 2, Duration::from_secs(1)).await;
-    running.gone().await;
+    let running = start(&text, 2).await;
+    running.stop().await;
     assert_eq!(std::fs::read_to_string(&file).expect("written"), "yes\n");
 }
 
 #[tokio::test]
 async fn v07_a_stopped_program_is_ended_too() {
-    let running = start("kill -STOP $$; sleep 60", 1, Duration::from_secs(1)).await;
-    running.gone().await;
+    let running = start("kill -STOP $$; sleep 60", 1).await;
+    let is_stopped = |pid: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        status.contains("State:\tT")
+    };
+    until("it is stopped", || {
+        processes(&running.mark).iter().any(is_stopped)
+    })
+    .await;
+    running.stop().await;
 }
 
 #[tokio::test]
 async fn v07_a_daemon_with_a_session_of_its_own_is_found() {
     let text = "(setsid sh -c 'trap \"\" TERM; sleep 61; :' &) ; sleep 60";
-    let running = start(text, 4, Duration::from_secs(1)).await;
-    running.gone().await;
+    let running = start(text, 4).await;
+    running.stop().await;
 }
 
 #[tokio::test]
@@ -96,9 +111,9 @@ async fn v07_a_daemon_that_has_cleared_its_environment_is_found_by_its_parent() 
     let text = format!(
         "env -i PATH=\"$PATH\" setsid sh -c 'trap \"\" TERM; sleep 61; :' {unique} & sleep 60"
     );
-    let running = start(&text, 2, Duration::from_secs(1)).await;
+    let running = start(&text, 2).await;
     until("the daemon runs", || processes(&unique).len() >= 2).await;
-    running.gone().await;
+    running.stop().await;
     until("no daemon is left", || processes(&unique).is_empty()).await;
 }
 
@@ -121,9 +136,8 @@ async fn v07_a_cancelled_call_ends_its_program() {
 
 #[tokio::test]
 async fn v07_a_dropped_call_ends_its_program() {
-    let running = start("sleep 60 & sleep 60", 3, LONG).await;
-    running.call.abort();
-    running.gone().await;
+    let running = start("sleep 60 & sleep 60", 3).await;
+    running.stop().await;
 }
 
 #[test]
@@ -131,14 +145,14 @@ fn v07_a_runtime_that_ends_leaves_no_program_behind() {
     let runtime = || tokio::runtime::Runtime::new().expect("a runtime");
     let first = runtime();
     let text = "trap '' TERM; (setsid sleep 61 &) ; sleep 60";
-    let running = first.block_on(start(text, 3, LONG));
+    let running = first.block_on(start(text, 3));
     drop(first);
     runtime().block_on(running.gone());
 }
 
 #[tokio::test]
 async fn v07_settling_waits_for_programs_that_are_being_stopped() {
-    let running = start("trap '' TERM; sleep 60 & sleep 60; :", 3, LONG).await;
+    let running = start("trap '' TERM; sleep 60 & sleep 60; :", 3).await;
     running.call.abort();
     let _ = running.call.await;
     settle(LONG).await;
