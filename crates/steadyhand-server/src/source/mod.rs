@@ -4,6 +4,7 @@ pub mod builtin;
 pub mod fixed;
 pub mod mock;
 pub mod http;
+pub mod command;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<mock::MockSettings>(),
     Kind::of::<builtin::BuiltinSettings>(),
     Kind::of::<http::HttpSettings>(),
+    Kind::of::<command::CommandSettings>(),
 ];
 
 /// The kind of this name.

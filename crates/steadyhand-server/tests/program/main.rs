@@ -3,4 +3,5 @@
 mod cli;
 mod config;
 mod http;
+mod command;
 mod support;

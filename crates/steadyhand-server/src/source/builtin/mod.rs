@@ -1,6 +1,7 @@
 //! `kind = "builtin"`: tools that ship inside the program (SPEC F10). A new one is a file here and a line below.
 
 pub mod search;
+pub mod volume;
 
 use std::sync::Arc;
 

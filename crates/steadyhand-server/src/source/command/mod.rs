@@ -1,0 +1,304 @@
+//! A program on this machine as a tool. No shell: each element of `command` reaches it as it is.
+
+mod answer;
+mod arguments;
+mod captured;
+mod environment;
+mod error;
+mod group;
+mod limits;
+mod line;
+mod run;
+mod stragglers;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Deserialize;
+use serde_json::Value;
+use steadyhand::source::ToolSource;
+use steadyhand::{Handler, Invocation, Output, SourceError, Tool, ToolError};
+
+use super::{Context, Fault, Settings};
+use crate::config::SecretText;
+use crate::template::Values;
+
+pub use answer::OutputMode;
+pub use arguments::Part;
+pub use environment::Inherit;
+pub(crate) use environment::environment;
+use group::Exit;
+pub use group::settle;
+pub use limits::CommandLimits;
+pub(crate) use limits::Limits;
+use line::Line;
+use run::run;
+pub(crate) use run::{LeftBehind, Program};
+
+/// A program on this machine.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommandSettings {
+    /// The program and its arguments; no shell. `{name}` is the place of an argument, `{name...}` of a list.
+    /// A list such as ["-n", "{count}"] is left out when `count` is absent.
+    pub command: Vec<Part>,
+    /// What models are told about it.
+    pub description: Option<String>,
+    /// The JSON Schema of the arguments, or the path of a file that holds it; made from the places when absent.
+    #[serde(default)]
+    #[schemars(schema_with = "input_schema")]
+    pub input: Option<Value>,
+    /// The folder it runs in; the folder of this file when absent.
+    pub cwd: Option<String>,
+    /// Variables of its environment.
+    #[serde(default)]
+    pub env: BTreeMap<String, SecretText>,
+    /// Names of variables it gets of Steadyhand's own environment, besides HOME, LANG, LC_*, LOGNAME, PATH,
+    /// SHELL, TERM, TMPDIR, TZ and USER; or "all".
+    #[serde(default)]
+    pub inherit_env: Inherit,
+    /// A text it reads on its standard input, with places for arguments; empty when absent.
+    pub stdin: Option<SecretText>,
+    /// Hands it the arguments of the call as JSON on its standard input.
+    #[serde(default)]
+    pub stdin_json: bool,
+    /// How its output is read.
+    #[serde(default)]
+    pub output: OutputMode,
+    /// Exit codes that mean success.
+    #[serde(default = "only_zero")]
+    pub ok: Vec<u8>,
+    /// Arguments whose values may begin with a dash even where the program could take them for an option.
+    #[serde(default)]
+    pub allow_dash: Vec<String>,
+    /// What happens to processes that still run when the program itself has ended.
+    #[serde(default)]
+    pub background: Background,
+    /// How much it may use.
+    pub limits: Option<CommandLimits>,
+}
+
+/// What happens to processes that a program leaves behind when it ends by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Background {
+    /// They are stopped: nothing survives a call.
+    #[default]
+    Stop,
+    /// They go on: for programs that start something, such as `xdg-open`. A time-out stops them even so.
+    Keep,
+}
+
+impl Settings for CommandSettings {
+    const KIND: &'static str = "command";
+
+    fn check(&self) -> Vec<Fault> {
+        let mut faults = self.plain_faults();
+        match Line::parse(self) {
+            Err(fault) => faults.push(fault),
+            Ok(line) => {
+                if let Some(schema @ Value::Object(_)) = &self.input {
+                    faults.extend(line.faults_with(schema));
+                }
+            }
+        }
+        faults
+    }
+
+    fn build(self, name: &str, context: &Context) -> Result<Arc<dyn ToolSource>, Fault> {
+        if let Some(fault) = self.check().into_iter().next() {
+            return Err(fault);
+        }
+        Ok(Arc::new(CommandSource {
+            name: name.to_owned(),
+            line: Arc::new(Line::parse(&self)?),
+            settings: Arc::new(self),
+            base: context.folder.clone(),
+        }))
+    }
+}
+
+impl CommandSettings {
+    fn plain_faults(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let mut fault = |at: String, message: &str, help: &str| {
+            faults.push(Fault {
+                at,
+                message: message.to_owned(),
+                help: Some(help.to_owned()),
+            });
+        };
+        if self.ok.is_empty() {
+            fault(
+                "/ok".to_owned(),
+                "no exit code means success",
+                "leave it out for [0]",
+            );
+        }
+        if self.stdin.is_some() && self.stdin_json {
+            let help = "keep `stdin` for a text of your own, or `stdin_json` for the arguments";
+            fault(
+                "/stdin".to_owned(),
+                "`stdin` and `stdin_json` exclude each other",
+                help,
+            );
+        }
+        if !matches!(self.input, None | Some(Value::String(_) | Value::Object(_))) {
+            let help = "write a JSON Schema as a table, or the path of a file that holds one";
+            fault("/input".to_owned(), "is neither a table nor a path", help);
+        }
+        for (name, value) in &self.env {
+            if name.is_empty() || name.contains(['=', '\0']) || value.expose().contains('\0') {
+                let at = format!("/env/{}", name.replace('~', "~0").replace('/', "~1"));
+                fault(
+                    at,
+                    "cannot be a variable: an empty name, a = in it, or a NUL byte",
+                    "rename it",
+                );
+            }
+        }
+        faults
+    }
+}
+
+struct CommandSource {
+    name: String,
+    line: Arc<Line>,
+    settings: Arc<CommandSettings>,
+    base: PathBuf,
+}
+
+impl ToolSource for CommandSource {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn tools(&self) -> BoxFuture<'_, Result<Vec<Tool>, SourceError>> {
+        async move {
+            let schema = self.schema().await.map_err(|reason| SourceError {
+                source_name: self.name.clone(),
+                reason,
+            })?;
+            let description = match &self.settings.description {
+                Some(text) => text.clone(),
+                None => format!("Runs the program {}", self.line.program),
+            };
+            let handler = CommandHandler {
+                line: Arc::clone(&self.line),
+                settings: Arc::clone(&self.settings),
+                base: self.base.clone(),
+                schema: schema.clone(),
+            };
+            let tool = Tool::new(&self.name, description, schema, Arc::new(handler));
+            // What a program does cannot be seen from outside (SPEC D7).
+            Ok(vec![tool.of_kind("command").not_safe_to_repeat()])
+        }
+        .boxed()
+    }
+}
+
+impl CommandSource {
+    async fn schema(&self) -> Result<Value, String> {
+        let path = match &self.settings.input {
+            None => return Ok(arguments::schema_of(self.line.places().into_iter())),
+            Some(Value::String(path)) => self.base.join(path),
+            Some(schema) => return Ok(schema.clone()),
+        };
+        let shown = path.display();
+        let text = tokio::fs::read_to_string(&path).await;
+        let text = text.map_err(|error| format!("cannot read `input` from {shown}: {error}"))?;
+        let schema: Value = serde_json::from_str(&text)
+            .map_err(|error| format!("`input`: {shown} is no JSON: {error}"))?;
+        match self.line.faults_with(&schema).into_iter().next() {
+            Some(fault) => Err(format!("{}: {} ({shown})", fault.at, fault.message)),
+            None => Ok(schema),
+        }
+    }
+}
+
+struct CommandHandler {
+    line: Arc<Line>,
+    settings: Arc<CommandSettings>,
+    base: PathBuf,
+    schema: Value,
+}
+
+impl Handler for CommandHandler {
+    fn run<'a>(
+        &'a self,
+        invocation: &'a Invocation<'a>,
+    ) -> BoxFuture<'a, Result<Output, ToolError>> {
+        self.call(invocation.args).boxed()
+    }
+}
+
+impl CommandHandler {
+    async fn call(&self, args: &Value) -> Result<Output, ToolError> {
+        let settings = &*self.settings;
+        let finished = run(self.program(args)?).await?;
+        let hide = |text: String| environment::hide_secrets(text, &settings.env);
+        match finished.exit {
+            Exit::Code(code) if settings.ok.iter().any(|ok| i32::from(*ok) == code) => {
+                answer::answer(settings.output, &self.line.program, &finished.stdout, hide)
+            }
+            exit => {
+                let cpu = Limits::from(settings.limits).cpu;
+                let words = hide(finished.last_words());
+                Err(error::ended_badly(&self.line.program, exit, &words, cpu))
+            }
+        }
+    }
+
+    fn program(&self, args: &Value) -> Result<Program, ToolError> {
+        let settings = &*self.settings;
+        let values = Values::new(args, &self.schema);
+        let stdin = match &self.line.stdin {
+            Some(template) => {
+                template.fill(&values, |value| Ok::<_, ToolError>(value.to_owned()))?
+            }
+            None => settings.stdin_json.then(|| args.to_string()),
+        };
+        Ok(Program {
+            name: self.line.program.clone(),
+            base: self.base.clone(),
+            args: self.line.arguments.fill(&values)?,
+            folder: self.base.join(settings.cwd.as_deref().unwrap_or("")),
+            env: environment(&settings.inherit_env, &settings.env),
+            stdin: stdin.map(String::into_bytes),
+            limits: settings.limits.into(),
+            left_behind: match settings.background {
+                Background::Stop => LeftBehind::Stop,
+                Background::Keep => LeftBehind::Keep,
+            },
+        })
+    }
+}
+
+/// Runs a program that must end with 0: what it printed.
+pub(crate) async fn run_well(program: Program) -> Result<String, ToolError> {
+    let name = program.name.clone();
+    let finished = run(program).await?;
+    match finished.exit {
+        Exit::Code(0) => Ok(finished.stdout.text().text),
+        exit => Err(error::ended_badly(
+            &name,
+            exit,
+            &finished.last_words(),
+            None,
+        )),
+    }
+}
+
+fn only_zero() -> Vec<u8> {
+    vec![0]
+}
+
+fn input_schema(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({
+        "description": "the JSON Schema of the arguments, or the path of a file that holds it",
+        "anyOf": [{"type": "object"}, {"type": "string"}]
+    })
+}

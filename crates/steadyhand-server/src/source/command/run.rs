@@ -1,0 +1,175 @@
+//! Runs one program to its end: fed, read and limited. Dropping the future stops it with all it started.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::process::Stdio;
+use std::time::Duration;
+
+use futures_util::future::join3;
+use steadyhand::ToolError;
+use tokio::io::AsyncWriteExt;
+use tokio::process::{ChildStdin, Command};
+use tokio::time::{sleep, timeout};
+
+use super::captured::Captured;
+use super::error;
+use super::group::{Exit, Group, Pipes};
+use super::limits::Limits;
+use super::stragglers::MARK;
+
+/// How long, after the program's end, its pipes are read: something it left behind may hold them open.
+const PIPE_WAIT: Duration = Duration::from_millis(500);
+/// How much of the end of each stream is kept for error texts.
+const LAST_BYTES: usize = 4 * 1024;
+/// How often, and after which wait, a busy file is tried again.
+const BUSY_TRIES: u32 = 10;
+const BUSY_WAIT: Duration = Duration::from_millis(20);
+
+/// Everything that must be known to run a program once.
+pub(crate) struct Program {
+    /// As it is written: a name on PATH, or a path.
+    pub(crate) name: String,
+    /// Relative paths start here.
+    pub(crate) base: PathBuf,
+    pub(crate) args: Vec<String>,
+    /// Where it runs.
+    pub(crate) folder: PathBuf,
+    /// The whole environment.
+    pub(crate) env: Vec<(OsString, OsString)>,
+    /// What it reads; with none, its input is empty.
+    pub(crate) stdin: Option<Vec<u8>>,
+    pub(crate) limits: Limits,
+    pub(crate) left_behind: LeftBehind,
+}
+
+/// What happens to processes that still run when the program itself has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeftBehind {
+    /// They are stopped.
+    Stop,
+    /// They go on.
+    Keep,
+}
+
+/// A program that has ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) exit: Exit,
+    pub(crate) stdout: Captured,
+    pub(crate) stderr: Captured,
+}
+
+impl Finished {
+    /// Its last words: of stderr, or of stdout when that is empty.
+    pub(super) fn last_words(&self) -> String {
+        let words = self.stderr.last_lines();
+        match words.is_empty() {
+            true => self.stdout.last_lines(),
+            false => words,
+        }
+    }
+}
+
+/// Runs a program to its end.
+pub(crate) async fn run(program: Program) -> Result<Finished, ToolError> {
+    let path = find(&program)?;
+    if !program.folder.is_dir() {
+        return Err(error::no_folder(&program.name, &program.folder));
+    }
+    let (mut group, pipes) = start(&program, &path)
+        .await
+        .map_err(|error| error::not_started(&program.name, &path, &error))?;
+    if let Some(leader) = group.leader() {
+        let limited = program.limits.apply(leader);
+        limited.map_err(|error| error::not_limited(&program.name, &error))?;
+    }
+
+    let mut stdout = Captured::new(program.limits.output_bytes, LAST_BYTES);
+    let mut stderr = Captured::new(0, LAST_BYTES);
+    let exit = {
+        let mut talk = pin!(join3(
+            feed(pipes.stdin, program.stdin),
+            stdout.read(pipes.stdout),
+            stderr.read(pipes.stderr),
+        ));
+        let mut silent = false;
+        let mut ended = pin!(group.ended());
+        let exit = loop {
+            tokio::select! {
+                exit = &mut ended => break exit,
+                _ = &mut talk, if !silent => silent = true,
+            }
+        };
+        if !silent {
+            let _ = timeout(PIPE_WAIT, &mut talk).await;
+        }
+        exit.map_err(|error| {
+            ToolError::new(format!("`{}` is lost from sight: {error}", program.name))
+        })?
+    };
+    match program.left_behind {
+        LeftBehind::Stop => drop(group),
+        LeftBehind::Keep => group.leave(),
+    }
+    Ok(Finished {
+        exit,
+        stdout,
+        stderr,
+    })
+}
+
+/// Starts the program. A file that was written a moment ago is busy while another thread of ours, in the
+/// middle of starting something else, holds a copy of the writer's handle: that passes.
+async fn start(program: &Program, path: &Path) -> io::Result<(Group, Pipes)> {
+    let mut tries_left = BUSY_TRIES;
+    loop {
+        let mark = uuid::Uuid::new_v4().to_string();
+        match Group::start(command(program, path, &mark), mark) {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && tries_left > 0 => {
+                tries_left -= 1;
+                sleep(BUSY_WAIT).await;
+            }
+            started => return started,
+        }
+    }
+}
+
+/// The file to execute. Looked for here and not by the system, so that the error can say where.
+fn find(program: &Program) -> Result<PathBuf, ToolError> {
+    if program.name.contains('/') {
+        return Ok(program.base.join(&program.name));
+    }
+    let path = program.env.iter().find(|(name, _)| name == "PATH");
+    let path = path.map(|(_, value)| value.clone()).unwrap_or_default();
+    which::which_in(&program.name, Some(&path), &program.folder)
+        .map_err(|_| error::not_on_path(&program.name, &path.to_string_lossy()))
+}
+
+fn command(program: &Program, path: &Path, mark: &str) -> Command {
+    let mut command = Command::new(path);
+    command
+        // Some programs look at the name they were called by.
+        .arg0(&program.name)
+        .args(&program.args)
+        .current_dir(&program.folder)
+        .env_clear()
+        .envs(program.env.iter().map(|(name, value)| (name, value)))
+        .env(MARK, mark)
+        .stdin(match program.stdin {
+            Some(_) => Stdio::piped(),
+            None => Stdio::null(),
+        })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Writes the input and closes it. A program that does not read it all has read enough.
+async fn feed(pipe: Option<ChildStdin>, input: Option<Vec<u8>>) -> io::Result<()> {
+    match (pipe, input) {
+        (Some(mut pipe), Some(input)) => pipe.write_all(&input).await,
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,54 @@
+//! Memory and CPU time have limits that children inherit.
+
+use serde_json::{Value, json};
+
+use super::{call, message, script, value, with};
+
+/// Takes so many megabytes, by writing to them.
+fn taking(megabytes: u32) -> Value {
+    json!({"command": ["python3", "-c", format!("x = bytearray({megabytes} << 20); print(len(x) >> 20)")]})
+}
+
+#[tokio::test]
+async fn a_program_gets_no_more_memory_than_its_limit() {
+    let limits = json!({"memory": "256MiB"});
+    let outcome = call(with(taking(64), "limits", limits.clone()), json!({})).await;
+    assert_eq!(value(&outcome), "64");
+    let outcome = call(with(taking(1024), "limits", limits), json!({})).await;
+    assert!(
+        message(&outcome).contains("`python3` exited with code 1"),
+        "{}",
+        message(&outcome)
+    );
+    assert!(
+        message(&outcome).contains("MemoryError"),
+        "{}",
+        message(&outcome)
+    );
+}
+
+#[tokio::test]
+async fn what_a_program_starts_has_the_same_limit() {
+    let text = "sleep 0.1; python3 -c 'x = bytearray(1 << 30)'";
+    let settings = with(script(text), "limits", json!({"memory": "256MiB"}));
+    let outcome = call(settings, json!({})).await;
+    assert!(
+        message(&outcome).contains("MemoryError"),
+        "{}",
+        message(&outcome)
+    );
+}
+
+#[tokio::test]
+async fn a_program_that_uses_up_its_cpu_time_is_told_so() {
+    let settings = with(
+        script("while :; do :; done"),
+        "limits",
+        json!({"cpu": "1s"}),
+    );
+    let outcome = call(settings, json!({})).await;
+    assert_eq!(
+        message(&outcome),
+        "`sh` was ended by signal 24 (SIGXCPU): it used up its CPU time of 1s (limits.cpu) and said nothing"
+    );
+}

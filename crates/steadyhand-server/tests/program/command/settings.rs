@@ -1,0 +1,180 @@
+//! Faults in the settings, each with its place and what to do.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use steadyhand_server::source::KINDS;
+
+use super::{call_in, context, faults, kind, tool_in, value};
+
+fn check(settings: Value, at: &str, message: &str, help: Option<&str>) {
+    let found = faults(settings);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].at, at);
+    assert_eq!(found[0].message, message);
+    assert_eq!(found[0].help.as_deref(), help);
+}
+
+#[test]
+fn v06_faults_of_a_command_are_named_with_their_place() {
+    let example = Some("write the program first, such as [\"git\", \"log\", \"-n\", \"{count}\"]");
+    check(json!({"command": []}), "/command", "is empty", example);
+    check(
+        json!({"command": [["git"]]}),
+        "/command/0",
+        "is no name of a program",
+        example,
+    );
+    check(
+        json!({"command": ["{program}", "x"]}),
+        "/command/0",
+        "the program itself cannot be an argument",
+        example,
+    );
+    check(
+        json!({"command": ["git", "log {"]}),
+        "/command/1",
+        "a { without its }; write {{ for the brace itself",
+        None,
+    );
+    check(
+        json!({"command": ["git", ["add", "x{files...}"]]}),
+        "/command/1/1",
+        "{name...} takes a list and must be an element of its own",
+        None,
+    );
+    check(
+        json!({"command": ["git"], "ok": []}),
+        "/ok",
+        "no exit code means success",
+        Some("leave it out for [0]"),
+    );
+    check(
+        json!({"command": ["git"], "stdin": "x", "stdin_json": true}),
+        "/stdin",
+        "`stdin` and `stdin_json` exclude each other",
+        Some("keep `stdin` for a text of your own, or `stdin_json` for the arguments"),
+    );
+    check(
+        json!({"command": ["git"], "env": {"A=B": "x"}}),
+        "/env/A=B",
+        "cannot be a variable: an empty name, a = in it, or a NUL byte",
+        Some("rename it"),
+    );
+    check(
+        json!({"command": ["git"], "input": 5}),
+        "/input",
+        "is neither a table nor a path",
+        Some("write a JSON Schema as a table, or the path of a file that holds one"),
+    );
+}
+
+#[test]
+fn v06_a_place_that_no_argument_fills_is_a_fault() {
+    check(
+        json!({
+            "command": ["git", "log", "--max-count={cuont}"],
+            "input": {"type": "object", "properties": {"count": {"type": "integer"}}}
+        }),
+        "/command/2",
+        "{cuont} is no argument: `input` has no property of that name",
+        Some("did you mean {count}?"),
+    );
+}
+
+#[test]
+fn v06_an_option_that_may_lose_its_value_is_a_fault() {
+    let settings = |count: Value| {
+        json!({
+            "command": ["git", "log", "-n", "{count}"],
+            "input": {"type": "object", "properties": {"count": count}}
+        })
+    };
+    check(
+        settings(json!({"type": "integer"})),
+        "/command/3",
+        "{count} may be absent, and the option before it would then stand alone",
+        Some(
+            "write the two as a list of their own, [\"-x\", \"{count}\"], and both are left out; or make `count` required or give it a default in `input`",
+        ),
+    );
+    assert_eq!(
+        faults(settings(json!({"type": "integer", "default": 10}))),
+        []
+    );
+}
+
+#[test]
+fn wrong_types_are_named() {
+    let found = faults(json!({"command": ["git", 5]}));
+    assert_eq!(
+        found[0].message,
+        "command[1]: invalid type: integer `5`, expected a text, or a list of texts that are left out together"
+    );
+    let found = faults(json!({"command": ["git"], "inherit_env": "some"}));
+    assert_eq!(
+        found[0].message,
+        "inherit_env: invalid value: string \"some\", expected a list of names of variables, or \"all\""
+    );
+}
+
+#[tokio::test]
+async fn the_schema_is_made_from_the_places() {
+    let settings = json!({"command": ["tool", "{a}", ["-b", "{b}"], "{c...}"], "stdin": "{a}{d}"});
+    let tool = tool_in(Path::new("/"), settings).await;
+    assert_eq!(
+        tool.schema(),
+        &json!({
+            "type": "object",
+            "properties": {
+                "a": {"type": "string"},
+                "b": {"type": "string"},
+                "c": {"type": "array", "items": {"type": "string"}},
+                "d": {"type": "string"}
+            },
+            "required": ["a", "c", "d"]
+        })
+    );
+    assert_eq!(tool.kind(), "command");
+    assert_eq!(tool.description(), "Runs the program tool");
+}
+
+#[tokio::test]
+async fn the_schema_may_live_in_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string", "default": "x"}}});
+    fs::write(folder.path().join("a.json"), schema.to_string()).expect("written");
+    let settings = json!({"command": ["echo", "{a}"], "input": "a.json"});
+    let outcome = call_in(folder.path(), settings, json!({})).await;
+    assert_eq!(value(&outcome), "x");
+
+    fs::write(folder.path().join("b.json"), "{").expect("written");
+    for (file, expected) in [
+        ("b.json", "is no JSON"),
+        ("none.json", "cannot read `input`"),
+    ] {
+        let settings = json!({"command": ["echo"], "input": file});
+        let source =
+            (kind().build)("program", settings, &context(folder.path())).expect("a source");
+        let error = source.tools().await.expect_err("no tools").to_string();
+        assert!(
+            error.starts_with("program: ") && error.contains(expected) && error.contains(file),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn every_setting_is_described() {
+    let kind = KINDS
+        .iter()
+        .find(|kind| kind.name == "command")
+        .expect("there");
+    let schema = (kind.schema)(&mut schemars::SchemaGenerator::default()).to_value();
+    let properties = schema["properties"].as_object().expect("properties");
+    assert_eq!(properties.len(), 13);
+    for (name, property) in properties {
+        assert!(property["description"].is_string(), "{name}: {property}");
+    }
+}
