@@ -1,5 +1,7 @@
 //! Where tools come from when a file names them: one file per kind, one line in the table below.
 
+pub mod internal;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,7 +14,7 @@ use steadyhand::source::internal::InternalHandlers;
 use crate::progress::Progress;
 
 /// All kinds that `kind = "…"` can name.
-pub const KINDS: &[Kind] = &[];
+pub const KINDS: &[Kind] = &[Kind::of::<internal::InternalSettings>()];
 
 /// The settings of one kind of source: the keys of its table besides those of the policy.
 pub trait Settings: DeserializeOwned + JsonSchema {
