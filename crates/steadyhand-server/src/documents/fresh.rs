@@ -27,7 +27,7 @@ const SCAN_SHARE: u32 = 20;
 const DEBOUNCE: Duration = Duration::from_millis(200);
 /// How long a query waits for changes to be indexed before it answers from what is there.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Left of a call's time for its answer.
+/// Left of a call's time for its answer, where a quarter of it is not less.
 const MARGIN: Duration = Duration::from_millis(250);
 
 /// What the keeper of an index has done so far.
@@ -107,7 +107,7 @@ impl Keeper {
     pub(super) async fn fresh(&self, until: Instant, mut tell: impl FnMut(u64, u64)) -> Freshness {
         let (doubted, wake, mut status) = self.task();
         let asked = Instant::now();
-        let until = until.checked_sub(MARGIN).unwrap_or(until);
+        let until = until - MARGIN.min(until.saturating_duration_since(asked) / 4);
         let mut patience = None;
         loop {
             let now = status.borrow_and_update().clone();
