@@ -5,6 +5,7 @@ pub mod fixed;
 pub mod mock;
 pub mod http;
 pub mod command;
+pub mod internal;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,12 +18,14 @@ use steadyhand::source::internal::InternalHandlers;
 
 pub use fixed::Fixed;
 
+use crate::net::Client;
 use crate::progress::Progress;
 
 /// All kinds that `kind = "…"` can name.
 pub const KINDS: &[Kind] = &[
     Kind::of::<mock::MockSettings>(),
     Kind::of::<builtin::BuiltinSettings>(),
+    Kind::of::<internal::InternalSettings>(),
     Kind::of::<http::HttpSettings>(),
     Kind::of::<command::CommandSettings>(),
 ];
@@ -31,7 +34,6 @@ pub const KINDS: &[Kind] = &[
 pub fn kind(name: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.name == name)
 }
-use crate::net::Client;
 
 /// The settings of one kind of source: the keys of its table besides those of the policy.
 pub trait Settings: DeserializeOwned + JsonSchema {

@@ -4,4 +4,5 @@ mod cli;
 mod config;
 mod http;
 mod command;
+mod documents;
 mod support;
