@@ -1,0 +1,1 @@
+//! The language through its public surface.
