@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::text::SecretText;
 use super::units::{Percent, Rate, Size, Span};
+use crate::documents::DocumentsSettings;
 
 /// The whole file, but for its tools: each is read by its kind.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -27,7 +28,7 @@ pub struct Root {
     /// Models for `steadyhand chat`
     pub models: Models,
     /// Folders that `rag_query` searches
-    pub documents: Option<Value>,
+    pub documents: Option<DocumentsSettings>,
     /// Tools by name
     pub tools: Map<String, Value>,
     /// MCP servers by name

@@ -6,6 +6,7 @@ pub mod watch;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use globset::Glob;
@@ -17,6 +18,8 @@ use steadyhand::{Handler, RefusedTool, Tool, ToolExecutor, ToolManager};
 use crate::config::document::escaped;
 use crate::config::settings::{Approval, PolicySettings};
 use crate::config::{Configuration, Problem, Report, Resolver, Surroundings, ToolTable};
+use crate::documents::{self, Documents};
+use crate::net::Client;
 use crate::progress::Progress;
 use crate::source::{Context, Fault, Kind, builtin};
 use standing_before::{Disabled, NeedsApproval, Paced, Scrubbed};
@@ -31,6 +34,9 @@ struct Inner {
     options: Options,
     manager: ToolManager,
     executor: ToolExecutor,
+    /// One pool of connections for all sources, across reloads.
+    http: Client,
+    documents: Mutex<Option<(Value, Documents)>>,
     generation: ArcSwap<Generation>,
     // One change at a time; calls never wait for it.
     changing: tokio::sync::Mutex<()>,
@@ -113,6 +119,8 @@ impl Runtime {
             inner: Arc::new(Inner {
                 executor: ToolExecutor::new(manager.clone()),
                 manager,
+                http: Client::new(),
+                documents: Mutex::new(None),
                 generation: ArcSwap::from_pointee(Generation::empty()),
                 changing: tokio::sync::Mutex::new(()),
                 last_reload: Mutex::new(None),
@@ -210,7 +218,27 @@ impl Runtime {
     }
 
     /// Waits, for at most this long, until nothing is left of what calls have started.
-    pub async fn settle(&self, _limit: std::time::Duration) {}
+    pub async fn settle(&self, limit: Duration) {
+        crate::source::command::settle(limit).await;
+    }
+
+    /// `rag_query` over the folders that are configured; the index goes on if they are still the same.
+    fn offer_documents(&self, configuration: &Configuration) {
+        let settings = configuration.document.value.get("documents").cloned().unwrap_or_default();
+        let mut current = self.inner.documents.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.as_ref().is_some_and(|(before, _)| *before == settings) {
+            return;
+        }
+        let options = &self.inner.options;
+        let documents = documents::register(
+            &options.internal,
+            configuration.root.documents.clone(),
+            &configuration.folder,
+            &options.state,
+            &options.progress,
+        );
+        *current = Some((settings, documents));
+    }
 
     async fn put_in_force(&self, configuration: Configuration) -> u64 {
         let _changing = self.inner.changing.lock().await;
@@ -221,6 +249,7 @@ impl Runtime {
             problems: Vec::new(),
             sources: Vec::new(),
         };
+        self.offer_documents(&next.configuration);
         let context = self.context(&next.configuration);
         let tables = match next.configuration.file {
             Some(_) => next.configuration.tools.clone(),
@@ -252,6 +281,7 @@ impl Runtime {
             state: options.state.clone(),
             internal: options.internal.clone(),
             progress: options.progress.clone(),
+            http: self.inner.http.clone(),
         }
     }
 

@@ -63,6 +63,15 @@ pub struct Fault {
     pub help: Option<String>,
 }
 
+impl Fault {
+    /// The same fault, of a table within the table.
+    #[must_use]
+    pub fn below(mut self, place: &str) -> Fault {
+        self.at.insert_str(0, place);
+        self
+    }
+}
+
 /// What all sources share.
 #[derive(Clone)]
 pub struct Context {

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use snapbox::cmd::{Command, OutputAssert};
+use steadyhand_server::net::Client;
+use steadyhand_server::progress::Progress;
+use steadyhand_server::source::Context;
 
 /// Whatever takes longer hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -100,4 +103,15 @@ pub(crate) fn parts(run: &OutputAssert) -> (i32, String, String) {
         text(&output.stdout),
         text(&output.stderr),
     )
+}
+
+/// What a source is given: everything below this folder, and nobody watching.
+pub(crate) fn context(folder: &Path) -> Context {
+    Context {
+        folder: folder.to_owned(),
+        state: folder.join("state"),
+        internal: Default::default(),
+        progress: Progress::silent(),
+        http: Client::new(),
+    }
 }

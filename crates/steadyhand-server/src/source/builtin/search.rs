@@ -127,6 +127,16 @@ pub fn tool(settings: &SearchSettings, context: &Context) -> Result<Tool, Fault>
         settings: settings.clone(),
         http: context.http.clone(),
     };
+    Ok(defined(Arc::new(handler)))
+}
+
+/// The tool as it is when nobody has said which service it asks: it says what is missing.
+pub fn unconfigured() -> Tool {
+    let refusal = "search has no service to ask; add to the configuration: [tools.search] kind = \"builtin\", use = \"search\", search = { engine = \"searxng\", url = \"http://localhost:8080\" }";
+    defined(Arc::new(super::Refuses(refusal.to_owned())))
+}
+
+fn defined(handler: Arc<dyn Handler>) -> Tool {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -147,7 +157,7 @@ pub fn tool(settings: &SearchSettings, context: &Context) -> Result<Tool, Fault>
         "required": ["query"],
     });
     let description = "Searches the web and gives titles, addresses and short extracts";
-    Ok(Tool::new("search", description, schema, Arc::new(handler)).of_kind("builtin"))
+    Tool::new("search", description, schema, handler).of_kind("builtin")
 }
 
 fn endpoint(settings: &SearchSettings) -> Result<Url, Fault> {

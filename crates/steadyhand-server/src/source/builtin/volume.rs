@@ -92,7 +92,8 @@ pub fn tool(settings: &VolumeSettings, context: &Context) -> Result<Tool, Fault>
     Ok(tool.of_kind("builtin").not_safe_to_repeat())
 }
 
-fn check(settings: &VolumeSettings) -> Result<(), Fault> {
+/// What is wrong with the settings, if anything is.
+pub fn check(settings: &VolumeSettings) -> Result<(), Fault> {
     let fault = |at: &str, message: &str, help: &str| Fault {
         at: at.to_owned(),
         message: message.to_owned(),

@@ -14,9 +14,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadyhand::{Call, Outcome, Tool, ToolExecutor, ToolManager};
-use steadyhand_server::progress::Progress;
-use steadyhand_server::source::{Context, Fault, KINDS, Kind};
+use steadyhand_server::source::{Fault, KINDS, Kind};
 use tokio::time::{Instant, sleep};
+
+use crate::support::context;
 
 /// Far longer than anything here takes: only a test that hangs gets there.
 const LONG: Duration = Duration::from_secs(30);
@@ -24,15 +25,6 @@ const LONG: Duration = Duration::from_secs(30);
 fn kind() -> &'static Kind {
     let found = KINDS.iter().find(|kind| kind.name == "command");
     found.expect("the table of kinds has a command")
-}
-
-fn context(folder: &Path) -> Context {
-    Context {
-        folder: folder.to_owned(),
-        state: folder.to_owned(),
-        internal: Default::default(),
-        progress: Progress::silent(),
-    }
 }
 
 fn faults(settings: Value) -> Vec<Fault> {

@@ -122,15 +122,6 @@ async fn open(
     (executor, documents)
 }
 
-fn context(home: &Path) -> Context {
-    Context {
-        folder: home.to_owned(),
-        state: home.join("state"),
-        internal: InternalHandlers::new(),
-        progress: Progress::silent(),
-    }
-}
-
 /// The tools of one source of kind `internal`.
 async fn tools(settings: Value, name: &str, context: &Context) -> ToolExecutor {
     let settings: InternalSettings = serde_json::from_value(settings).expect("settings");

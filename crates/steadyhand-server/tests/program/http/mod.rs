@@ -20,16 +20,12 @@ use steadyhand::{
     Call, Failure, Outcome, RetryPolicy, Tool, ToolExecutor, ToolManager, ToolSource,
 };
 use steadyhand_server::net::Client;
-use steadyhand_server::progress::Progress;
 use steadyhand_server::source::{Context, Fault, KINDS, Kind};
 
 fn context(http: Client) -> Context {
     Context {
-        folder: std::env::temp_dir(),
-        state: std::env::temp_dir(),
-        internal: Default::default(),
         http,
-        progress: Progress::silent(),
+        ..crate::support::context(&std::env::temp_dir())
     }
 }
 

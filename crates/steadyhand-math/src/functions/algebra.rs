@@ -1,0 +1,5 @@
+//! algebra
+
+use crate::function::Builtin;
+
+pub(crate) const TABLE: &[Builtin] = &[];

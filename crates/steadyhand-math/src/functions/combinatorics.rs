@@ -1,0 +1,5 @@
+//! combinatorics
+
+use crate::function::Builtin;
+
+pub(crate) const TABLE: &[Builtin] = &[];

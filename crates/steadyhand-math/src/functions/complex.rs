@@ -1,0 +1,45 @@
+//! The parts of complex numbers.
+
+use crate::broadcast::each;
+use crate::convert::{simple, to_complex, to_f64};
+use crate::env::Env;
+use crate::error::Result;
+use crate::function::Builtin;
+use crate::value::Value;
+
+pub(crate) const TABLE: &[Builtin] = &[
+    Builtin::new("arg", 1..=1, |env, args| each(env, &args[0], arg)),
+    Builtin::new("conj", 1..=1, |env, args| each(env, &args[0], conj)),
+    Builtin::new("re", 1..=1, |env, args| each(env, &args[0], re)),
+    Builtin::new("im", 1..=1, |env, args| each(env, &args[0], im)),
+];
+
+fn arg(_: &mut Env, value: &Value) -> Result<Value> {
+    Ok(Value::Num(to_complex(&simple("arg", value, 0)?).arg()))
+}
+
+pub(crate) fn conj(_: &mut Env, value: &Value) -> Result<Value> {
+    if let Value::Unit(unit) = value {
+        return Ok(Value::Unit(unit.clone()));
+    }
+    Ok(match simple("conj", value, 0)? {
+        Value::Complex(z) => z.conjugate().into(),
+        real => real,
+    })
+}
+
+fn re(_: &mut Env, value: &Value) -> Result<Value> {
+    Ok(match simple("re", value, 0)? {
+        Value::Complex(z) => Value::Num(z.re),
+        real => real,
+    })
+}
+
+fn im(_: &mut Env, value: &Value) -> Result<Value> {
+    Ok(match simple("im", value, 0)? {
+        Value::Complex(z) => Value::Num(z.im),
+        Value::Big(_) => Value::big(crate::number::decimal::Decimal::zero()),
+        Value::Frac(_) => Value::frac(crate::number::fraction::Fraction::integer(0)),
+        real => Value::Num(to_f64(&real) * 0.0),
+    })
+}

@@ -1,0 +1,5 @@
+//! construction
+
+use crate::function::Builtin;
+
+pub(crate) const TABLE: &[Builtin] = &[];

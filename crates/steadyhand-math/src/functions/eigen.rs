@@ -1,0 +1,5 @@
+//! eigen
+
+use crate::function::Builtin;
+
+pub(crate) const TABLE: &[Builtin] = &[];

@@ -1,0 +1,5 @@
+//! factor
+
+use crate::function::Builtin;
+
+pub(crate) const TABLE: &[Builtin] = &[];

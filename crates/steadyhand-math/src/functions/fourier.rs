@@ -1,0 +1,5 @@
+//! fourier
+
+use crate::function::Builtin;
+
+pub(crate) const TABLE: &[Builtin] = &[];

@@ -1,0 +1,5 @@
+//! geometry
+
+use crate::function::Builtin;
+
+pub(crate) const TABLE: &[Builtin] = &[];

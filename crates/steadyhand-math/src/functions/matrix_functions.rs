@@ -1,0 +1,5 @@
+//! matrix_functions
+
+use crate::function::Builtin;
+
+pub(crate) const TABLE: &[Builtin] = &[];

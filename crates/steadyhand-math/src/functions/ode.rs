@@ -1,0 +1,5 @@
+//! ode
+
+use crate::function::Builtin;
+
+pub(crate) const TABLE: &[Builtin] = &[];

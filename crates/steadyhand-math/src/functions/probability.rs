@@ -1,0 +1,148 @@
+//! Factorials and what is counted with them.
+
+use crate::broadcast::{both, each};
+use crate::convert::{simple, to_f64, wrong_type};
+use crate::env::Env;
+use crate::error::{MathError, Result};
+use crate::function::Builtin;
+use crate::number::decimal::Decimal;
+use crate::number::special;
+use crate::value::Value;
+
+pub(crate) const TABLE: &[Builtin] = &[
+    Builtin::new("factorial", 1..=1, factorial),
+    Builtin::new("gamma", 1..=1, |env, args| each(env, &args[0], gamma)),
+    Builtin::new("lgamma", 1..=1, |env, args| each(env, &args[0], lgamma)),
+    Builtin::new("combinations", 2..=2, |env, args| both(env, &args[0], &args[1], combinations)),
+    Builtin::new("combinationsWithRep", 2..=2, |env, args| both(env, &args[0], &args[1], combinations_with_rep)),
+    Builtin::new("permutations", 1..=2, permutations),
+];
+
+pub(crate) fn factorial(env: &mut Env, args: &[Value]) -> Result<Value> {
+    each(env, &args[0], |env, value| match simple("factorial", value, 0)? {
+        Value::Num(n) if n < 0.0 => Err(MathError::value("Value must be non-negative")),
+        Value::Num(n) => Ok(Value::Num(special::gamma(n + 1.0))),
+        Value::Int(n) => factorial_big(env, &Decimal::new((*n).clone(), 0)).map(|big| match big.to_bigint(usize::MAX) {
+            Some(n) => Value::int(n),
+            None => Value::Num(f64::INFINITY),
+        }),
+        Value::Big(n) => factorial_big(env, &n).map(Value::big),
+        other => Err(wrong_type("factorial", &other, 0)),
+    })
+}
+
+/// Exact while it fits the precision, rounded beyond.
+fn factorial_big(env: &mut Env, n: &Decimal) -> Result<Decimal> {
+    if n.is_negative() {
+        return Err(MathError::value("Value must be non-negative"));
+    }
+    let Some(n) = n.to_i64() else {
+        return Err(MathError::value("Integer BigNumber expected in function factorial"));
+    };
+    let mut product = Decimal::integer(1);
+    for factor in 2..=n {
+        env.purse.pay(4)?;
+        product = product.multiply(&Decimal::integer(factor), env.settings.precision + 16);
+    }
+    Ok(product.rounded(env.settings.precision))
+}
+
+fn gamma(env: &mut Env, value: &Value) -> Result<Value> {
+    match simple("gamma", value, 0)? {
+        Value::Complex(z) if z.im != 0.0 => Ok(special::gamma_complex(z).into()),
+        Value::Complex(z) => Ok(Value::Num(special::gamma(z.re))),
+        Value::Big(n) if n.is_integer() => {
+            if n.is_negative() || n.is_zero() {
+                return Ok(Value::big(Decimal::Infinite { negative: false }));
+            }
+            let below = n.subtract(&Decimal::integer(1), env.settings.precision);
+            factorial_big(env, &below).map(Value::big)
+        }
+        Value::Big(_) => Err(MathError::value("Integer BigNumber expected")),
+        value => Ok(Value::Num(special::gamma(to_f64(&value)))),
+    }
+}
+
+fn lgamma(_: &mut Env, value: &Value) -> Result<Value> {
+    match simple("lgamma", value, 0)? {
+        Value::Complex(z) => Ok(special::ln_gamma_complex(z).into()),
+        Value::Big(_) => Err(MathError::unsupported("mathjs doesn't yet provide an implementation of the algorithm lgamma for BigNumber")),
+        value => Ok(Value::Num(special::ln_gamma(to_f64(&value)))),
+    }
+}
+
+/// Whole numbers n ≥ k ≥ 0, as numbers.
+fn counts(name: &str, n: &Value, k: &Value) -> Result<(f64, f64)> {
+    let count = |value: &Value| -> Result<f64> {
+        let x = match simple(name, value, 0)? {
+            Value::Complex(z) => return Err(wrong_type(name, &Value::Complex(z), 0)),
+            value => to_f64(&value),
+        };
+        if x < 0.0 || x.fract() != 0.0 || !x.is_finite() {
+            return Err(MathError::value(format!("Positive integer value expected in function {name}")));
+        }
+        Ok(x)
+    };
+    Ok((count(n)?, count(k)?))
+}
+
+pub(crate) fn choose(env: &mut Env, n: f64, k: f64) -> Result<f64> {
+    let k = k.min(n - k);
+    let mut result = 1.0;
+    let mut i = 1.0;
+    while i <= k {
+        env.purse.pay(1)?;
+        // Multiply first: each intermediate value is itself a whole binomial coefficient.
+        result = result * (n - k + i) / i;
+        if result == f64::INFINITY {
+            break;
+        }
+        i += 1.0;
+    }
+    Ok(if result < 9e15 { result.round() } else { result })
+}
+
+fn combinations(env: &mut Env, n: &Value, k: &Value) -> Result<Value> {
+    let is_big = matches!(n, Value::Big(_)) || matches!(k, Value::Big(_));
+    let (n, k) = counts("combinations", n, k)?;
+    if k > n {
+        return Err(MathError::value("k must be less than or equal to n"));
+    }
+    if is_big {
+        let mut result = Decimal::integer(1);
+        let smaller = k.min(n - k) as i64;
+        for i in 1..=smaller {
+            env.purse.pay(8)?;
+            let precision = env.settings.precision + 16;
+            result = result.multiply(&Decimal::from_f64(n - smaller as f64 + i as f64), precision).divide(&Decimal::integer(i), precision);
+        }
+        return Ok(Value::big(result.rounded(env.settings.precision)));
+    }
+    choose(env, n, k).map(Value::Num)
+}
+
+fn combinations_with_rep(env: &mut Env, n: &Value, k: &Value) -> Result<Value> {
+    let (n, k) = counts("combinationsWithRep", n, k)?;
+    if n < 1.0 {
+        return Err(MathError::value("k must be less than or equal to n + k - 1"));
+    }
+    choose(env, n + k - 1.0, k).map(Value::Num)
+}
+
+fn permutations(env: &mut Env, args: &[Value]) -> Result<Value> {
+    let Some(k) = args.get(1) else { return factorial(env, args) };
+    both(env, &args[0], k, |env, n, k| {
+        let (n, k) = counts("permutations", n, k)?;
+        if k > n {
+            return Err(MathError::value("second argument k must be less than or equal to first argument n"));
+        }
+        let mut product = 1.0;
+        let mut factor = n - k + 1.0;
+        while factor <= n && product < f64::INFINITY {
+            env.purse.pay(1)?;
+            product *= factor;
+            factor += 1.0;
+        }
+        Ok(Value::Num(product))
+    })
+}

@@ -1,0 +1,5 @@
+//! random
+
+use crate::function::Builtin;
+
+pub(crate) const TABLE: &[Builtin] = &[];

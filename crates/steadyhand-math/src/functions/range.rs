@@ -1,0 +1,96 @@
+//! Ranges: `1:5`, `range(0, 12, 2)`
+
+use std::cmp::Ordering;
+
+use crate::convert::{read_number, simple, to_f64, truthy, wrong_type};
+use crate::env::Env;
+use crate::error::{MathError, Result};
+use crate::function::Builtin;
+use crate::matrix::Matrix;
+use crate::ops::arithmetic::{add_scalar, multiply_scalar};
+use crate::ops::compare::order;
+use crate::value::Value;
+
+pub(crate) const TABLE: &[Builtin] = &[Builtin::new("range", 1..=4, range)];
+
+/// `start:step:end`, the end included.
+pub(crate) fn from_to(env: &mut Env, start: &Value, end: &Value, step: Option<&Value>) -> Result<Value> {
+    let one = Value::Num(1.0);
+    sequence(env, start, end, step.unwrap_or(&one), true)
+}
+
+fn range(env: &mut Env, args: &[Value]) -> Result<Value> {
+    // In expressions the end is part of the range unless the last argument says otherwise.
+    let (args, include_end) = match args {
+        [head @ .., Value::Bool(include)] => (head, *include),
+        args => (args, true),
+    };
+    let one = Value::Num(1.0);
+    match args {
+        [Value::Text(text)] => {
+            let parts: Result<Vec<f64>> = text.split(':').map(|part| read_number(part.trim())).collect();
+            match parts?.as_slice() {
+                [start, end] => sequence(env, &Value::Num(*start), &Value::Num(*end), &one, include_end),
+                [start, step, end] => sequence(env, &Value::Num(*start), &Value::Num(*end), &Value::Num(*step), include_end),
+                _ => Err(MathError::value(format!("String \"{text}\" is no valid range"))),
+            }
+        }
+        [start, end] => sequence(env, start, end, &one, include_end),
+        [start, end, step] => sequence(env, start, end, step, include_end),
+        _ => Err(wrong_type("range", args.first().unwrap_or(&Value::Undefined), 0)),
+    }
+}
+
+fn sequence(env: &mut Env, start: &Value, end: &Value, step: &Value, include_end: bool) -> Result<Value> {
+    if let (Value::Num(start), Value::Num(end), Value::Num(step)) = (start, end, step) {
+        return numbers(env, *start, *end, *step, include_end);
+    }
+    let scalar = |value: &Value| match value {
+        Value::Unit(_) => Ok(value.clone()),
+        other => simple("range", other, 0),
+    };
+    let (start, end, step) = (scalar(start)?, scalar(end)?, scalar(step)?);
+    let size = match &step {
+        Value::Unit(unit) => unit.value.as_ref().map_or(0.0, to_f64),
+        other => to_f64(other),
+    };
+    if size == 0.0 || !truthy("range", &step)? {
+        return Err(MathError::value("Step must be non-zero"));
+    }
+    let (before, after) = if size > 0.0 { (Ordering::Less, Ordering::Greater) } else { (Ordering::Greater, Ordering::Less) };
+    let mut cells = Vec::new();
+    loop {
+        let offset = multiply_scalar(env, &step, &Value::Num(cells.len() as f64))?;
+        let next = if cells.is_empty() { start.clone() } else { add_scalar(env, &start, &offset)? };
+        match order(env, "range", &next, &end)? {
+            Some(order) if order == before => {}
+            Some(Ordering::Equal) if include_end => {}
+            Some(order) if order == after => break,
+            _ => break,
+        }
+        cells.push(next);
+        if cells.len() > env.purse.limits.matrix_cells {
+            env.purse.pay_cells(cells.len())?;
+        }
+        env.purse.pay(1)?;
+    }
+    Ok(Matrix::vector(cells).into())
+}
+
+fn numbers(env: &mut Env, start: f64, end: f64, step: f64, include_end: bool) -> Result<Value> {
+    if step == 0.0 {
+        return Err(MathError::value("Step must be non-zero"));
+    }
+    let span = (end - start) / step;
+    if span.is_nan() {
+        return Err(MathError::value("Range limits must be numbers"));
+    }
+    // A last step that misses the end by a rounding error still reaches it.
+    let nearest = span.round();
+    let on_step = (span - nearest).abs() <= 1e-12 * span.abs().max(1.0);
+    let count = if on_step { nearest + f64::from(u8::from(include_end)) } else { span.floor() + 1.0 };
+    let count = count.max(0.0);
+    env.purse.pay_cells(if count > 1e15 { usize::MAX } else { count as usize })?;
+    let cells = (0..count as usize).map(|i| Value::Num(start + i as f64 * step)).collect();
+    Ok(Matrix::vector(cells).into())
+}

@@ -1,0 +1,172 @@
+//! Comparisons under their names, and the orders mathjs knows.
+
+use std::cmp::Ordering;
+
+use crate::broadcast::both;
+use crate::convert::{to_f64, wrong_type};
+use crate::env::Env;
+use crate::error::Result;
+use crate::function::Builtin;
+use crate::ops::compare::{self, equal_scalar, order, sign_of};
+use crate::value::Value;
+
+pub(crate) const TABLE: &[Builtin] = &[
+    Builtin::new("compare", 2..=2, compare),
+    Builtin::new("compareNatural", 2..=2, |env, args| Ok(Value::Num(sign_of(Some(natural(env, &args[0], &args[1])?))))),
+    Builtin::new("compareText", 2..=2, |env, args| both(env, &args[0], &args[1], compare_text)),
+    Builtin::new("deepEqual", 2..=2, |env, args| Ok(Value::Bool(deep_equal(env, &args[0], &args[1])?))),
+    Builtin::new("equal", 2..=2, |env, args| compare::equal(env, &args[0], &args[1])),
+    Builtin::new("equalScalar", 2..=2, |env, args| compare::equal(env, &args[0], &args[1])),
+    Builtin::new("equalText", 2..=2, equal_text),
+    Builtin::new("larger", 2..=2, |env, args| compare::larger(env, &args[0], &args[1])),
+    Builtin::new("largerEq", 2..=2, |env, args| compare::larger_eq(env, &args[0], &args[1])),
+    Builtin::new("smaller", 2..=2, |env, args| compare::smaller(env, &args[0], &args[1])),
+    Builtin::new("smallerEq", 2..=2, |env, args| compare::smaller_eq(env, &args[0], &args[1])),
+    Builtin::new("unequal", 2..=2, |env, args| compare::unequal(env, &args[0], &args[1])),
+];
+
+pub(crate) fn compare(env: &mut Env, args: &[Value]) -> Result<Value> {
+    both(env, &args[0], &args[1], |env, a, b| Ok(Value::Num(sign_of(order(env, "compare", a, b)?))))
+}
+
+fn text_order(a: &Value, b: &Value) -> Result<Ordering> {
+    match (a, b) {
+        (Value::Text(a), Value::Text(b)) => Ok(a.encode_utf16().cmp(b.encode_utf16())),
+        (Value::Text(_), other) => Err(wrong_type("compareText", other, 1)),
+        (other, _) => Err(wrong_type("compareText", other, 0)),
+    }
+}
+
+pub(crate) fn compare_text(_: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    Ok(Value::Num(sign_of(Some(text_order(a, b)?))))
+}
+
+fn equal_text(env: &mut Env, args: &[Value]) -> Result<Value> {
+    both(env, &args[0], &args[1], |_, a, b| Ok(Value::Bool(text_order(a, b)? == Ordering::Equal)))
+}
+
+pub(crate) fn deep_equal(env: &mut Env, a: &Value, b: &Value) -> Result<bool> {
+    match (a, b) {
+        (Value::Matrix(a), Value::Matrix(b)) => {
+            if a.size != b.size {
+                return Ok(false);
+            }
+            env.purse.pay(a.cells.len() as u64)?;
+            for (a, b) in a.cells.iter().zip(&b.cells) {
+                if !deep_equal(env, a, b)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        (Value::Matrix(_), _) | (_, Value::Matrix(_)) => Ok(false),
+        (Value::Text(a), Value::Text(b)) if a == b => Ok(true),
+        _ => Ok(equal_scalar(env, a, b).unwrap_or(false)),
+    }
+}
+
+fn rank(value: &Value) -> u8 {
+    match value {
+        Value::Num(_) | Value::Int(_) | Value::Big(_) | Value::Frac(_) => 0,
+        _ => 1,
+    }
+}
+
+/// An order over everything: kinds by name, numbers by size, texts so that "2" comes before "10".
+pub(crate) fn natural(env: &mut Env, a: &Value, b: &Value) -> Result<Ordering> {
+    env.purse.pay(1)?;
+    if rank(a) == 0 && rank(b) == 0 {
+        let by_size = order(env, "compareNatural", a, b)?.unwrap_or(Ordering::Equal);
+        return Ok(if by_size == Ordering::Equal { a.type_name().cmp(b.type_name()).then(Ordering::Equal) } else { by_size });
+    }
+    Ok(match (a, b) {
+        (Value::Matrix(_), _) | (_, Value::Matrix(_)) => natural_matrices(env, a, b)?,
+        (Value::Text(a), Value::Text(b)) => natural_text(a, b),
+        (Value::Complex(a), Value::Complex(b)) => {
+            let part = |a: f64, b: f64| a.partial_cmp(&b).unwrap_or(Ordering::Equal);
+            part(a.re, b.re).then(part(a.im, b.im))
+        }
+        (Value::Unit(x), Value::Unit(y)) => {
+            if x.same_base(y) {
+                order(env, "compareNatural", a, b)?.unwrap_or(Ordering::Equal)
+            } else {
+                x.units_text().cmp(&y.units_text())
+            }
+        }
+        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+        (Value::Object(a), Value::Object(b)) => {
+            let mut keys: (Vec<_>, Vec<_>) = (a.entries.keys().cloned().collect(), b.entries.keys().cloned().collect());
+            keys.0.sort();
+            keys.1.sort();
+            let by_keys = keys.0.cmp(&keys.1);
+            if by_keys != Ordering::Equal {
+                return Ok(by_keys);
+            }
+            for key in &keys.0 {
+                if let (Some(a), Some(b)) = (a.get(key), b.get(key)) {
+                    let by_value = natural(env, a, b)?;
+                    if by_value != Ordering::Equal {
+                        return Ok(by_value);
+                    }
+                }
+            }
+            Ordering::Equal
+        }
+        (a, b) => natural_text(a.type_name(), b.type_name()),
+    })
+}
+
+fn natural_matrices(env: &mut Env, a: &Value, b: &Value) -> Result<Ordering> {
+    let items = |value: &Value| match value {
+        Value::Matrix(matrix) => matrix.items(),
+        other => vec![other.clone()],
+    };
+    let (left, right) = (items(a), items(b));
+    for (a, b) in left.iter().zip(&right) {
+        let order = natural(env, a, b)?;
+        if order != Ordering::Equal {
+            return Ok(order);
+        }
+    }
+    Ok(left.len().cmp(&right.len()))
+}
+
+/// Runs of digits count as numbers.
+pub(crate) fn natural_text(a: &str, b: &str) -> Ordering {
+    let split = |text: &str| {
+        let mut parts: Vec<String> = Vec::new();
+        let mut was_digit = None;
+        for c in text.chars() {
+            let is_digit = c.is_ascii_digit() || (c == '.' && was_digit == Some(true));
+            match parts.last_mut() {
+                Some(part) if was_digit == Some(is_digit) => part.push(c),
+                _ => parts.push(c.to_string()),
+            }
+            was_digit = Some(is_digit);
+        }
+        parts
+    };
+    let (left, right) = (split(a), split(b));
+    for (a, b) in left.iter().zip(&right) {
+        let order = match (a.parse::<f64>(), b.parse::<f64>()) {
+            (Ok(a), Ok(b)) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
+            _ => a.to_lowercase().cmp(&b.to_lowercase()).then_with(|| a.cmp(b)),
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+    left.len().cmp(&right.len())
+}
+
+/// For sorting: the sign a comparison function gave.
+pub(crate) fn from_sign(value: &Value) -> Ordering {
+    let x = to_f64(value);
+    if x > 0.0 {
+        Ordering::Greater
+    } else if x < 0.0 {
+        Ordering::Less
+    } else {
+        Ordering::Equal
+    }
+}

@@ -1,0 +1,5 @@
+//! reshape
+
+use crate::function::Builtin;
+
+pub(crate) const TABLE: &[Builtin] = &[];

@@ -1,0 +1,5 @@
+//! sets
+
+use crate::function::Builtin;
+
+pub(crate) const TABLE: &[Builtin] = &[];

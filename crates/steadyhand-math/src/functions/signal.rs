@@ -1,0 +1,5 @@
+//! signal
+
+use crate::function::Builtin;
+
+pub(crate) const TABLE: &[Builtin] = &[];

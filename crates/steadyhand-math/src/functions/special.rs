@@ -1,0 +1,5 @@
+//! special
+
+use crate::function::Builtin;
+
+pub(crate) const TABLE: &[Builtin] = &[];

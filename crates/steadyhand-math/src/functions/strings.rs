@@ -1,0 +1,5 @@
+//! strings
+
+use crate::function::Builtin;
+
+pub(crate) const TABLE: &[Builtin] = &[];

@@ -1,0 +1,5 @@
+//! utils
+
+use crate::function::Builtin;
+
+pub(crate) const TABLE: &[Builtin] = &[];

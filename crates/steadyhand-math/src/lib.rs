@@ -1,0 +1,34 @@
+//! The expression language of mathjs, native: numbers, units, matrices, complex and big numbers, variables, functions.
+//!
+//! Every expression stays within [`Limits`]: none can hang, overflow the stack or exhaust memory, and none can reach
+//! anything outside. Symbolic algebra (`simplify`, `derivative`, `rationalize`) is left out, and says so.
+//!
+//! ```
+//! assert_eq!(steadyhand_math::evaluate("5.4 cm to inch").unwrap().to_string(), "2.1259842519685 inch");
+//! assert!(steadyhand_math::evaluate("9^9^9 ! ! !").is_ok());
+//! ```
+
+mod access;
+mod broadcast;
+mod convert;
+mod env;
+mod error;
+mod eval;
+mod format;
+mod function;
+mod functions;
+mod limits;
+mod matrix;
+mod number;
+mod ops;
+mod session;
+mod syntax;
+mod unit;
+mod value;
+
+pub use error::ErrorKind;
+pub use error::MathError;
+pub use limits::Limits;
+pub use session::Answer;
+pub use session::Session;
+pub use session::evaluate;

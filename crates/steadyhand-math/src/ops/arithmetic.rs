@@ -1,0 +1,201 @@
+//! Sums, products, quotients and remainders.
+
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_traits::Zero;
+
+use crate::broadcast::{both, each};
+use crate::convert::{Pair, pair, simple, wrong_type};
+use crate::env::Env;
+use crate::error::{MathError, Result};
+use crate::functions::linear;
+use crate::number::decimal::Decimal;
+use crate::number::fraction::Fraction;
+use crate::value::Value;
+
+pub(crate) fn add(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    both(env, a, b, add_scalar)
+}
+
+pub(crate) fn subtract(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    both(env, a, b, subtract_scalar)
+}
+
+pub(crate) fn dot_multiply(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    both(env, a, b, multiply_scalar)
+}
+
+pub(crate) fn dot_divide(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    both(env, a, b, divide_scalar)
+}
+
+pub(crate) fn modulo(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    both(env, a, b, modulo_scalar)
+}
+
+/// The product of linear algebra where both are matrices.
+pub(crate) fn multiply(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    match (a, b) {
+        (Value::Matrix(a), Value::Matrix(b)) => linear::multiply(env, a, b),
+        _ => both(env, a, b, multiply_scalar),
+    }
+}
+
+pub(crate) fn divide(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    match b {
+        Value::Matrix(divisor) => {
+            let inverse = linear::inverse(env, divisor)?;
+            multiply(env, a, &inverse.into())
+        }
+        _ => both(env, a, b, divide_scalar),
+    }
+}
+
+pub(crate) fn add_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    match (a, b) {
+        (Value::Num(a), Value::Num(b)) => return Ok(Value::Num(a + b)),
+        (Value::Unit(a), Value::Unit(b)) => return a.plus(env, b, 1.0),
+        _ => {}
+    }
+    Ok(match pair(env, "add", a, b)? {
+        Pair::Num(a, b) => Value::Num(a + b),
+        Pair::Complex(a, b) => (a + b).into(),
+        Pair::Int(a, b) => Value::int(a + b),
+        Pair::Big(a, b) => Value::big(a.add(&b, env.settings.precision)),
+        Pair::Frac(a, b) => Value::frac(a.add(&b)),
+    })
+}
+
+pub(crate) fn subtract_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    match (a, b) {
+        (Value::Num(a), Value::Num(b)) => return Ok(Value::Num(a - b)),
+        (Value::Unit(a), Value::Unit(b)) => return a.plus(env, b, -1.0),
+        _ => {}
+    }
+    Ok(match pair(env, "subtract", a, b)? {
+        Pair::Num(a, b) => Value::Num(a - b),
+        Pair::Complex(a, b) => (a - b).into(),
+        Pair::Int(a, b) => Value::int(a - b),
+        Pair::Big(a, b) => Value::big(a.subtract(&b, env.settings.precision)),
+        Pair::Frac(a, b) => Value::frac(a.subtract(&b)),
+    })
+}
+
+pub(crate) fn multiply_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    match (a, b) {
+        (Value::Num(a), Value::Num(b)) => return Ok(Value::Num(a * b)),
+        (Value::Unit(a), Value::Unit(b)) => return a.times(env, b, 1.0),
+        (Value::Unit(unit), factor) => return unit.scaled(env, &simple("multiply", factor, 1)?, 1.0),
+        (factor, Value::Unit(unit)) => return unit.scaled(env, &simple("multiply", factor, 0)?, 1.0),
+        _ => {}
+    }
+    Ok(match pair(env, "multiply", a, b)? {
+        Pair::Num(a, b) => Value::Num(a * b),
+        Pair::Complex(a, b) => (a * b).into(),
+        Pair::Int(a, b) => Value::int(a * b),
+        Pair::Big(a, b) => Value::big(a.multiply(&b, env.settings.precision)),
+        Pair::Frac(a, b) => Value::frac(a.multiply(&b)),
+    })
+}
+
+pub(crate) fn divide_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    match (a, b) {
+        (Value::Num(a), Value::Num(b)) => return Ok(Value::Num(a / b)),
+        (Value::Unit(a), Value::Unit(b)) => return a.times(env, b, -1.0),
+        (Value::Unit(unit), divisor) => return unit.scaled(env, &simple("divide", divisor, 1)?, -1.0),
+        (numerator, Value::Unit(unit)) => return unit.under(env, &simple("divide", numerator, 0)?),
+        _ => {}
+    }
+    Ok(match pair(env, "divide", a, b)? {
+        Pair::Num(a, b) => Value::Num(a / b),
+        Pair::Complex(a, b) => (a / b).into(),
+        Pair::Int(a, b) => {
+            if b.is_zero() {
+                return Err(MathError::value("Division by zero"));
+            }
+            let (quotient, rest) = a.div_rem(&b);
+            if rest.is_zero() {
+                Value::int(quotient)
+            } else {
+                Value::Num(Fraction::new(a, b)?.to_f64())
+            }
+        }
+        Pair::Big(a, b) => Value::big(a.divide(&b, env.settings.precision)),
+        Pair::Frac(a, b) => Value::frac(a.divide(&b)?),
+    })
+}
+
+pub(crate) fn modulo_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    if let (Value::Num(a), Value::Num(b)) = (a, b) {
+        return Ok(Value::Num(modulo_number(*a, *b)));
+    }
+    Ok(match pair(env, "mod", a, b)? {
+        Pair::Num(a, b) => Value::Num(modulo_number(a, b)),
+        Pair::Complex(..) => return Err(wrong_type("mod", if matches!(a, Value::Complex(_)) { a } else { b }, 0)),
+        Pair::Int(a, b) => Value::int(if b.is_zero() { a } else { a.mod_floor(&b) }),
+        Pair::Big(a, b) => Value::big(modulo_big(&a, &b, env.settings.precision)),
+        Pair::Frac(a, b) => Value::frac(if b.numerator.is_zero() {
+            a
+        } else {
+            let times = a.divide(&b)?.floor();
+            a.subtract(&b.multiply(&Fraction::integer(times)))
+        }),
+    })
+}
+
+fn modulo_number(a: f64, b: f64) -> f64 {
+    if b == 0.0 {
+        return a;
+    }
+    let quotient = a / b;
+    // A quotient a rounding error away from a whole number is that number.
+    let nearest = quotient.round();
+    let times = if crate::ops::compare::nearly_equal(quotient, nearest, 1e-12, 1e-15) { nearest } else { quotient.floor() };
+    a - b * times
+}
+
+fn modulo_big(a: &Decimal, b: &Decimal, precision: usize) -> Decimal {
+    if b.is_zero() {
+        return a.clone();
+    }
+    let times = a.divide(b, precision).floor(0);
+    a.subtract(&b.multiply(&times, precision), precision)
+}
+
+pub(crate) fn negate(env: &mut Env, value: &Value) -> Result<Value> {
+    if let Value::Num(x) = value {
+        return Ok(Value::Num(-x));
+    }
+    each(env, value, negate_scalar)
+}
+
+pub(crate) fn negate_scalar(env: &mut Env, value: &Value) -> Result<Value> {
+    Ok(match value {
+        Value::Num(x) => Value::Num(-x),
+        Value::Complex(z) => (-*z).into(),
+        Value::Int(n) => Value::int(-&**n),
+        Value::Big(n) => Value::big(n.negated()),
+        Value::Frac(n) => Value::frac(n.negated()),
+        Value::Unit(unit) => {
+            let value = unit.value.clone().unwrap_or(Value::Num(1.0));
+            let negated = negate_scalar(env, &value)?;
+            Value::unit(crate::unit::Unit { value: Some(negated), ..(**unit).clone() })
+        }
+        other => {
+            let number = simple("unaryMinus", other, 0)?;
+            negate_scalar(env, &number)?
+        }
+    })
+}
+
+/// `+x`: booleans and texts become numbers.
+pub(crate) fn plus(env: &mut Env, value: &Value) -> Result<Value> {
+    each(env, value, |_, value| match value {
+        Value::Unit(_) => Ok(value.clone()),
+        other => simple("unaryPlus", other, 0),
+    })
+}
+
+pub(crate) fn is_zero_int(n: &BigInt) -> bool {
+    n.is_zero()
+}

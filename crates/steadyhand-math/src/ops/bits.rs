@@ -1,0 +1,97 @@
+//! Operators on the bits of whole numbers: 32 bits for numbers, any length for big ones.
+
+use num_bigint::BigInt;
+use num_traits::ToPrimitive;
+
+use crate::broadcast::{both, each};
+use crate::convert::{Pair, pair, simple, wrong_type};
+use crate::env::Env;
+use crate::error::{MathError, Result};
+use crate::number::decimal::Decimal;
+use crate::value::Value;
+
+/// What JavaScript's bit operators see of a number: its lowest 32 bits.
+fn low_bits(x: f64) -> i32 {
+    if !x.is_finite() {
+        return 0;
+    }
+    x.trunc().rem_euclid(4_294_967_296.0) as u32 as i32
+}
+
+fn combine(
+    env: &mut Env,
+    name: &'static str,
+    a: &Value,
+    b: &Value,
+    small: fn(i32, i32) -> f64,
+    large: fn(BigInt, BigInt) -> Result<BigInt>,
+) -> Result<Value> {
+    let not_whole = || MathError::value(format!("Integers expected in function {name}"));
+    match pair(env, name, a, b)? {
+        Pair::Num(a, b) => {
+            if a.fract() != 0.0 || b.fract() != 0.0 {
+                return Err(not_whole());
+            }
+            Ok(Value::Num(small(low_bits(a), low_bits(b))))
+        }
+        Pair::Int(a, b) => Ok(Value::int(large(a, b)?)),
+        Pair::Big(a, b) => {
+            let digits = env.purse.limits.big_digits.min(1000);
+            let (a, b) = (a.to_bigint(digits).ok_or_else(not_whole)?, b.to_bigint(digits).ok_or_else(not_whole)?);
+            env.purse.pay_digits(digits as u64)?;
+            Ok(Value::big(Decimal::new(large(a, b)?, 0).rounded(usize::MAX)))
+        }
+        Pair::Frac(..) | Pair::Complex(..) => Err(wrong_type(name, a, 0)),
+    }
+}
+
+/// How far bits may be shifted: no number gets longer than about a thousand digits that way.
+fn distance(n: &BigInt) -> Result<u32> {
+    n.to_u32().filter(|n| *n <= 3300).ok_or_else(|| MathError::limit("Shift too far: at most 3300 bits are allowed"))
+}
+
+pub(crate) fn bit_and(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    both(env, a, b, |env, a, b| combine(env, "bitAnd", a, b, |a, b| f64::from(a & b), |a, b| Ok(a & b)))
+}
+
+pub(crate) fn bit_or(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    both(env, a, b, |env, a, b| combine(env, "bitOr", a, b, |a, b| f64::from(a | b), |a, b| Ok(a | b)))
+}
+
+pub(crate) fn bit_xor(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    both(env, a, b, |env, a, b| combine(env, "bitXor", a, b, |a, b| f64::from(a ^ b), |a, b| Ok(a ^ b)))
+}
+
+pub(crate) fn shift_left(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    both(env, a, b, |env, a, b| {
+        let small = |a: i32, b: i32| f64::from(a.wrapping_shl(b as u32));
+        combine(env, "leftShift", a, b, small, |a, b| Ok(a << distance(&b)?))
+    })
+}
+
+pub(crate) fn shift_right(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    both(env, a, b, |env, a, b| {
+        let small = |a: i32, b: i32| f64::from(a.wrapping_shr(b as u32));
+        combine(env, "rightArithShift", a, b, small, |a, b| Ok(a >> distance(&b)?))
+    })
+}
+
+pub(crate) fn shift_right_logical(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    both(env, a, b, |env, a, b| {
+        let small = |a: i32, b: i32| f64::from((a as u32).wrapping_shr(b as u32));
+        combine(env, "rightLogShift", a, b, small, |a, b| Ok(a >> distance(&b)?))
+    })
+}
+
+pub(crate) fn bit_not(env: &mut Env, value: &Value) -> Result<Value> {
+    each(env, value, |env, value| match simple("bitNot", value, 0)? {
+        Value::Num(x) if x.fract() == 0.0 => Ok(Value::Num(f64::from(!low_bits(x)))),
+        Value::Int(n) => Ok(Value::int(!&*n)),
+        Value::Big(n) if n.is_integer() => {
+            let minus_one = Decimal::integer(-1);
+            Ok(Value::big(minus_one.subtract(&n, env.settings.precision)))
+        }
+        Value::Num(_) | Value::Big(_) => Err(MathError::value("Integer expected in function bitNot")),
+        other => Err(wrong_type("bitNot", &other, 0)),
+    })
+}

@@ -1,0 +1,7 @@
+//! The operators, on scalars and on matrices.
+
+pub(crate) mod arithmetic;
+pub(crate) mod bits;
+pub(crate) mod compare;
+pub(crate) mod logic;
+pub(crate) mod power;

@@ -1,0 +1,118 @@
+//! Powers.
+
+use num_bigint::BigInt;
+use num_traits::{Signed, ToPrimitive, Zero};
+
+use crate::broadcast::both;
+use crate::convert::{Pair, pair, to_f64, whole};
+use crate::env::Env;
+use crate::error::{MathError, Result};
+use crate::functions::linear;
+use crate::number::complex::Complex;
+use crate::number::decimal::Decimal;
+use crate::number::fraction::Fraction;
+use crate::number::transcendental;
+use crate::value::Value;
+
+pub(crate) fn pow(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    match (a, b) {
+        (Value::Matrix(matrix), exponent) if !matches!(exponent, Value::Matrix(_)) => {
+            let exponent = whole("pow", exponent)
+                .map_err(|_| MathError::value("For A^b, b must be an integer"))?;
+            linear::power(env, matrix, exponent).map(Value::matrix)
+        }
+        (Value::Matrix(_), _) | (_, Value::Matrix(_)) => {
+            Err(MathError::arguments("Unexpected type of argument in function pow (a matrix cannot be an exponent; use .^)"))
+        }
+        _ => pow_scalar(env, a, b),
+    }
+}
+
+pub(crate) fn dot_pow(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    both(env, a, b, pow_scalar)
+}
+
+pub(crate) fn pow_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    match (a, b) {
+        (Value::Num(a), Value::Num(b)) => return Ok(pow_number(*a, *b)),
+        (Value::Unit(unit), exponent) => {
+            let exponent = crate::convert::simple("pow", exponent, 1)?;
+            return unit.pow(env, &exponent);
+        }
+        _ => {}
+    }
+    match pair(env, "pow", a, b)? {
+        Pair::Num(a, b) => Ok(pow_number(a, b)),
+        Pair::Complex(a, b) => Ok(a.pow(b).into()),
+        Pair::Int(a, b) => pow_integer(env, &a, &b),
+        Pair::Big(a, b) => pow_big(env, &a, &b),
+        Pair::Frac(a, b) => pow_fraction(env, &a, &b),
+    }
+}
+
+fn pow_number(a: f64, b: f64) -> Value {
+    if (a * a < 1.0 && b == f64::INFINITY) || (a * a > 1.0 && b == f64::NEG_INFINITY) {
+        return Value::Num(0.0);
+    }
+    // JavaScript has no 1^∞, where IEEE says 1.
+    if a.abs() == 1.0 && b.is_infinite() || b.is_nan() {
+        return Value::Num(f64::NAN);
+    }
+    if a >= 0.0 || a.is_nan() || b.fract() == 0.0 {
+        return Value::Num(a.powf(b));
+    }
+    Complex::from(a).pow(b.into()).into()
+}
+
+fn pow_integer(env: &mut Env, a: &BigInt, b: &BigInt) -> Result<Value> {
+    if b.is_negative() {
+        return Ok(Value::Num(to_f64(&Value::int(a.clone())).powf(b.to_f64().unwrap_or(f64::NAN))));
+    }
+    let exponent = b.to_u64().unwrap_or(u64::MAX);
+    let digits = (a.bits() as f64 * exponent as f64 * std::f64::consts::LOG10_2) as u64 + 1;
+    if a.bits() > 1 {
+        env.purse.pay_digits(digits)?;
+    }
+    match u32::try_from(exponent) {
+        Ok(exponent) => Ok(Value::int(a.pow(exponent))),
+        // Only 0, 1 and -1 get here; what counts is whether the exponent is even.
+        Err(_) => Ok(Value::int(a.pow(if exponent % 2 == 0 { 2 } else { 1 }))),
+    }
+}
+
+fn pow_big(env: &mut Env, a: &Decimal, b: &Decimal) -> Result<Value> {
+    let precision = env.settings.precision;
+    if !a.is_finite() || !b.is_finite() {
+        return Ok(Value::big(Decimal::from_f64(a.to_f64().powf(b.to_f64()))));
+    }
+    if let Some(exponent) = b.to_i64()
+        && exponent.unsigned_abs() < 1 << 53
+    {
+        env.purse.pay_digits(precision as u64)?;
+        let power = a.power(exponent.unsigned_abs(), precision + 5);
+        let result = if exponent < 0 { Decimal::integer(1).divide(&power, precision) } else { power.rounded(precision) };
+        return Ok(Value::big(result));
+    }
+    if a.is_negative() {
+        return Ok(Complex::from(a.to_f64()).pow(b.to_f64().into()).into());
+    }
+    env.purse.pay(transcendental::cost(precision))?;
+    Ok(Value::big(transcendental::power(a, b, precision)))
+}
+
+fn pow_fraction(env: &mut Env, a: &Fraction, b: &Fraction) -> Result<Value> {
+    if !b.is_integer() {
+        return Ok(pow_number(a.to_f64(), b.to_f64()));
+    }
+    let exponent = b.numerator.to_i64().unwrap_or(i64::MAX);
+    env.purse.pay_digits(a.digits().saturating_mul(exponent.unsigned_abs()))?;
+    let size = exponent.unsigned_abs() as u32;
+    let (above, below) = (a.numerator.pow(size), a.denominator.pow(size));
+    if exponent < 0 {
+        if above.is_zero() {
+            return Err(MathError::value("Division by Zero"));
+        }
+        return Ok(Value::frac(Fraction::new(below, above)?));
+    }
+    Ok(Value::frac(Fraction::new(above, below)?))
+}

@@ -1,0 +1,6 @@
+//! From text to tree: the words, the grammar, and the tree written out again.
+
+pub(crate) mod lexer;
+pub(crate) mod node;
+pub(crate) mod parser;
+pub(crate) mod print;

@@ -1,0 +1,185 @@
+//! The tree of an expression.
+
+use std::sync::Arc;
+
+use crate::value::Value;
+
+#[derive(Debug, Clone)]
+pub(crate) enum Node {
+    Constant(Value),
+    Symbol(Arc<str>),
+    Paren(Box<Node>),
+    Unary(UnaryOp, Box<Node>),
+    Binary(BinaryOp, Box<(Node, Node)>),
+    /// `2 a`: a multiplication nobody wrote a sign for. It prints differently and binds tighter.
+    Implicit(Box<(Node, Node)>),
+    /// `a + 5 %`, which takes the percentage of `a`; `a` is kept once.
+    Percentage(BinaryOp, Box<(Node, Node)>),
+    /// `a < b <= c`
+    Relational(Box<(Vec<BinaryOp>, Vec<Node>)>),
+    Conditional(Box<(Node, Node, Node)>),
+    Array(Vec<Node>),
+    Object(Vec<(Arc<str>, Node)>),
+    Range(Box<Range>),
+    Access(Box<Access>),
+    Call(Box<Call>),
+    Assign(Box<(Arc<str>, Node)>),
+    AssignInto(Box<(Access, Node)>),
+    Define(Arc<Definition>),
+    Block(Vec<Statement>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Range {
+    pub(crate) start: Node,
+    pub(crate) step: Option<Node>,
+    pub(crate) end: Node,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Access {
+    pub(crate) object: Node,
+    pub(crate) index: Index,
+    pub(crate) optional: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Index {
+    Property(Arc<str>),
+    Subset(Vec<Node>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) function: Node,
+    pub(crate) arguments: Vec<Node>,
+    pub(crate) optional: bool,
+}
+
+/// `name(parameters) = body`
+#[derive(Debug)]
+pub(crate) struct Definition {
+    pub(crate) name: Arc<str>,
+    pub(crate) parameters: Vec<Arc<str>>,
+    pub(crate) body: Node,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Statement {
+    pub(crate) node: Node,
+    /// A statement that ends with `;` runs, but is not part of the answer.
+    pub(crate) visible: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UnaryOp {
+    Minus,
+    Plus,
+    BitNot,
+    Not,
+    Factorial,
+    Transpose,
+}
+
+impl UnaryOp {
+    pub(crate) fn symbol(self) -> &'static str {
+        match self {
+            Self::Minus => "-",
+            Self::Plus => "+",
+            Self::BitNot => "~",
+            Self::Not => "not",
+            Self::Factorial => "!",
+            Self::Transpose => "'",
+        }
+    }
+
+    pub(crate) fn is_postfix(self) -> bool {
+        matches!(self, Self::Factorial | Self::Transpose)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BinaryOp {
+    Or,
+    Xor,
+    And,
+    BitOr,
+    BitXor,
+    BitAnd,
+    Equal,
+    Unequal,
+    Smaller,
+    Larger,
+    SmallerEq,
+    LargerEq,
+    ShiftLeft,
+    ShiftRight,
+    ShiftRightLogical,
+    To,
+    Add,
+    Subtract,
+    Multiply,
+    DotMultiply,
+    Divide,
+    DotDivide,
+    Mod,
+    Pow,
+    DotPow,
+    Nullish,
+}
+
+impl BinaryOp {
+    pub(crate) fn symbol(self) -> &'static str {
+        match self {
+            Self::Or => "or",
+            Self::Xor => "xor",
+            Self::And => "and",
+            Self::BitOr => "|",
+            Self::BitXor => "^|",
+            Self::BitAnd => "&",
+            Self::Equal => "==",
+            Self::Unequal => "!=",
+            Self::Smaller => "<",
+            Self::Larger => ">",
+            Self::SmallerEq => "<=",
+            Self::LargerEq => ">=",
+            Self::ShiftLeft => "<<",
+            Self::ShiftRight => ">>",
+            Self::ShiftRightLogical => ">>>",
+            Self::To => "to",
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::DotMultiply => ".*",
+            Self::Divide => "/",
+            Self::DotDivide => "./",
+            Self::Mod => "mod",
+            Self::Pow => "^",
+            Self::DotPow => ".^",
+            Self::Nullish => "??",
+        }
+    }
+
+    /// How tightly it binds; higher is tighter. Those of one level are read from left to right.
+    pub(crate) fn level(self) -> u8 {
+        match self {
+            Self::Or => 1,
+            Self::Xor => 2,
+            Self::And => 3,
+            Self::BitOr => 4,
+            Self::BitXor => 5,
+            Self::BitAnd => 6,
+            Self::Equal | Self::Unequal | Self::Smaller | Self::Larger | Self::SmallerEq | Self::LargerEq => 7,
+            Self::ShiftLeft | Self::ShiftRight | Self::ShiftRightLogical => 8,
+            Self::To => 9,
+            Self::Add | Self::Subtract => 11,
+            Self::Multiply | Self::DotMultiply | Self::Divide | Self::DotDivide | Self::Mod => 12,
+            Self::Pow | Self::DotPow => 15,
+            Self::Nullish => 16,
+        }
+    }
+}
+
+/// The level of `start:step:end`, between conversions and sums.
+pub(crate) const RANGE_LEVEL: u8 = 10;
+pub(crate) const RELATIONAL_LEVEL: u8 = 7;

@@ -1,0 +1,241 @@
+//! Quantities: a value and the units it is measured in.
+
+pub(crate) mod constants;
+pub(crate) mod prefix;
+mod read;
+mod registry;
+mod table;
+mod write;
+
+use std::sync::Arc;
+
+use self::prefix::Prefix;
+use self::registry::Definition;
+pub(crate) use self::registry::Registry;
+use crate::convert::to_f64;
+use crate::env::Env;
+use crate::error::{MathError, Result};
+use crate::number::decimal::Decimal;
+use crate::number::fraction::Fraction;
+use crate::ops::arithmetic::{add_scalar, divide_scalar, multiply_scalar, subtract_scalar};
+use crate::ops::power::pow_scalar;
+use crate::value::Value;
+
+/// The nine of nature, and room for those an expression creates.
+pub(crate) const DIMENSIONS: usize = 16;
+pub(crate) type Dimensions = [f64; DIMENSIONS];
+
+#[derive(Debug, Clone)]
+pub(crate) struct Unit {
+    /// In base units; `None` for a unit alone, as `cm` in `2 inch to cm`.
+    pub(crate) value: Option<Value>,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) dimensions: Dimensions,
+    /// Written with the prefix it has, as after `to`.
+    pub(crate) fixed_prefix: bool,
+    /// Written in the units it has, as before any product of units.
+    pub(crate) fixed_parts: bool,
+}
+
+/// One factor of a unit: `km^2`
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    pub(crate) unit: Arc<Definition>,
+    pub(crate) prefix: Prefix,
+    pub(crate) power: f64,
+}
+
+/// A plain number in the kind of number that `like` is.
+fn in_kind(x: f64, like: &Value) -> Value {
+    match like {
+        Value::Big(_) => Value::big(Decimal::from_f64(x)),
+        Value::Frac(_) => Fraction::from_f64(x).map_or(Value::Num(x), Value::frac),
+        _ => Value::Num(x),
+    }
+}
+
+pub(crate) fn same_dimensions(a: &Dimensions, b: &Dimensions) -> bool {
+    a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-12)
+}
+
+impl Unit {
+    pub(crate) fn without_value(parts: Vec<Part>) -> Self {
+        let mut dimensions = Dimensions::default();
+        for part in &parts {
+            for (sum, own) in dimensions.iter_mut().zip(&part.unit.dimensions) {
+                *sum += own * part.power;
+            }
+        }
+        Self { value: None, parts, dimensions, fixed_prefix: false, fixed_parts: true }
+    }
+
+    /// This many of a unit that has no value yet.
+    pub(crate) fn with_value(self, env: &mut Env, value: &Value) -> Result<Self> {
+        let value = self.normalized(env, value)?;
+        Ok(Self { value: Some(value), ..self })
+    }
+
+    fn is_derived(&self) -> bool {
+        self.parts.len() > 1 || self.parts.first().is_some_and(|part| (part.power - 1.0).abs() > 1e-15)
+    }
+
+    pub(crate) fn same_base(&self, other: &Self) -> bool {
+        same_dimensions(&self.dimensions, &other.dimensions)
+    }
+
+    /// Whether it measures this: `[0, 1, …]` is a length.
+    pub(crate) fn is_angle(&self) -> bool {
+        let mut angle = Dimensions::default();
+        angle[7] = 1.0;
+        same_dimensions(&self.dimensions, &angle)
+    }
+
+    fn factor(env: &mut Env, part: &Part, like: &Value) -> Result<Value> {
+        if let Value::Num(_) = like {
+            let one = part.unit.value * part.prefix.value;
+            return Ok(Value::Num(if part.power == 1.0 { one } else { one.powf(part.power) }));
+        }
+        let (value, prefix) = (in_kind(part.unit.value, like), in_kind(part.prefix.value, like));
+        let product = multiply_scalar(env, &value, &prefix)?;
+        pow_scalar(env, &product, &in_kind(part.power, like))
+    }
+
+    fn normalized(&self, env: &mut Env, value: &Value) -> Result<Value> {
+        let mut result = value.clone();
+        for part in &self.parts {
+            let factor = Self::factor(env, part, value)?;
+            result = multiply_scalar(env, &result, &factor)?;
+        }
+        Ok(result)
+    }
+
+    fn denormalized(&self, env: &mut Env, value: &Value) -> Result<Value> {
+        let mut result = value.clone();
+        for part in &self.parts {
+            let factor = Self::factor(env, part, value)?;
+            result = divide_scalar(env, &result, &factor)?;
+        }
+        Ok(result)
+    }
+
+    /// The number before its own unit.
+    pub(crate) fn number(&self, env: &mut Env) -> Result<Value> {
+        match &self.value {
+            Some(value) => self.denormalized(env, value),
+            None => Ok(Value::Null),
+        }
+    }
+
+    pub(crate) fn number_in(&self, env: &mut Env, unit: &Self) -> Result<Value> {
+        self.to(env, unit)?.number(env)
+    }
+
+    /// In radians, for angles.
+    pub(crate) fn radians(&self, function: &str) -> Result<Value> {
+        if !self.is_angle() {
+            return Err(MathError::units(format!("Unit in function {function} is no angle")));
+        }
+        Ok(self.value.clone().unwrap_or(Value::Num(1.0)))
+    }
+
+    pub(crate) fn to(&self, env: &mut Env, target: &Self) -> Result<Self> {
+        if !self.same_base(target) {
+            let (to, from) = (target.write(env)?, self.write(env)?);
+            return Err(MathError::units(format!("Units do not match ('{to}' != '{from}')")));
+        }
+        if target.value.is_some() {
+            return Err(MathError::units("Cannot convert to a unit with a value"));
+        }
+        let value = match &self.value {
+            Some(value) => value.clone(),
+            None => self.normalized(env, &Value::Num(1.0))?,
+        };
+        let offset = |unit: &Self| unit.parts.first().map_or((0.0, 0.0), |part| (part.unit.offset, part.unit.value));
+        let ((from, from_value), (to, to_value)) = (offset(self), offset(target));
+        let plain = self.value.is_none() || self.is_derived() || self.parts.is_empty() || target.parts.is_empty();
+        let value = if plain || from == to {
+            value
+        } else {
+            let shift = in_kind(from_value * from - to_value * to, &value);
+            add_scalar(env, &value, &shift)?
+        };
+        Ok(Self { value: Some(value), fixed_prefix: true, fixed_parts: true, ..target.clone() })
+    }
+
+    fn value_or_one(&self, env: &mut Env, like: Option<&Value>) -> Result<Value> {
+        match &self.value {
+            Some(value) => Ok(value.clone()),
+            None => {
+                let one = in_kind(1.0, like.unwrap_or(&Value::Num(1.0)));
+                self.normalized(env, &one)
+            }
+        }
+    }
+
+    /// A quantity whose units cancel out is a plain number.
+    fn settle(self) -> Value {
+        match &self.value {
+            Some(value) if same_dimensions(&self.dimensions, &Dimensions::default()) => value.clone(),
+            _ => Value::unit(self),
+        }
+    }
+
+    pub(crate) fn times(&self, env: &mut Env, other: &Self, sign: f64) -> Result<Value> {
+        let mut product = self.clone();
+        for (sum, own) in product.dimensions.iter_mut().zip(&other.dimensions) {
+            *sum += own * sign;
+        }
+        env.purse.pay(1 + (self.parts.len() + other.parts.len()) as u64)?;
+        product.parts.extend(other.parts.iter().map(|part| Part { power: part.power * sign, ..part.clone() }));
+        product.value = None;
+        if self.value.is_some() || other.value.is_some() {
+            let left = self.value_or_one(env, other.value.as_ref())?;
+            let right = other.value_or_one(env, self.value.as_ref())?;
+            product.value = Some(if sign > 0.0 { multiply_scalar(env, &left, &right)? } else { divide_scalar(env, &left, &right)? });
+        }
+        product.fixed_parts = false;
+        Ok(product.settle())
+    }
+
+    pub(crate) fn scaled(&self, env: &mut Env, factor: &Value, sign: f64) -> Result<Value> {
+        let value = self.value_or_one(env, Some(factor))?;
+        let value = if sign > 0.0 { multiply_scalar(env, &value, factor)? } else { divide_scalar(env, &value, factor)? };
+        Ok(Self { value: Some(value), ..self.clone() }.settle())
+    }
+
+    /// `1 / s`
+    pub(crate) fn under(&self, env: &mut Env, numerator: &Value) -> Result<Value> {
+        let number = Self { value: Some(numerator.clone()), ..Self::without_value(Vec::new()) };
+        number.times(env, self, -1.0)
+    }
+
+    pub(crate) fn pow(&self, env: &mut Env, exponent: &Value) -> Result<Value> {
+        let power = to_f64(exponent);
+        let mut result = self.clone();
+        result.dimensions.iter_mut().for_each(|dimension| *dimension *= power);
+        result.parts.iter_mut().for_each(|part| part.power *= power);
+        if let Some(value) = &self.value {
+            result.value = Some(pow_scalar(env, value, exponent)?);
+        }
+        result.fixed_parts = false;
+        Ok(result.settle())
+    }
+
+    pub(crate) fn plus(&self, env: &mut Env, other: &Self, sign: f64) -> Result<Value> {
+        let missing = |name: &str| MathError::units(format!("Parameter {name} contains a unit with undefined value"));
+        let left = self.value.as_ref().ok_or_else(|| missing("x"))?;
+        let right = other.value.as_ref().ok_or_else(|| missing("y"))?;
+        if !self.same_base(other) {
+            let (x, y) = (self.write(env)?, other.write(env)?);
+            return Err(MathError::units(format!("Units do not match ('{x}' and '{y}')")));
+        }
+        let value = if sign > 0.0 { add_scalar(env, left, right)? } else { subtract_scalar(env, left, right)? };
+        Ok(Value::unit(Self { value: Some(value), fixed_prefix: false, ..self.clone() }))
+    }
+
+    /// The same units around another value.
+    pub(crate) fn map(&self, apply: impl FnOnce(&Value) -> Result<Value>) -> Result<Self> {
+        let value = self.value.as_ref().map(apply).transpose()?;
+        Ok(Self { value, ..self.clone() })
+    }
+}

@@ -1,0 +1,28 @@
+//! The builtin `math_eval` (SPEC F11): an expression in the language of mathjs.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use steadyhand::{Tool, ToolError};
+
+/// What to evaluate.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct MathArgs {
+    /// Such as 2 + 2, sqrt(3^2 + 4^2), 5.4 cm to inch or det([1, 2; 3, 4])
+    #[schemars(example = "2 + 2")]
+    expression: String,
+}
+
+/// The tool `math_eval`.
+pub(super) fn tool() -> Tool {
+    let description = "Evaluates a mathematical expression in the language of mathjs: arithmetic, functions, units, matrices, complex and big numbers";
+    // On a thread of its own: a long expression uses up its step budget without holding up other calls.
+    Tool::blocking("math_eval", description, evaluate)
+}
+
+fn evaluate(args: MathArgs) -> Result<Value, ToolError> {
+    match steadyhand_math::evaluate(&args.expression) {
+        Ok(answer) => Ok(json!({ "result": answer.to_json() })),
+        Err(error) => Err(ToolError::answer(error.to_string())),
+    }
+}
