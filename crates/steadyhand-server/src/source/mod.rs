@@ -2,6 +2,7 @@
 
 pub mod builtin;
 pub mod http;
+pub mod openapi;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +17,10 @@ use crate::net::Client;
 use crate::progress::Progress;
 
 /// All kinds that `kind = "…"` can name.
-pub const KINDS: &[Kind] = &[Kind::of::<http::HttpSettings>()];
+pub const KINDS: &[Kind] = &[
+    Kind::of::<http::HttpSettings>(),
+    Kind::of::<openapi::OpenapiSettings>(),
+];
 
 /// The settings of one kind of source: the keys of its table besides those of the policy.
 pub trait Settings: DeserializeOwned + JsonSchema {
