@@ -32,7 +32,7 @@ pub(crate) fn read<'d>(
     let fields = schema.filter(|_| media != Media::Raw).and_then(|schema| {
         let mut plain = Plain::default();
         plain.collect(document, schema, 0)?;
-        plain.fields(required, arguments)
+        plain.fields(arguments)
     });
     let mut encoding = encoding(document, described, schema);
     let source = match fields {
@@ -41,9 +41,19 @@ pub(crate) fn read<'d>(
                 .iter()
                 .map(|field| (field.argument.clone(), field.wire.to_owned()));
             let source = BodySource::Beside(beside.collect());
+            if !required {
+                // Without a body nothing of it is needed; with one, what it requires is.
+                let names = |fields: &[&BodyField<'_>]| -> Vec<String> {
+                    fields.iter().map(|field| field.argument.clone()).collect()
+                };
+                let all: Vec<&BodyField<'_>> = fields.iter().collect();
+                let needed: Vec<&BodyField<'_>> =
+                    fields.iter().filter(|field| field.required).collect();
+                arguments.need_together(&names(&all), &names(&needed));
+            }
             for field in fields {
                 let schema = with_words(converter.schema(field.schema), &field);
-                arguments.add(&field.argument, schema, field.required);
+                arguments.add(&field.argument, schema, required && field.required);
             }
             source
         }
@@ -268,10 +278,8 @@ impl<'d> Plain<'d> {
     }
 
     /// Its fields as arguments; `None` where they cannot stand beside the parameters.
-    fn fields(self, body_required: bool, arguments: &Arguments) -> Option<Vec<BodyField<'d>>> {
-        let is_property = |name: &&str| self.properties.iter().any(|(known, _)| known == name);
-        let required: Vec<&str> = self.required.iter().copied().filter(is_property).collect();
-        if self.properties.is_empty() || !body_required && !required.is_empty() {
+    fn fields(self, arguments: &Arguments) -> Option<Vec<BodyField<'d>>> {
+        if self.properties.is_empty() {
             return None;
         }
         let mut fields: Vec<BodyField<'d>> = Vec::new();
@@ -284,7 +292,7 @@ impl<'d> Plain<'d> {
                 argument,
                 wire,
                 schema,
-                required: required.contains(&wire),
+                required: self.required.contains(&wire),
             });
         }
         Some(fields)

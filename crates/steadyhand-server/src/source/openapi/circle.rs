@@ -22,20 +22,34 @@ const NAMED: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"]
 const CHAIN_MAX: usize = 64;
 const PREFIX: &str = "#/$defs/";
 
-/// Opens circles that stay at the same value: `Pet: oneOf [Dog]`, `Dog: allOf [Pet]`. The reference that
-/// closes one is replaced by what its target says by itself, so a dog still has the fields of a pet.
+/// Opens circles that stay at the same value. The reference that closes one is replaced by what its target
+/// says by itself. First where children extend the parent that lists them (`Pet: oneOf [Dog]`,
+/// `Dog: allOf [Pet]`): a dog keeps the fields of a pet, a pet is still a dog or a cat.
 pub(super) fn open(defs: &mut Map<String, Value>) {
-    let edges: HashMap<String, Vec<String>> = defs
-        .iter()
-        .map(|(name, schema)| {
-            let mut found = Vec::new();
-            same_value_links(schema, &mut found);
-            found.retain(|to| defs.contains_key(to));
-            (name.clone(), found)
-        })
-        .filter(|(_, found)| !found.is_empty())
+    let mut edges = Edges::new();
+    for (name, schema) in defs.iter() {
+        let mut found = Vec::new();
+        same_value_links(schema, Way::Extends, &mut found);
+        found.retain(|(_, to)| defs.contains_key(to));
+        if !found.is_empty() {
+            edges.insert(name.clone(), found);
+        }
+    }
+    let names: Vec<String> = defs
+        .keys()
+        .filter(|name| edges.contains_key(*name))
+        .cloned()
         .collect();
-    let closing = closing_edges(&edges);
+    let mut closing: Vec<(String, String)> = Vec::new();
+    for parent in &names {
+        closing.extend(extended_parent(parent, &edges));
+    }
+    for (from, to) in &closing {
+        if let Some(targets) = edges.get_mut(from) {
+            targets.retain(|(_, target)| target != to);
+        }
+    }
+    closing.extend(closing_edges(&names, &edges));
     let own: HashMap<String, Value> = closing
         .iter()
         .map(|(_, to)| (to.clone(), own_part(&defs[to])))
@@ -45,6 +59,41 @@ pub(super) fn open(defs: &mut Map<String, Value>) {
             replace_same_value(schema, to, &own[to]);
         }
     }
+}
+
+/// Which schemas look at the same value as a schema, and how.
+type Edges = HashMap<String, Vec<(Way, String)>>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// `$ref` and `allOf`: all of it holds.
+    Extends,
+    /// `anyOf`, `oneOf` and the rest: it may hold.
+    Chooses,
+}
+
+/// References to `parent` from the schemas it chooses from, and from what those extend.
+fn extended_parent(parent: &str, edges: &Edges) -> Vec<(String, String)> {
+    let targets = |name: &str, wanted: Way| {
+        let all = edges.get(name).into_iter().flatten();
+        all.filter(move |(way, _)| *way == wanted)
+            .map(|(_, to)| to.as_str())
+    };
+    let mut closing = Vec::new();
+    let mut waiting: Vec<&str> = targets(parent, Way::Chooses).collect();
+    let mut seen: HashSet<&str> = HashSet::new();
+    while let Some(child) = waiting.pop() {
+        if child == parent || !seen.insert(child) {
+            continue;
+        }
+        for to in targets(child, Way::Extends) {
+            match to == parent {
+                true => closing.push((child.to_owned(), to.to_owned())),
+                false => waiting.push(to),
+            }
+        }
+    }
+    closing
 }
 
 /// Leaves out the definitions that are more than `levels` references away from the root.
@@ -93,7 +142,7 @@ pub(super) fn for_each_part(schema: &mut Value, visit: &mut dyn FnMut(&mut Value
 
 /// Edges that lead back to a schema that is being walked, or make a chain too long. Without recursion:
 /// the document decides how long the way is.
-fn closing_edges(edges: &HashMap<String, Vec<String>>) -> Vec<(String, String)> {
+fn closing_edges(names: &[String], edges: &Edges) -> Vec<(String, String)> {
     struct Step<'a> {
         name: &'a str,
         next: usize,
@@ -101,10 +150,7 @@ fn closing_edges(edges: &HashMap<String, Vec<String>>) -> Vec<(String, String)> 
     }
     let mut closing = Vec::new();
     let mut heights: HashMap<&str, usize> = HashMap::new();
-    // Sorted: the same document gives the same schemas, whatever order a map has.
-    let mut starts: Vec<&String> = edges.keys().collect();
-    starts.sort();
-    for start in starts {
+    for start in names {
         if heights.contains_key(start.as_str()) {
             continue;
         }
@@ -115,7 +161,7 @@ fn closing_edges(edges: &HashMap<String, Vec<String>>) -> Vec<(String, String)> 
             height: 0,
         }];
         while let Some(step) = path.last_mut() {
-            if let Some(to) = edges
+            if let Some((_, to)) = edges
                 .get(step.name)
                 .and_then(|targets| targets.get(step.next))
             {
@@ -154,17 +200,24 @@ fn target(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()?.strip_prefix(PREFIX)
 }
 
-fn same_value_links(schema: &Value, found: &mut Vec<String>) {
-    found.extend(target(schema).map(str::to_owned));
+fn same_value_links(schema: &Value, way: Way, found: &mut Vec<(Way, String)>) {
+    found.extend(target(schema).map(|name| (way, name.to_owned())));
     for key in SAME_VALUE {
+        let way = if key == "allOf" { way } else { Way::Chooses };
         match schema.get(key) {
-            Some(Value::Array(parts)) => parts.iter().for_each(|it| same_value_links(it, found)),
-            Some(part) => same_value_links(part, found),
+            Some(Value::Array(parts)) => {
+                parts
+                    .iter()
+                    .for_each(|part| same_value_links(part, way, found));
+            }
+            Some(part) => same_value_links(part, way, found),
             None => {}
         }
     }
     if let Some(Value::Object(parts)) = schema.get("dependentSchemas") {
-        parts.values().for_each(|it| same_value_links(it, found));
+        parts
+            .values()
+            .for_each(|part| same_value_links(part, Way::Chooses, found));
     }
 }
 

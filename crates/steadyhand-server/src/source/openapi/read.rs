@@ -3,10 +3,9 @@
 //! Arguments of a tool:
 //! - each parameter is one argument under its own name; where a name is used in two places, path comes
 //!   before query, header and cookie, and the later ones are called `query_id`, `header_id`, `cookie_id`;
-//! - if the body is one plain object (properties, `required`, `allOf` of such, nothing else), and is
-//!   required or requires no field of itself, and none of its fields has the name of a parameter, its
-//!   fields stand beside the parameters; in every other case the whole body is the argument `body`
-//!   (`request_body` where a parameter is called `body`);
+//! - if the body is one plain object (properties, `required`, `allOf` of such, nothing else), and none of
+//!   its fields has the name of a parameter, its fields stand beside the parameters; in every other case
+//!   the whole body is the argument `body` (`request_body` where a parameter is called `body`);
 //! - names that model providers refuse (`filter[name]`, `StartTime<`) are spelled otherwise;
 //! - what the configuration sends with every request (`auth`, `headers`) is no argument.
 
@@ -490,6 +489,7 @@ impl<'d> Parameter<'d> {
 pub(crate) struct Arguments {
     properties: Map<String, Value>,
     required: Vec<String>,
+    together: Map<String, Value>,
 }
 
 impl Arguments {
@@ -501,6 +501,16 @@ impl Arguments {
         self.properties.insert(name.to_owned(), schema);
         if required {
             self.required.push(name.to_owned());
+        }
+    }
+
+    /// Where one of `names` is given, all of `needed` must be.
+    pub(crate) fn need_together(&mut self, names: &[String], needed: &[String]) {
+        for name in names {
+            let others: Vec<&String> = needed.iter().filter(|other| *other != name).collect();
+            if !others.is_empty() {
+                self.together.insert(name.clone(), json!(others));
+            }
         }
     }
 
@@ -529,6 +539,9 @@ impl Arguments {
         schema.insert("properties".to_owned(), Value::Object(self.properties));
         if !self.required.is_empty() {
             schema.insert("required".to_owned(), json!(self.required));
+        }
+        if !self.together.is_empty() {
+            schema.insert("dependentRequired".to_owned(), Value::Object(self.together));
         }
         // Nothing else is sent, so nothing else is promised.
         schema.insert("additionalProperties".to_owned(), json!(false));
