@@ -11,17 +11,27 @@ const HIDDEN: &str = "[redacted]";
 const SECRET_BYTES_MIN: usize = 4;
 const DEPTH_MAX: usize = 64;
 
+/// What keys of well-known makers look like.
+macro_rules! key_shapes {
+    () => {
+        concat!(
+            r"\b(?:sk|pk|rk)[-_](?:[a-z0-9]+[-_])*[a-z0-9_-]{12,}",
+            r"|\bgh[opusr]_[a-z0-9]{20,}|\bgithub_pat_[a-z0-9_]{20,}|\bxox[abposr]-[a-z0-9-]{10,}",
+            r"|\bAKIA[0-9A-Z]{12,}|\bAIza[0-9a-z_-]{20,}",
+            r"|\beyJ[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}\.[a-z0-9_-]*",
+        )
+    };
+}
+
 /// Hides what must not be written down, in texts and in JSON.
-pub(crate) fn text(text: &str) -> Cow<'_, str> {
+pub fn text(text: &str) -> Cow<'_, str> {
     static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(concat!(
             r"(?i)(?P<keep>\b(?:bearer|basic)\s+)[a-z0-9+/=_.~-]{8,}",
             r"|(?P<scheme>[a-z][a-z0-9+.-]*://)[^/\s:@]*:[^/\s@]+@",
             r#"|(?P<name>\b(?:[a-z0-9_-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|credential)s?|(?:[a-z0-9_-]*[_-])?token|authorization|pwd)["']?\s*[:=]\s*["']?)[^\s"',;&}]{4,}"#,
-            r"|\b(?:sk|pk|rk)[-_](?:[a-z0-9]+[-_])*[a-z0-9_-]{12,}",
-            r"|\bgh[opusr]_[a-z0-9]{20,}|\bgithub_pat_[a-z0-9_]{20,}|\bxox[abposr]-[a-z0-9-]{10,}",
-            r"|\bAKIA[0-9A-Z]{12,}|\bAIza[0-9a-z_-]{20,}",
-            r"|\beyJ[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}\.[a-z0-9_-]*",
+            "|",
+            key_shapes!(),
         ))
         .expect("a fixed pattern")
     });
@@ -38,6 +48,23 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
             group("scheme"),
             group("name")
         )
+    })
+}
+
+/// Whether a text holds something with the look of a key: stricter than [`text`], which may hide an
+/// innocent word, because a warning about one would teach people to ignore warnings.
+pub fn holds_a_key(text: &str) -> bool {
+    static KEYS: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(concat!(
+            r"(?i)\b(?:bearer|basic)\s+[a-z0-9+/=_.~-]{16,}",
+            r"|[a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@|",
+            key_shapes!(),
+        ))
+        .expect("a fixed pattern")
+    });
+    KEYS.find_iter(text).any(|found| {
+        let found = found.as_str();
+        found.contains("://") || found.bytes().any(|byte| byte.is_ascii_digit())
     })
 }
 
@@ -61,12 +88,12 @@ pub(crate) fn text_about(message: String, arguments: &Value) -> String {
 }
 
 /// The arguments as a log may show them.
-pub(crate) fn value(value: &Value) -> Value {
+pub fn value(value: &Value) -> Value {
     hide(value, 0)
 }
 
 /// Whether a field of this name holds something to hide.
-pub(crate) fn is_secret_name(name: &str) -> bool {
+pub fn is_secret_name(name: &str) -> bool {
     is_always_secret(name) || is_secret_as_text(name)
 }
 

@@ -1,0 +1,134 @@
+//! What the configuration may ask of the machine: variables, folders, the key store. Tests give their own.
+
+use std::collections::HashMap;
+use std::env::VarError;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::keyring::{Keyring, SystemKeyring};
+
+/// The variables, folders and key store that references and imports are resolved with.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// The user's home folder, where there is one.
+    pub home: Option<PathBuf>,
+    /// The folder the program was started in: what other programs call the workspace.
+    pub current: PathBuf,
+    /// Whose conventions say where configuration files are.
+    pub system: System,
+    variables: Variables,
+    keyring: Arc<dyn Keyring>,
+}
+
+/// The family of operating systems, as far as file locations differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum System {
+    /// Linux and the other Unixes
+    Linux,
+    /// macOS
+    Mac,
+    /// Windows
+    Windows,
+}
+
+#[derive(Clone)]
+enum Variables {
+    OfTheProcess,
+    Given(Arc<HashMap<String, String>>),
+}
+
+impl Surroundings {
+    /// Those of the running program.
+    pub fn of_this_process() -> Surroundings {
+        Surroundings {
+            home: etcetera::home_dir().ok(),
+            current: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            system: System::of_this_machine(),
+            variables: Variables::OfTheProcess,
+            keyring: Arc::new(SystemKeyring::default()),
+        }
+    }
+
+    /// Made up ones: only these variables, and whatever this key store says.
+    pub fn given(
+        variables: impl IntoIterator<Item = (&'static str, &'static str)>,
+        home: &Path,
+        current: &Path,
+        keyring: Arc<dyn Keyring>,
+    ) -> Surroundings {
+        let variables = variables
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        Surroundings {
+            home: Some(home.to_owned()),
+            current: current.to_owned(),
+            system: System::of_this_machine(),
+            variables: Variables::Given(Arc::new(variables)),
+            keyring,
+        }
+    }
+
+    /// A variable of the environment.
+    pub fn variable(&self, name: &str) -> Result<String, VarError> {
+        match &self.variables {
+            Variables::OfTheProcess => std::env::var(name),
+            Variables::Given(given) => given.get(name).cloned().ok_or(VarError::NotPresent),
+        }
+    }
+
+    /// The key store.
+    pub fn keyring(&self) -> &dyn Keyring {
+        self.keyring.as_ref()
+    }
+
+    /// A folder named by a variable, else one below the home folder.
+    pub(crate) fn folder(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
+        match self.variable(variable) {
+            Ok(folder) if !folder.is_empty() => Some(PathBuf::from(folder)),
+            _ => Some(self.home.as_ref()?.join(below_home)),
+        }
+    }
+
+    /// A path as people write it: `~/…` is in the home folder, a relative one starts at `base`.
+    pub(crate) fn path(&self, written: &str, base: &Path) -> PathBuf {
+        base.join(self.without_tilde(written))
+    }
+
+    /// `~` and `~/…` replaced by the home folder; anything else as it is.
+    pub(crate) fn without_tilde(&self, written: &str) -> PathBuf {
+        let below_home = match written {
+            "~" => Some(""),
+            _ => written
+                .strip_prefix("~/")
+                .or_else(|| written.strip_prefix("~\\")),
+        };
+        match (below_home, &self.home) {
+            (Some(""), Some(home)) => home.clone(),
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => PathBuf::from(written),
+        }
+    }
+}
+
+impl System {
+    fn of_this_machine() -> System {
+        match std::env::consts::OS {
+            "macos" => System::Mac,
+            "windows" => System::Windows,
+            _ => System::Linux,
+        }
+    }
+}
+
+// Variables hold secrets: only where we are is shown.
+impl fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Surroundings")
+            .field("home", &self.home)
+            .field("current", &self.current)
+            .field("system", &self.system)
+            .finish_non_exhaustive()
+    }
+}
