@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use steadyhand::source::builtin;
 
 use super::document::{Document, Field, Node, Place, Syntax};
 use super::import::holds_servers;
@@ -79,6 +80,7 @@ pub const BY_NAME: [(&str, &str); 3] = [
 ];
 
 const TOOLS_MAX: usize = 10_000;
+const REMARKS_MAX: usize = 1000;
 /// As many as a conversation could ever take; more is a slip of the hand.
 const ITERATIONS_MAX: u64 = 10_000;
 const TIMEOUT_MS_MAX: f64 = 24.0 * 3600.0 * 1000.0;
@@ -113,6 +115,40 @@ pub fn read(text: &str) -> FlexChat {
     };
     reader.read();
     reader.out
+}
+
+impl FlexTool {
+    /// The definition the engine takes: a builtin without words of its own gets those it ships with.
+    pub fn definition(&self) -> Value {
+        let implementation = match &self.implementation {
+            Implementation::Mock(answer) => json!({"type": "mock", "mock_response": answer}),
+            Implementation::Builtin(handler) => json!({"type": "builtin", "handler": handler}),
+            Implementation::Internal(handler) => json!({"type": "internal", "handler": handler}),
+        };
+        let own_words = || match &self.implementation {
+            Implementation::Builtin(handler) => match builtin::find(handler) {
+                Some(tool) => tool.description().to_owned(),
+                None if handler == "math_eval" => {
+                    "Calculates the value of an expression".to_owned()
+                }
+                None => format!("The builtin tool {handler}"),
+            },
+            Implementation::Mock(_) | Implementation::Internal(_) => String::new(),
+        };
+        let description = self.description.clone().unwrap_or_else(own_words);
+        let mut definition = json!({
+            "name": self.name,
+            "description": description,
+            "implementation": implementation,
+        });
+        if let Some(alias) = &self.alias {
+            definition["lc_name"] = json!(alias);
+        }
+        if let Some(schema) = &self.schema {
+            definition["schema"] = schema.clone();
+        }
+        definition
+    }
 }
 
 /// The list of tools, and the table it stands in.
@@ -276,6 +312,9 @@ impl Reader<'_> {
     }
 
     fn note(&mut self, at: usize, message: String) {
+        if self.out.notes.len() >= REMARKS_MAX {
+            return;
+        }
         self.out.notes.push(FlexRemark {
             place: self.document.place(at),
             message,
@@ -284,6 +323,9 @@ impl Reader<'_> {
     }
 
     fn problem(&mut self, (at, message, help): Fault) {
+        if self.out.problems.len() >= REMARKS_MAX {
+            return;
+        }
         self.out.problems.push(FlexRemark {
             place: self.document.place(at),
             message,

@@ -224,21 +224,9 @@ impl Imported {
             }
         }
         self.not_used.extend(other.not_used);
-        for input in other.inputs {
-            if !self.inputs.contains(&input) {
-                self.inputs.push(input);
-            }
-        }
-        for note in other.notes {
-            if !self.notes.contains(&note) {
-                self.notes.push(note);
-            }
-        }
-        for problem in other.problems {
-            if !self.problems.contains(&problem) {
-                self.problems.push(problem);
-            }
-        }
+        self.inputs.extend(other.inputs);
+        self.notes.extend(other.notes);
+        self.problems.extend(other.problems);
         self.secrets.extend(other.secrets);
     }
 }

@@ -16,8 +16,8 @@ use crate::config::document::{Document, Field, Node};
 
 const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 const SERVERS_MAX: usize = 1000;
-/// Enough to see what is the matter with a file.
-const NOTES_MAX: usize = 200;
+/// Remarks about one server: enough to see what is the matter with it.
+const NOTES_MAX: usize = 20;
 
 /// The text of a file.
 pub(super) fn load(file: &Path) -> Result<String, Problem> {
@@ -88,12 +88,6 @@ impl Importer {
         for table in tables {
             out.add(reading.table(&table));
         }
-        if out.notes.len() > NOTES_MAX {
-            let more = out.notes.len() - NOTES_MAX;
-            out.notes.truncate(NOTES_MAX);
-            out.notes
-                .push(reading.note(0, format!("and {more} more remarks about this file")));
-        }
         out
     }
 }
@@ -140,7 +134,7 @@ impl FileReading<'_> {
                 });
                 continue;
             }
-            if out.servers.len() == SERVERS_MAX {
+            if index == SERVERS_MAX {
                 let message = format!("more than {SERVERS_MAX} servers; the rest is left out");
                 let help = "split the file, or remove servers nobody uses".to_owned();
                 out.problems.push(self.problem(field.at, message, help));
@@ -161,9 +155,14 @@ impl FileReading<'_> {
         let reading = entry::read(field, self.origin(field.at, servers.client), expander);
         out.secrets.extend(reading.secrets);
         let name = shown(&field.name);
-        let notes = reading.notes.into_iter();
-        out.notes
-            .extend(notes.map(|(at, message)| self.note(at, format!("{name}: {message}"))));
+        let more = reading.notes.len().saturating_sub(NOTES_MAX);
+        for (at, message) in reading.notes.into_iter().take(NOTES_MAX) {
+            out.notes.push(self.note(at, format!("{name}: {message}")));
+        }
+        if more > 0 {
+            let message = format!("{name}: and {more} more remarks");
+            out.notes.push(self.note(field.at, message));
+        }
         match reading.server {
             Ok(mut server) => {
                 let off = servers.switched_off.contains(&server.name);
