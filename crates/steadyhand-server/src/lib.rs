@@ -8,3 +8,4 @@ pub mod progress;
 pub mod runtime;
 pub mod source;
 pub mod template;
+pub mod wildcard;

@@ -11,8 +11,12 @@ use crate::value::Value;
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("transpose", 1..=1, transpose),
     Builtin::new("ctranspose", 1..=1, ctranspose),
-    Builtin::new("zeros", 0..=ANY_NUMBER, |env, args| filled(env, "zeros", args, 0.0)),
-    Builtin::new("ones", 0..=ANY_NUMBER, |env, args| filled(env, "ones", args, 1.0)),
+    Builtin::new("zeros", 0..=ANY_NUMBER, |env, args| {
+        filled(env, "zeros", args, 0.0)
+    }),
+    Builtin::new("ones", 0..=ANY_NUMBER, |env, args| {
+        filled(env, "ones", args, 1.0)
+    }),
 ];
 
 fn transpose(env: &mut Env, args: &[Value]) -> Result<Value> {
@@ -36,7 +40,14 @@ pub(crate) fn ctranspose(env: &mut Env, args: &[Value]) -> Result<Value> {
 fn filled(env: &mut Env, name: &str, args: &[Value], cell: f64) -> Result<Value> {
     use crate::matrix::MatrixKind;
     let (args, mut kind) = match args {
-        [head @ .., Value::Text(format)] => (head, if &**format == "sparse" { MatrixKind::Sparse } else { MatrixKind::Dense }),
+        [head @ .., Value::Text(format)] => (
+            head,
+            if &**format == "sparse" {
+                MatrixKind::Sparse
+            } else {
+                MatrixKind::Dense
+            },
+        ),
         args => (args, MatrixKind::Dense),
     };
     let sizes: Vec<Value> = match args {
@@ -51,7 +62,11 @@ fn filled(env: &mut Env, name: &str, args: &[Value], cell: f64) -> Result<Value>
     let is_big = sizes.iter().any(|size| matches!(size, Value::Big(_)));
     let size: Result<Vec<usize>> = sizes.iter().map(|size| length(name, size)).collect();
     let size = size?;
-    let cell = if is_big { Value::big(crate::number::decimal::Decimal::from_f64(cell)) } else { Value::Num(cell) };
+    let cell = if is_big {
+        Value::big(crate::number::decimal::Decimal::from_f64(cell))
+    } else {
+        Value::Num(cell)
+    };
     if size.is_empty() {
         return Ok(Matrix::vector(Vec::new()).of_kind(kind).into());
     }

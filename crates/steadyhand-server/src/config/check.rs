@@ -223,6 +223,9 @@ impl Checker<'_> {
             own: parts.own,
             policy,
             each,
+            alias: None,
+            is_imported: false,
+            place: self.document.origin(&at).and_then(|origin| origin.key_place()).map(|place| place.short()),
         })
     }
 

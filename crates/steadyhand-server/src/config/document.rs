@@ -51,6 +51,16 @@ pub struct Document {
 }
 
 impl Place {
+    /// A line and column of a file, both counted from 1.
+    pub fn at(file: &Arc<SourceFile>, line: usize, column: usize) -> Place {
+        let before = file.text.split_inclusive('\n').take(line.saturating_sub(1));
+        let start: usize = before.map(str::len).sum();
+        let rest = file.text.get(start..).unwrap_or_default();
+        let within: usize = rest.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum();
+        let start = (start + within).min(file.text.len());
+        Place { file: Arc::clone(file), span: start..start }
+    }
+
     /// Line and column, counted from 1.
     pub fn line_and_column(&self) -> (usize, usize) {
         let text = &self.file.text;

@@ -3,7 +3,11 @@
 pub mod check;
 pub mod document;
 pub mod find;
+pub mod flex_chat;
+pub mod foreign;
+pub mod import;
 pub mod keyring;
+mod loading;
 pub mod problem;
 pub mod reference;
 pub mod schema;
@@ -25,7 +29,8 @@ pub use surroundings::Surroundings;
 pub use text::SecretText;
 
 use crate::source::Kind;
-use document::SourceFile;
+use import::Imported;
+use loading::Loading;
 
 /// Overrides of single values: `STEADYHAND__SERVER__LISTEN=0.0.0.0:80`.
 const OVERRIDE_PREFIX: &str = "STEADYHAND__";
@@ -45,6 +50,10 @@ pub struct Configuration {
     pub root: Root,
     /// The tools, in the order of the file.
     pub tools: Vec<ToolTable>,
+    /// MCP servers of other programs' files.
+    pub imported: Imported,
+    /// How many rounds of tools a Flex Chat file allows.
+    pub max_iterations: Option<u32>,
     /// What deserves a look.
     pub warnings: Vec<Problem>,
     /// Every file that was read: a change of one is a reason to read again.
@@ -64,6 +73,12 @@ pub struct ToolTable {
     pub policy: PolicySettings,
     /// How single tools of it are called, by name or pattern.
     pub each: Vec<(String, PolicySettings)>,
+    /// A second name it is found by.
+    pub alias: Option<String>,
+    /// It comes from a file of another program: `${…}` in it means nothing to us.
+    pub is_imported: bool,
+    /// Where it is defined: `steadyhand.toml:12`.
+    pub place: Option<String>,
 }
 
 impl Configuration {
@@ -75,6 +90,8 @@ impl Configuration {
             document: Document::default(),
             root: Root::default(),
             tools: Vec::new(),
+            imported: Imported::default(),
+            max_iterations: None,
             warnings: Vec::new(),
             files: Vec::new(),
         }
@@ -92,64 +109,34 @@ impl Configuration {
 
     /// Reads and checks. All problems come back in one report, and nothing has been changed.
     pub fn load(path: Option<&Path>, surroundings: &Surroundings) -> Result<Configuration, Report> {
-        let mut problems = Vec::new();
-        let mut files = Vec::new();
-        let mut document = Document::default();
+        let mut loading = Loading::new(path, surroundings);
         if let Some(path) = path {
-            read(path, surroundings, &mut document, &mut files, &mut problems);
-            let local = path.with_file_name(find::LOCAL_FILE_NAME);
-            if local.is_file() {
-                read(
-                    &local,
-                    surroundings,
-                    &mut document,
-                    &mut files,
-                    &mut problems,
-                );
-            }
+            loading.read_main(path);
         }
-        override_by_variables(&mut document, surroundings);
-        let folder = path
-            .and_then(Path::parent)
-            .unwrap_or(&surroundings.current)
-            .to_owned();
-        let checked = check::check(&document, &folder);
-        files.extend(checked.files);
-        problems.extend(checked.problems);
-        if problems.iter().any(|problem| !problem.is_warning) {
+        override_by_variables(&mut loading.document, surroundings);
+        let checked = check::check(&loading.document, &loading.folder);
+        loading.files.extend(checked.files);
+        loading.problems.extend(checked.problems);
+        loading.tools = checked.tools;
+        loading.read_imports(&checked.root.import);
+        if loading.problems.iter().any(|problem| !problem.is_warning) {
             let subject = path.map_or("the environment".into(), |path| surroundings.shown(path));
             return Err(Report {
                 subject: subject.display().to_string(),
-                problems,
+                problems: loading.problems,
             });
         }
         Ok(Configuration {
             file: path.map(Path::to_owned),
-            folder,
-            document,
+            folder: loading.folder,
+            document: loading.document,
             root: checked.root,
-            tools: checked.tools,
-            warnings: problems,
-            files,
+            tools: loading.tools,
+            imported: loading.imported,
+            max_iterations: loading.max_iterations,
+            warnings: loading.problems,
+            files: loading.files,
         })
-    }
-}
-
-fn read(
-    path: &Path,
-    surroundings: &Surroundings,
-    document: &mut Document,
-    files: &mut Vec<PathBuf>,
-    problems: &mut Vec<Problem>,
-) {
-    files.push(path.to_owned());
-    match SourceFile::read(path, surroundings.shown(path)) {
-        Err(problem) => problems.push(problem),
-        Ok(file) => {
-            let (over, found) = Document::from_toml(&file);
-            document.overlay(over);
-            problems.extend(found);
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! From a configuration to tools that can be called, and from one configuration to the next while calls run.
 
+mod loaded;
 pub mod policy;
 mod standing_before;
 pub mod watch;
@@ -9,20 +10,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use globset::Glob;
-use secrecy::SecretString;
+use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use steadyhand::source::internal::InternalHandlers;
-use steadyhand::{Handler, RefusedTool, Tool, ToolExecutor, ToolManager};
+use steadyhand::{RefusedTool, ToolExecutor, ToolManager};
 
 use crate::config::document::escaped;
-use crate::config::settings::{Approval, PolicySettings};
-use crate::config::{Configuration, Problem, Report, Resolver, Surroundings, ToolTable};
+use crate::config::settings::PolicySettings;
+use crate::config::{Configuration, Problem, Report, Surroundings, ToolTable};
 use crate::documents::{self, Documents};
 use crate::net::Client;
 use crate::progress::Progress;
-use crate::source::{Context, Fault, Kind, builtin};
-use standing_before::{Disabled, NeedsApproval, Paced, Scrubbed};
+use crate::source::{Context, LeftOut, builtin};
+use loaded::Loaded;
 
 /// The tools of a configuration, ready to be called. Cheap to clone: clones are the same runtime.
 #[derive(Clone)]
@@ -80,21 +80,6 @@ pub struct SourceProblem {
     pub reason: String,
     /// Where it is configured.
     pub place: Option<String>,
-}
-
-/// A source with the tools it brought. Its handlers are kept as long as its settings stay the same.
-#[derive(Clone)]
-struct Loaded {
-    name: String,
-    kind: &'static str,
-    /// Resolved, so it may hold secrets: never shown.
-    settings: Value,
-    policy: PolicySettings,
-    each: Vec<(String, PolicySettings)>,
-    defaults: PolicySettings,
-    raw: Vec<Tool>,
-    tools: Vec<Tool>,
-    unavailable: Option<String>,
 }
 
 impl Options {
@@ -156,6 +141,16 @@ impl Runtime {
         source.unavailable.clone()
     }
 
+    /// What the sources found and cannot offer, by source.
+    pub fn left_out(&self) -> Vec<(String, LeftOut)> {
+        let generation = self.generation();
+        let of = |source: &Loaded| {
+            let name = source.name.clone();
+            source.left_out.clone().into_iter().map(move |left_out| (name.clone(), left_out))
+        };
+        generation.sources.iter().flat_map(of).collect()
+    }
+
     /// Reads the file again. With a problem everything stays as it is, and the report says what is wrong.
     pub async fn reload(&self) -> Result<u64, Arc<Report>> {
         let file = self.generation().configuration.file.clone();
@@ -206,7 +201,7 @@ impl Runtime {
                 .each
                 .iter()
                 .rev()
-                .filter(|(pattern, _)| applies(pattern, tool));
+                .filter(|(pattern, _)| source.means(pattern, tool));
             places.extend(
                 each.map(|(pattern, _)| format!("{at}/each/{}/{pointer}", escaped(pattern))),
             );
@@ -230,6 +225,10 @@ impl Runtime {
             return;
         }
         let options = &self.inner.options;
+        // A service of the application's own is not replaced by one that nobody has configured.
+        if configuration.root.documents.is_none() && options.internal.has(documents::RAG_QUERY) && current.is_none() {
+            return;
+        }
         let documents = documents::register(
             &options.internal,
             configuration.root.documents.clone(),
@@ -255,13 +254,14 @@ impl Runtime {
             Some(_) => next.configuration.tools.clone(),
             None => all_builtins(),
         };
-        for table in tables {
-            let (source, problem) = self
-                .load(&table, &next.configuration, &context, &before)
-                .await;
-            next.sources.push(source);
-            next.problems.extend(problem);
-        }
+        // All at once: one that is slow to load holds up no other.
+        let sources = join_all(tables.iter().map(|table| {
+            let old = before.sources.iter().find(|old| old.name == table.name);
+            Loaded::load(table, &next.configuration, &context, &self.inner.options, old)
+        }));
+        let sources = sources.await;
+        next.problems = sources.iter().filter_map(|source| source.problem.clone()).collect();
+        next.sources = sources;
         let tools = next
             .sources
             .iter()
@@ -284,200 +284,6 @@ impl Runtime {
             http: self.inner.http.clone(),
         }
     }
-
-    async fn load(
-        &self,
-        table: &ToolTable,
-        configuration: &Configuration,
-        context: &Context,
-        before: &Generation,
-    ) -> (Loaded, Option<SourceProblem>) {
-        let options = &self.inner.options;
-        let mut settings = Value::Object(table.own.clone());
-        let resolver = Resolver::new(options.surroundings.clone(), configuration.folder.clone());
-        let resolution = resolver.resolve_tree(&mut settings);
-        let at = format!("/tools/{}", escaped(&table.name));
-        let unavailable = resolution.unresolved.first().map(|(field, unresolved)| {
-            let pointer = format!("{at}{field}");
-            let place = configuration
-                .document
-                .nearest_origin(&pointer)
-                .map(|origin| origin.short());
-            let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
-            format!(
-                "'{}' is disabled: {} {}{place}; {}",
-                table.name, unresolved.reference, unresolved.reason, unresolved.help
-            )
-        });
-        let old = before.sources.iter().find(|old| {
-            old.name == table.name && old.kind == table.kind.name && old.settings == settings
-        });
-        let mut loaded = Loaded {
-            name: table.name.clone(),
-            kind: table.kind.name,
-            policy: table.policy.clone(),
-            each: table.each.clone(),
-            defaults: configuration.root.defaults.clone(),
-            raw: Vec::new(),
-            tools: Vec::new(),
-            unavailable,
-            settings,
-        };
-        let mut problem = None;
-        match old {
-            Some(old) => loaded.raw.clone_from(&old.raw),
-            None => match bring(table.kind, &table.name, &loaded.settings, context).await {
-                Ok(tools) => loaded.raw = guarded(tools, &loaded, resolution.secrets),
-                Err(reason) => {
-                    let place = configuration.document.nearest_origin(&at);
-                    let place = place.map(|origin| origin.short());
-                    problem = Some(SourceProblem {
-                        name: table.name.clone(),
-                        reason: reason.clone(),
-                        place,
-                    });
-                    // What worked before goes on working; what never did is listed with the reason.
-                    let last_good = before.sources.iter().find(|old| old.name == table.name);
-                    loaded.raw = match last_good {
-                        Some(last_good) => last_good.raw.clone(),
-                        None if table.kind.brings_many => Vec::new(),
-                        None => vec![placeholder(table, &reason)],
-                    };
-                    loaded.unavailable = loaded.unavailable.or(Some(reason));
-                }
-            },
-        }
-        loaded.tools = match old {
-            Some(old) if old.has_policy_of(&loaded) => old.tools.clone(),
-            _ => loaded
-                .raw
-                .iter()
-                .map(|tool| loaded.with_policy(tool, options))
-                .collect(),
-        };
-        (loaded, problem)
-    }
-}
-
-impl Loaded {
-    fn brings(&self, tool: &str) -> bool {
-        self.tools
-            .iter()
-            .any(|mine| mine.name() == tool || mine.lc_name() == Some(tool))
-    }
-
-    fn has_policy_of(&self, other: &Loaded) -> bool {
-        self.policy == other.policy && self.each == other.each && self.defaults == other.defaults
-    }
-
-    /// The settings that apply to one of its tools, the weakest first: defaults, source, single tool.
-    fn settings_of(&self, tool: &str) -> Vec<PolicySettings> {
-        let mut settings = vec![self.defaults.clone(), self.policy.clone()];
-        for (pattern, policy) in &self.each {
-            if applies(pattern, tool) {
-                settings.push(policy.clone());
-            }
-        }
-        settings
-    }
-
-    fn with_policy(&self, raw: &Tool, options: &Options) -> Tool {
-        let settings = self.settings_of(raw.name());
-        let last =
-            |pick: fn(&PolicySettings) -> Option<Approval>| settings.iter().rev().find_map(pick);
-        let mut handler: Arc<dyn Handler> = Arc::clone(raw.handler());
-        let rate = settings
-            .iter()
-            .rev()
-            .find_map(|settings| settings.limits.as_ref()?.rate);
-        if let Some(rate) = rate {
-            handler = Arc::new(Paced::new(handler, rate));
-        }
-        let is_approved = options
-            .approved
-            .iter()
-            .any(|pattern| applies(pattern, raw.name()));
-        if !is_approved
-            && last(|settings| settings.approval).is_some_and(|needs| needs != Approval::Never)
-        {
-            handler = Arc::new(NeedsApproval);
-        }
-        let without_fallbacks = options.without_fallbacks;
-        raw.clone()
-            .from_source(self.name.as_str())
-            .run_by(handler)
-            .adjusted(move |policy| {
-                settings
-                    .iter()
-                    .for_each(|settings| policy::lay_over(policy, settings));
-                if without_fallbacks {
-                    policy.fallback = None;
-                }
-            })
-    }
-}
-
-/// Whether a pattern of `each` or `--approve` means this tool.
-fn applies(pattern: &str, tool: &str) -> bool {
-    pattern == tool || Glob::new(pattern).is_ok_and(|glob| glob.compile_matcher().is_match(tool))
-}
-
-async fn bring(
-    kind: &'static Kind,
-    name: &str,
-    settings: &Value,
-    context: &Context,
-) -> Result<Vec<Tool>, String> {
-    let in_words = |fault: Fault| match fault.help {
-        Some(help) => format!("{}; {help}", fault.message),
-        None => fault.message,
-    };
-    let source = (kind.build)(name, settings.clone(), context).map_err(in_words)?;
-    source.tools().await.map_err(|error| error.reason)
-}
-
-/// Tools that cannot run yet say why; the others cannot give away what their settings hold.
-fn guarded(tools: Vec<Tool>, loaded: &Loaded, secrets: Vec<SecretString>) -> Vec<Tool> {
-    if let Some(reason) = &loaded.unavailable {
-        let disabled: Arc<dyn Handler> = Arc::new(Disabled {
-            reason: reason.clone(),
-        });
-        return tools
-            .into_iter()
-            .map(|tool| tool.run_by(Arc::clone(&disabled)))
-            .collect();
-    }
-    if secrets.is_empty() {
-        return tools;
-    }
-    let scrubbed = |tool: Tool| {
-        let handler = Arc::new(Scrubbed::new(Arc::clone(tool.handler()), secrets.clone()));
-        tool.run_by(handler)
-    };
-    tools.into_iter().map(scrubbed).collect()
-}
-
-/// A tool that is listed although its source could not be built.
-fn placeholder(table: &ToolTable, reason: &str) -> Tool {
-    let text = |key: &str| {
-        table
-            .own
-            .get(key)
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    };
-    let description =
-        text("description").unwrap_or_else(|| format!("A tool of kind {}", table.kind.name));
-    let schema = table
-        .own
-        .get("input")
-        .filter(|input| input.is_object())
-        .cloned();
-    let schema = schema.unwrap_or_else(|| json!({"type": "object"}));
-    let handler = Arc::new(Disabled {
-        reason: reason.to_owned(),
-    });
-    Tool::new(&table.name, description, schema, handler).of_kind(table.kind.name)
 }
 
 /// With no configuration, all builtins are callable by their own names.
@@ -492,6 +298,9 @@ fn all_builtins() -> Vec<ToolTable> {
             own,
             policy: PolicySettings::default(),
             each: Vec::new(),
+            alias: None,
+            is_imported: false,
+            place: None,
         }
     };
     builtin::names().iter().map(|name| table(name)).collect()

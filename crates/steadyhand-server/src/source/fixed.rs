@@ -3,6 +3,8 @@
 use futures_util::future::{BoxFuture, ready};
 use steadyhand::{SourceError, Tool, ToolSource};
 
+use super::Source;
+
 /// Tools that need nothing from outside to be known.
 pub struct Fixed {
     name: String,
@@ -28,3 +30,5 @@ impl ToolSource for Fixed {
         Box::pin(ready(Ok(self.tools.clone())))
     }
 }
+
+impl Source for Fixed {}

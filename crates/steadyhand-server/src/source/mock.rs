@@ -9,10 +9,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use steadyhand::{
-    Category, Effect, Handler, Invocation, Output, Tool, ToolError, ToolSource, redact,
+    Category, Effect, Handler, Invocation, Output, Tool, ToolError, redact,
 };
 
-use super::{Context, Fault, Settings};
+use super::{Context, Fault, Settings, Source};
 use crate::config::units::Span;
 
 /// Canned answers.
@@ -112,7 +112,7 @@ impl Settings for MockSettings {
         faults
     }
 
-    fn build(mut self, name: &str, _: &Context) -> Result<Arc<dyn ToolSource>, Fault> {
+    fn build(mut self, name: &str, _: &Context) -> Result<Arc<dyn Source>, Fault> {
         if let Some(response) = self.mock_response.take() {
             self.answers.push(Answer::always(response));
         }

@@ -21,6 +21,7 @@ pub use fixed::Fixed;
 
 use crate::net::Client;
 use crate::progress::Progress;
+use crate::wildcard::wild;
 
 /// All kinds that `kind = "…"` can name.
 pub const KINDS: &[Kind] = &[
@@ -51,7 +52,29 @@ pub trait Settings: DeserializeOwned + JsonSchema {
     }
 
     /// The source. Nothing is opened or contacted yet: that is for [`ToolSource::tools`].
-    fn build(self, name: &str, context: &Context) -> Result<Arc<dyn ToolSource>, Fault>;
+    fn build(self, name: &str, context: &Context) -> Result<Arc<dyn Source>, Fault>;
+}
+
+/// A source that a file names.
+pub trait Source: ToolSource {
+    /// Whether a pattern of `each` means this tool; `*` stands for anything.
+    fn means(&self, pattern: &str, tool: &str) -> bool {
+        wild(pattern, tool)
+    }
+
+    /// What it found and cannot offer, each with the reason. Empty before its tools were asked for.
+    fn left_out(&self) -> Vec<LeftOut> {
+        Vec::new()
+    }
+}
+
+/// Something a source found and cannot offer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// As the source calls it: `POST /pets`.
+    pub name: String,
+    /// Why, and what would help.
+    pub reason: String,
 }
 
 /// Something in the settings of a source that cannot work.
@@ -100,7 +123,7 @@ pub struct Kind {
     /// Reads the settings and looks for faults.
     pub check: fn(&Value) -> Vec<Fault>,
     /// Reads the settings and builds the source.
-    pub build: fn(&str, Value, &Context) -> Result<Arc<dyn ToolSource>, Fault>,
+    pub build: fn(&str, Value, &Context) -> Result<Arc<dyn Source>, Fault>,
 }
 
 impl Kind {

@@ -1,9 +1,10 @@
 //! The program, its configuration and its sources, tested from outside.
 
 mod cli;
-mod config;
-mod http;
 mod command;
+mod config;
 mod documents;
+mod http;
+mod import;
 mod openapi;
 mod support;

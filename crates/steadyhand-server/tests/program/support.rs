@@ -58,7 +58,10 @@ impl Workplace {
 
     /// The program with these arguments, split at spaces.
     pub(crate) fn run(&self, arguments: &str) -> OutputAssert {
-        let words: Vec<&str> = arguments.split(' ').filter(|word| !word.is_empty()).collect();
+        let words: Vec<&str> = arguments
+            .split(' ')
+            .filter(|word| !word.is_empty())
+            .collect();
         self.run_words(&words)
     }
 

@@ -53,6 +53,11 @@ impl InternalHandlers {
         Tool::new(name, description, schema, Arc::new(internal)).of_kind("internal")
     }
 
+    /// Whether a service of this name is offered.
+    pub fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
     fn find(&self, name: &str) -> Option<Arc<Tool>> {
         let by_name = self.by_name.read().unwrap_or_else(PoisonError::into_inner);
         by_name.get(name).cloned()

@@ -11,9 +11,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use steadyhand::source::builtin as engine;
-use steadyhand::{Handler, Invocation, Output, Tool, ToolError, ToolSource};
+use steadyhand::{Handler, Invocation, Output, Tool, ToolError};
 
-use super::{Context, Fault, Fixed, Settings};
+use super::{Context, Fault, Fixed, Settings, Source};
 use crate::config::check::nearest;
 
 /// A tool that ships inside the program.
@@ -92,7 +92,7 @@ impl Settings for BuiltinSettings {
         faults
     }
 
-    fn build(self, name: &str, context: &Context) -> Result<Arc<dyn ToolSource>, Fault> {
+    fn build(self, name: &str, context: &Context) -> Result<Arc<dyn Source>, Fault> {
         let tool = match self.find(context)? {
             Some(found) => {
                 let description = self.description.unwrap_or_else(|| found.description().to_owned());

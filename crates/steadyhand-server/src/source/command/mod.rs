@@ -16,13 +16,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use steadyhand::source::ToolSource;
-use steadyhand::{Handler, Invocation, Output, SourceError, Tool, ToolError};
+use steadyhand::{Handler, Invocation, Output, Tool, ToolError};
 
-use super::{Context, Fault, Settings};
+use super::{Context, Fault, Fixed, Settings, Source};
 use crate::config::SecretText;
 use crate::template::Values;
 
@@ -49,7 +48,7 @@ pub struct CommandSettings {
     pub description: Option<String>,
     /// The JSON Schema of the arguments, or the path of a file that holds it; made from the places when absent.
     #[serde(default)]
-    #[schemars(schema_with = "input_schema")]
+    #[schemars(schema_with = "super::input_schema")]
     pub input: Option<Value>,
     /// The folder it runs in; the folder of this file when absent.
     pub cwd: Option<String>,
@@ -100,7 +99,7 @@ impl Settings for CommandSettings {
         match Line::parse(self) {
             Err(fault) => faults.push(fault),
             Ok(line) => {
-                if let Some(schema @ Value::Object(_)) = &self.input {
+                if let Some(schema) = &self.input {
                     faults.extend(line.faults_with(schema));
                 }
             }
@@ -108,16 +107,28 @@ impl Settings for CommandSettings {
         faults
     }
 
-    fn build(self, name: &str, context: &Context) -> Result<Arc<dyn ToolSource>, Fault> {
+    fn build(self, name: &str, context: &Context) -> Result<Arc<dyn Source>, Fault> {
         if let Some(fault) = self.check().into_iter().next() {
             return Err(fault);
         }
-        Ok(Arc::new(CommandSource {
-            name: name.to_owned(),
-            line: Arc::new(Line::parse(&self)?),
-            settings: Arc::new(self),
+        let line = Line::parse(&self)?;
+        let schema = match &self.input {
+            Some(schema) => schema.clone(),
+            None => arguments::schema_of(line.places().into_iter()),
+        };
+        let description = match &self.description {
+            Some(text) => text.clone(),
+            None => format!("Runs the program {}", line.program),
+        };
+        let handler = CommandHandler {
+            line,
+            settings: self,
             base: context.folder.clone(),
-        }))
+            schema: schema.clone(),
+        };
+        let tool = Tool::new(name, description, schema, Arc::new(handler)).of_kind("command");
+        // What a program does cannot be seen from outside (SPEC D7).
+        Ok(Arc::new(Fixed::new(name, vec![tool.not_safe_to_repeat()])))
     }
 }
 
@@ -146,10 +157,6 @@ impl CommandSettings {
                 help,
             );
         }
-        if !matches!(self.input, None | Some(Value::String(_) | Value::Object(_))) {
-            let help = "write a JSON Schema as a table, or the path of a file that holds one";
-            fault("/input".to_owned(), "is neither a table nor a path", help);
-        }
         for (name, value) in &self.env {
             if name.is_empty() || name.contains(['=', '\0']) || value.expose().contains('\0') {
                 let at = format!("/env/{}", name.replace('~', "~0").replace('/', "~1"));
@@ -164,64 +171,9 @@ impl CommandSettings {
     }
 }
 
-struct CommandSource {
-    name: String,
-    line: Arc<Line>,
-    settings: Arc<CommandSettings>,
-    base: PathBuf,
-}
-
-impl ToolSource for CommandSource {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn tools(&self) -> BoxFuture<'_, Result<Vec<Tool>, SourceError>> {
-        async move {
-            let schema = self.schema().await.map_err(|reason| SourceError {
-                source_name: self.name.clone(),
-                reason,
-            })?;
-            let description = match &self.settings.description {
-                Some(text) => text.clone(),
-                None => format!("Runs the program {}", self.line.program),
-            };
-            let handler = CommandHandler {
-                line: Arc::clone(&self.line),
-                settings: Arc::clone(&self.settings),
-                base: self.base.clone(),
-                schema: schema.clone(),
-            };
-            let tool = Tool::new(&self.name, description, schema, Arc::new(handler));
-            // What a program does cannot be seen from outside (SPEC D7).
-            Ok(vec![tool.of_kind("command").not_safe_to_repeat()])
-        }
-        .boxed()
-    }
-}
-
-impl CommandSource {
-    async fn schema(&self) -> Result<Value, String> {
-        let path = match &self.settings.input {
-            None => return Ok(arguments::schema_of(self.line.places().into_iter())),
-            Some(Value::String(path)) => self.base.join(path),
-            Some(schema) => return Ok(schema.clone()),
-        };
-        let shown = path.display();
-        let text = tokio::fs::read_to_string(&path).await;
-        let text = text.map_err(|error| format!("cannot read `input` from {shown}: {error}"))?;
-        let schema: Value = serde_json::from_str(&text)
-            .map_err(|error| format!("`input`: {shown} is no JSON: {error}"))?;
-        match self.line.faults_with(&schema).into_iter().next() {
-            Some(fault) => Err(format!("{}: {} ({shown})", fault.at, fault.message)),
-            None => Ok(schema),
-        }
-    }
-}
-
 struct CommandHandler {
-    line: Arc<Line>,
-    settings: Arc<CommandSettings>,
+    line: Line,
+    settings: CommandSettings,
     base: PathBuf,
     schema: Value,
 }
@@ -237,7 +189,7 @@ impl Handler for CommandHandler {
 
 impl CommandHandler {
     async fn call(&self, args: &Value) -> Result<Output, ToolError> {
-        let settings = &*self.settings;
+        let settings = &self.settings;
         let finished = run(self.program(args)?).await?;
         let hide = |text: String| environment::hide_secrets(text, &settings.env);
         match finished.exit {
@@ -253,7 +205,7 @@ impl CommandHandler {
     }
 
     fn program(&self, args: &Value) -> Result<Program, ToolError> {
-        let settings = &*self.settings;
+        let settings = &self.settings;
         let values = Values::new(args, &self.schema);
         let stdin = match &self.line.stdin {
             Some(template) => {
@@ -294,11 +246,4 @@ pub(crate) async fn run_well(program: Program) -> Result<String, ToolError> {
 
 fn only_zero() -> Vec<u8> {
     vec![0]
-}
-
-fn input_schema(_: &mut SchemaGenerator) -> Schema {
-    schemars::json_schema!({
-        "description": "the JSON Schema of the arguments, or the path of a file that holds it",
-        "anyOf": [{"type": "object"}, {"type": "string"}]
-    })
 }

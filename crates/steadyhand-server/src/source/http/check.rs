@@ -8,17 +8,8 @@ use super::{Fault, HttpSettings};
 /// All faults that can be seen without reaching for anything outside.
 pub(super) fn faults(settings: &HttpSettings) -> Vec<Fault> {
     let (plan, mut faults) = Plan::read(settings);
-    if let (Some(plan), Some(schema @ Value::Object(_))) = (&plan, &settings.input) {
+    if let (Some(plan), Some(schema)) = (&plan, &settings.input) {
         faults.extend(undeclared_places(plan, schema));
-    }
-    if let Some(input) = &settings.input
-        && !matches!(input, Value::Object(_) | Value::String(_))
-    {
-        faults.push(Fault {
-            at: "/input".to_owned(),
-            message: "input is neither a table nor a path".to_owned(),
-            help: Some("Write a JSON Schema, or the path of a JSON file that holds one".to_owned()),
-        });
     }
     faults
 }

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use futures_util::future::{BoxFuture, ready};
+use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use steadyhand::{Handler, Invocation, Output, SourceError, Tool, ToolError, ToolSource};
+use steadyhand::{Handler, Invocation, Output, Tool, ToolError};
 
 use self::plan::Plan;
-use super::{Context, Fault, Settings};
+use super::{Context, Fault, Fixed, Settings, Source};
 use crate::config::SecretText;
 use crate::net::{Client, Limits, RESPONSE_BYTES_MAX, Reach};
 
@@ -47,7 +47,7 @@ pub struct HttpSettings {
     /// The JSON Schema of its arguments, or the path of a JSON file that holds it. When absent, each
     /// place stands for a text, and those in the URL's path are required
     #[serde(default)]
-    #[schemars(schema_with = "input_schema")]
+    #[schemars(schema_with = "super::input_schema")]
     pub input: Option<Value>,
 }
 
@@ -76,10 +76,6 @@ impl JsonSchema for SecretJson {
     }
 }
 
-fn input_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    schemars::json_schema!({ "type": ["object", "string"] })
-}
-
 impl Settings for HttpSettings {
     const KIND: &'static str = "http";
 
@@ -87,13 +83,12 @@ impl Settings for HttpSettings {
         check::faults(self)
     }
 
-    fn build(self, name: &str, context: &Context) -> Result<Arc<dyn ToolSource>, Fault> {
+    fn build(self, name: &str, context: &Context) -> Result<Arc<dyn Source>, Fault> {
         let (plan, mut faults) = Plan::read(&self);
         let Some(plan) = plan else {
             return Err(faults.swap_remove(0));
         };
         let schema = match &self.input {
-            Some(Value::String(path)) => read_schema(path, context)?,
             Some(schema) => schema.clone(),
             None => check::schema_from_places(&plan),
         };
@@ -119,40 +114,7 @@ impl Settings for HttpSettings {
             true => tool,
             false => tool.not_safe_to_repeat(),
         };
-        Ok(Arc::new(HttpSource {
-            name: name.to_owned(),
-            tool,
-        }))
-    }
-}
-
-fn read_schema(path: &str, context: &Context) -> Result<Value, Fault> {
-    let fault = |message: String| Fault {
-        at: "/input".to_owned(),
-        message,
-        help: Some(
-            "Write the path of a JSON file, relative to the configuration's folder".to_owned(),
-        ),
-    };
-    let file = context.folder.join(path);
-    let text = std::fs::read_to_string(&file)
-        .map_err(|error| fault(format!("{} cannot be read: {error}", file.display())))?;
-    serde_json::from_str(&text)
-        .map_err(|error| fault(format!("{} is not valid JSON: {error}", file.display())))
-}
-
-struct HttpSource {
-    name: String,
-    tool: Tool,
-}
-
-impl ToolSource for HttpSource {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn tools(&self) -> BoxFuture<'_, Result<Vec<Tool>, SourceError>> {
-        Box::pin(ready(Ok(vec![self.tool.clone()])))
+        Ok(Arc::new(Fixed::new(name, vec![tool])))
     }
 }
 

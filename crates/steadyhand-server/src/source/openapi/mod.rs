@@ -37,7 +37,7 @@ pub use self::read::{Choice, Prepared, Reading, read};
 
 use self::auth::Sent;
 use self::load::{Copy, Spec};
-use super::{Context, Fault, Settings};
+use super::{Context, Fault, LeftOut, Settings, Source};
 use crate::config::SecretText;
 use crate::net::{Client, Limits, RESPONSE_BYTES_MAX, Reach};
 use crate::progress::Progress;
@@ -152,6 +152,7 @@ impl OpenapiSettings {
 
 impl Settings for OpenapiSettings {
     const KIND: &'static str = "openapi";
+    const BRINGS_MANY: bool = true;
 
     fn check(&self) -> Vec<Fault> {
         let mut faults = self.plain_faults();
@@ -168,7 +169,7 @@ impl Settings for OpenapiSettings {
         faults
     }
 
-    fn build(self, name: &str, context: &Context) -> Result<Arc<dyn ToolSource>, Fault> {
+    fn build(self, name: &str, context: &Context) -> Result<Arc<dyn Source>, Fault> {
         Ok(Arc::new(self.open(name, context)?))
     }
 }
@@ -447,5 +448,20 @@ impl Handler for Call {
                 .success()?
                 .into_output()
         })
+    }
+}
+
+impl Source for OpenapiSource {
+    fn means(&self, pattern: &str, tool: &str) -> bool {
+        self.tools_meant_by(pattern).iter().any(|meant| meant == tool)
+    }
+
+    fn left_out(&self) -> Vec<LeftOut> {
+        let skipped = |skipped: &Skipped| LeftOut {
+            name: skipped.operation.clone(),
+            reason: skipped.reason.clone(),
+        };
+        let report = self.report();
+        report.iter().flat_map(|report| report.skipped.iter().map(skipped)).collect()
     }
 }

@@ -1,5 +1,7 @@
 //! Which operations a pattern means: `POST /pets`, `GET /pets/*`, an operation's id, or a tool's name.
 
+use crate::wildcard::wild;
+
 /// Whether a pattern means this operation. `*` stands for any run of characters, also across `/`; the
 /// method may be written in any case; a pattern that begins with `/` means all methods of a path.
 pub fn matches(
@@ -18,23 +20,4 @@ pub fn matches(
         return true;
     }
     wild(pattern, tool_name) || operation_id.is_some_and(|id| wild(pattern, id))
-}
-
-/// Nothing but `*` is special: paths are full of braces and brackets that mean themselves.
-fn wild(pattern: &str, text: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let first = pieces.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else {
-        return false;
-    };
-    let Some(last) = pieces.next_back() else {
-        return rest.is_empty();
-    };
-    for piece in pieces {
-        match rest.find(piece) {
-            Some(at) => rest = &rest[at + piece.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
 }

@@ -50,7 +50,10 @@ fn values_are_read_by_the_schema() {
         (&["level=max"], json!({"level": "max"})),
         (&["undeclared=5"], json!({"undeclared": "5"})),
         (&["undeclared:=5"], json!({"undeclared": 5})),
-        (&["--args", "{\"zip\":\"1\",\"on\":false}", "zip=2"], json!({"zip": "2", "on": false})),
+        (
+            &["--args", "{\"zip\":\"1\",\"on\":false}", "zip=2"],
+            json!({"zip": "2", "on": false}),
+        ),
         (&["zip=1", "zip=2"], json!({"zip": "2"})),
     ];
     for (words, expected) in cases {
@@ -63,9 +66,18 @@ fn values_come_from_files_and_from_stdin() {
     let workplace = Workplace::with_config(CONFIG);
     workplace.write("zip.txt", "0150");
     workplace.write("more.json", "{\"deep\":[1]}");
-    assert_eq!(received(&workplace, &["zip=@zip.txt"]), json!({"zip": "0150"}));
-    assert_eq!(received(&workplace, &["more:=@more.json"]), json!({"more": {"deep": [1]}}));
-    let piped = workplace.command(&["call", "show", "--json", "-", "zip=9"]).stdin("{\"on\":true}").assert();
+    assert_eq!(
+        received(&workplace, &["zip=@zip.txt"]),
+        json!({"zip": "0150"})
+    );
+    assert_eq!(
+        received(&workplace, &["more:=@more.json"]),
+        json!({"more": {"deep": [1]}})
+    );
+    let piped = workplace
+        .command(&["call", "show", "--json", "-", "zip=9"])
+        .stdin("{\"on\":true}")
+        .assert();
     let (_, stdout, _) = parts(&piped);
     let outcome: Value = serde_json::from_str(&stdout).expect("an outcome");
     assert_eq!(outcome["output"]["echo"], json!({"on": true, "zip": "9"}));
@@ -77,13 +89,19 @@ fn what_is_no_argument_is_named_with_the_next_step() {
     for (words, part) in [
         (&["nonsense"][..], "\"nonsense\" is no argument"),
         (&["more:={"], "the value of more is no JSON"),
-        (&["zip=@missing.txt"], "missing.txt cannot be read: there is no such file"),
+        (
+            &["zip=@missing.txt"],
+            "missing.txt cannot be read: there is no such file",
+        ),
         (&["--args", "[1]"], "--args holds JSON, but no object"),
     ] {
         let mut all = vec!["call", "show"];
         all.extend(words);
         let (code, stdout, stderr) = parts(&workplace.run_words(&all));
         assert_eq!((code, stdout.as_str()), (2, ""), "{words:?}");
-        assert!(stderr.contains(part) && stderr.contains("help:"), "{words:?}: {stderr}");
+        assert!(
+            stderr.contains(part) && stderr.contains("help:"),
+            "{words:?}: {stderr}"
+        );
     }
 }

@@ -22,7 +22,11 @@ use = "math_eval"
 #[test]
 fn r14_tools_list_shows_every_tool_in_the_order_of_the_file() {
     let workplace = Workplace::with_config(CONFIG);
-    workplace.run("tools list").code(0).stdout_eq(str![[]]).stderr_eq(str![[]]);
+    workplace
+        .run("tools list")
+        .code(0)
+        .stdout_eq(str![[]])
+        .stderr_eq(str![[]]);
     let listed = workplace.json("tools list --json");
     assert_eq!(listed["count"], 2);
     assert_eq!(listed["tools"][0]["name"], "get_weather");
@@ -33,14 +37,24 @@ fn r14_tools_list_shows_every_tool_in_the_order_of_the_file() {
 #[test]
 fn r14_tools_show_says_everything_about_one_tool() {
     let workplace = Workplace::with_config(CONFIG);
-    workplace.run("tools show get_weather").code(0).stdout_eq(str![[]]);
-    workplace.run("tools show get_wether").code(5).stderr_eq(str![[]]);
+    workplace
+        .run("tools show get_weather")
+        .code(0)
+        .stdout_eq(str![[]]);
+    workplace
+        .run("tools show get_wether")
+        .code(5)
+        .stderr_eq(str![[]]);
 }
 
 #[test]
 fn r14_call_prints_the_answer_for_people_and_for_pipes() {
     let workplace = Workplace::with_config(CONFIG);
-    workplace.run("call get_weather city=Oslo -q").code(0).stdout_eq(str![[]]).stderr_eq(str![]);
+    workplace
+        .run("call get_weather city=Oslo -q")
+        .code(0)
+        .stdout_eq(str![[]])
+        .stderr_eq(str![]);
     let outcome = workplace.json("call get_weather city=Oslo --json");
     assert_eq!(outcome["output"]["sky"], "rain");
     assert_eq!(outcome["status"], "success");
@@ -53,7 +67,11 @@ fn r14_call_prints_the_answer_for_people_and_for_pipes() {
 #[test]
 fn arguments_that_do_not_fit_are_all_named_with_a_call_that_would_work() {
     let workplace = Workplace::with_config(CONFIG);
-    workplace.run("call get_weather days=40").code(2).stdout_eq(str![]).stderr_eq(str![[]]);
+    workplace
+        .run("call get_weather days=40")
+        .code(2)
+        .stdout_eq(str![])
+        .stderr_eq(str![[]]);
 }
 
 #[test]
@@ -66,7 +84,10 @@ fn f10_without_a_configuration_all_builtins_are_callable_by_their_own_names() {
         .iter()
         .filter_map(|tool| tool["name"].as_str())
         .collect();
-    assert_eq!(names, ["datetime", "echo", "math_eval", "search", "uuid", "volume"]);
+    assert_eq!(
+        names,
+        ["datetime", "echo", "math_eval", "search", "uuid", "volume"]
+    );
     let outcome = workplace.json("call echo hello=world --json");
     assert_eq!(outcome["output"]["echo"]["hello"], "world");
 }
@@ -85,7 +106,10 @@ fn the_program_alone_says_what_to_do_and_is_no_error() {
     let workplace = Workplace::new();
     let (code, stdout, _) = parts(&workplace.run(""));
     assert_eq!(code, 0);
-    assert!(stdout.contains("call") && stdout.contains("tools"), "{stdout}");
+    assert!(
+        stdout.contains("call") && stdout.contains("tools"),
+        "{stdout}"
+    );
 }
 
 #[test]

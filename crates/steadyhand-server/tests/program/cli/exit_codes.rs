@@ -49,7 +49,11 @@ fn each_way_to_end_has_its_exit_code_and_its_words() {
     let cases = [
         ("call fine city=Oslo", 0, ""),
         ("call", 2, "<TOOL>"),
-        ("call fine", 2, "fine was not called: 1 argument does not fit"),
+        (
+            "call fine",
+            2,
+            "fine was not called: 1 argument does not fit",
+        ),
         ("call signs_in", 3, "did not accept the credentials"),
         ("call unreachable", 4, "could not be reached"),
         ("call says_no", 5, "says_no says no, on purpose"),
@@ -104,6 +108,7 @@ fn a_tool_that_needs_approval_runs_with_it() {
 
 #[test]
 fn the_commands_time_limit_ends_a_call() {
-    let workplace = Workplace::with_config(&CONFIG.replace("timeout = \"100ms\"", "timeout = \"50s\""));
+    let workplace =
+        Workplace::with_config(&CONFIG.replace("timeout = \"100ms\"", "timeout = \"50s\""));
     workplace.run("call hangs --timeout 200ms").code(6);
 }

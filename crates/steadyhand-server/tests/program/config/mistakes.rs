@@ -33,7 +33,11 @@ fallback = { tool = "get_wether" }
 #[test]
 fn six_different_mistakes_are_all_reported_with_line_and_column_and_nothing_changes() {
     let workplace = Workplace::with_config(SIX_MISTAKES);
-    workplace.run("config check").code(8).stdout_eq(str![]).stderr_eq(str![[]]);
+    workplace
+        .run("config check")
+        .code(8)
+        .stdout_eq(str![])
+        .stderr_eq(str![[]]);
     let kept = std::fs::read_to_string(workplace.file("steadyhand.toml")).expect("the file");
     assert_eq!(kept, SIX_MISTAKES);
 }
@@ -54,7 +58,10 @@ fn the_report_for_machines_has_file_line_column_and_help() {
             (number("line"), number("column"))
         })
         .collect();
-    assert_eq!(places, [(4, 1), (7, 11), (8, 22), (13, 12), (18, 8), (24, 21)]);
+    assert_eq!(
+        places,
+        [(4, 1), (7, 11), (8, 22), (13, 12), (18, 8), (24, 21)]
+    );
 }
 
 #[test]
@@ -74,7 +81,10 @@ fn a_file_that_is_no_toml_says_where_and_keeps_looking() {
 #[test]
 fn a_file_that_is_not_there_is_named() {
     let workplace = Workplace::new();
-    workplace.run("config check -c nowhere.toml").code(8).stderr_eq(str![[]]);
+    workplace
+        .run("config check -c nowhere.toml")
+        .code(8)
+        .stderr_eq(str![[]]);
 }
 
 #[test]
@@ -113,7 +123,8 @@ input = "missing.json"
 
 #[test]
 fn names_that_model_providers_refuse_are_refused() {
-    let workplace = Workplace::with_config("[tools.\"turn on\"]\nkind = \"mock\"\nmock_response = 1\n");
+    let workplace =
+        Workplace::with_config("[tools.\"turn on\"]\nkind = \"mock\"\nmock_response = 1\n");
     workplace.run("config check").code(8).stderr_eq(str![[]]);
 }
 
@@ -131,5 +142,9 @@ retry = { attempts = 3 }
 description = "uses sk-test-1234567890abcdef"
 "#,
     );
-    workplace.run("config check").code(0).stderr_eq(str![[]]).stdout_eq(str![[]]);
+    workplace
+        .run("config check")
+        .code(0)
+        .stderr_eq(str![[]])
+        .stdout_eq(str![[]]);
 }

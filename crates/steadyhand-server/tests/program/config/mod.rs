@@ -3,5 +3,5 @@
 mod mistakes;
 mod origins;
 mod reload;
-mod sample;
+
 mod secrets;

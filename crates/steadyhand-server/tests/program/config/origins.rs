@@ -30,22 +30,42 @@ fn config_show_says_where_each_value_comes_from() {
     workplace.write("steadyhand.local.toml", "[tools.a]\ndeadline = \"30s\"\n");
     workplace.set("STEADYHAND__DEFAULTS__RETRY__ATTEMPTS", "2");
     let shown = workplace.json("config show --json");
-    assert_eq!(origin(&shown, "defaults.timeout"), ("7s".into(), "steadyhand.toml:3".to_owned()));
-    assert_eq!(origin(&shown, "tools.a.deadline"), ("30s".into(), "steadyhand.local.toml:2".to_owned()));
+    assert_eq!(
+        origin(&shown, "defaults.timeout"),
+        ("7s".into(), "steadyhand.toml:3".to_owned())
+    );
+    assert_eq!(
+        origin(&shown, "tools.a.deadline"),
+        ("30s".into(), "steadyhand.local.toml:2".to_owned())
+    );
     assert_eq!(
         origin(&shown, "defaults.retry.attempts"),
-        (2.into(), "$STEADYHAND__DEFAULTS__RETRY__ATTEMPTS".to_owned())
+        (
+            2.into(),
+            "$STEADYHAND__DEFAULTS__RETRY__ATTEMPTS".to_owned()
+        )
     );
-    assert_eq!(origin(&shown, "defaults.breaker.failures"), (5.into(), "default".to_owned()));
+    assert_eq!(
+        origin(&shown, "defaults.breaker.failures"),
+        (5.into(), "default".to_owned())
+    );
 }
 
 #[test]
 fn tools_show_says_where_each_value_of_the_policy_comes_from() {
     let workplace = Workplace::with_config(CONFIG);
     let shown = workplace.json("tools show a --json");
-    let policy = |name: &str| (shown["policy"][name]["value"].clone(), shown["policy"][name]["origin"].clone());
+    let policy = |name: &str| {
+        (
+            shown["policy"][name]["value"].clone(),
+            shown["policy"][name]["origin"].clone(),
+        )
+    };
     assert_eq!(policy("timeout"), ("7s".into(), "steadyhand.toml:3".into()));
-    assert_eq!(policy("deadline"), ("20s".into(), "steadyhand.toml:8".into()));
+    assert_eq!(
+        policy("deadline"),
+        ("20s".into(), "steadyhand.toml:8".into())
+    );
     assert_eq!(policy("retry.attempts"), ("4".into(), "default".into()));
 }
 
@@ -103,11 +123,23 @@ fn the_printed_schema_is_one_and_knows_every_section() {
     let schema = workplace.json("config schema");
     jsonschema::meta::validate(&schema).expect("a valid JSON Schema");
     let validator = jsonschema::validator_for(&schema).expect("a schema that compiles");
-    let right = serde_json::json!({"tools": {"a": {"kind": "mock", "mock_response": 1, "timeout": "1s"}}});
+    let right =
+        serde_json::json!({"tools": {"a": {"kind": "mock", "mock_response": 1, "timeout": "1s"}}});
     assert!(validator.is_valid(&right));
     let wrong = serde_json::json!({"tools": {"a": {"kind": "mock", "mock_responce": 1}}});
     assert!(!validator.is_valid(&wrong));
-    for section in ["server", "import", "defaults", "models", "documents", "tools", "mcp", "proxy", "alerts", "telemetry"] {
+    for section in [
+        "server",
+        "import",
+        "defaults",
+        "models",
+        "documents",
+        "tools",
+        "mcp",
+        "proxy",
+        "alerts",
+        "telemetry",
+    ] {
         assert!(schema["properties"].get(section).is_some(), "{section}");
     }
 }

@@ -51,7 +51,10 @@ async fn answer(runtime: &Runtime, tool: &str) -> serde_json::Value {
 async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let patience = tokio::time::Instant::now() + PATIENCE;
     while !is_so().await {
-        assert!(tokio::time::Instant::now() < patience, "never came true: {what}");
+        assert!(
+            tokio::time::Instant::now() < patience,
+            "never came true: {what}"
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -63,18 +66,35 @@ async fn a_changed_file_is_in_force_without_restart_and_the_rest_goes_on() {
     assert_eq!(answer(&runtime, "steady").await, "steady");
     assert_eq!(answer(&runtime, "changing").await, "before");
     answer(&runtime, "ill").await;
-    assert_eq!(runtime.manager().breaker("ill").expect("a breaker").state, BreakerState::Open);
+    assert_eq!(
+        runtime.manager().breaker("ill").expect("a breaker").state,
+        BreakerState::Open
+    );
 
-    let changed = BEFORE.replace("\"before\"", "\"after\"") + "[tools.new]\nkind = \"mock\"\nmock_response = 1\n";
+    let changed = BEFORE.replace("\"before\"", "\"after\"")
+        + "[tools.new]\nkind = \"mock\"\nmock_response = 1\n";
     workplace.write("steadyhand.toml", &changed);
     assert_eq!(runtime.reload().await.expect("a right file"), 2);
 
     assert_eq!(answer(&runtime, "changing").await, "after");
     assert_eq!(answer(&runtime, "new").await, 1);
     // Untouched ones go on where they were: the second call refuses, the breaker is still open.
-    assert_eq!(answer(&runtime, "steady").await["failed"], "steady says no, on purpose");
-    assert_eq!(runtime.manager().breaker("ill").expect("a breaker").state, BreakerState::Open);
-    assert_eq!(runtime.manager().metrics("changing").expect("a tool").total_executions, 2);
+    assert_eq!(
+        answer(&runtime, "steady").await["failed"],
+        "steady says no, on purpose"
+    );
+    assert_eq!(
+        runtime.manager().breaker("ill").expect("a breaker").state,
+        BreakerState::Open
+    );
+    assert_eq!(
+        runtime
+            .manager()
+            .metrics("changing")
+            .expect("a tool")
+            .total_executions,
+        2
+    );
 }
 
 #[tokio::test]
@@ -88,7 +108,10 @@ async fn a_changed_policy_restarts_no_source() {
     let policy = runtime.manager().policy("steady").expect("a tool");
     assert_eq!(policy.timeout, Duration::from_secs(3));
     // Its handler is the same one: it remembers that this is the second call.
-    assert_eq!(answer(&runtime, "steady").await["failed"], "steady says no, on purpose");
+    assert_eq!(
+        answer(&runtime, "steady").await["failed"],
+        "steady says no, on purpose"
+    );
 }
 
 #[tokio::test]
@@ -113,7 +136,10 @@ async fn a_call_that_runs_ends_as_it_began() {
         runtime.manager().metrics("slow").expect("a tool").in_flight == 1
     })
     .await;
-    workplace.write("steadyhand.toml", "[tools.other]\nkind = \"mock\"\nmock_response = 1\n");
+    workplace.write(
+        "steadyhand.toml",
+        "[tools.other]\nkind = \"mock\"\nmock_response = 1\n",
+    );
     runtime.reload().await.expect("a right file");
     assert!(runtime.manager().find("slow").is_none());
     assert_eq!(running.await.expect("an answer"), "slow");
@@ -124,16 +150,35 @@ async fn a_file_that_is_written_is_read_by_itself() {
     let workplace = Workplace::with_config(BEFORE);
     let runtime = started(&workplace).await;
     let _watching = runtime.watch().expect("a watch on the folder");
-    workplace.write("steadyhand.toml", &BEFORE.replace("\"before\"", "\"after\""));
-    until("the new answer", async || answer(&runtime, "changing").await == "after").await;
+    workplace.write(
+        "steadyhand.toml",
+        &BEFORE.replace("\"before\"", "\"after\""),
+    );
+    until("the new answer", async || {
+        answer(&runtime, "changing").await == "after"
+    })
+    .await;
 
     // As editors do it: a new file in the place of the old one.
-    workplace.write("steadyhand.toml.new", &BEFORE.replace("\"before\"", "\"moved\""));
-    std::fs::rename(workplace.file("steadyhand.toml.new"), workplace.file("steadyhand.toml")).expect("a rename");
-    until("the moved answer", async || answer(&runtime, "changing").await == "moved").await;
+    workplace.write(
+        "steadyhand.toml.new",
+        &BEFORE.replace("\"before\"", "\"moved\""),
+    );
+    std::fs::rename(
+        workplace.file("steadyhand.toml.new"),
+        workplace.file("steadyhand.toml"),
+    )
+    .expect("a rename");
+    until("the moved answer", async || {
+        answer(&runtime, "changing").await == "moved"
+    })
+    .await;
 
     workplace.write("steadyhand.toml", "not a configuration");
-    until("the refusal", async || runtime.last_reload().is_some_and(|last| last.is_err())).await;
+    until("the refusal", async || {
+        runtime.last_reload().is_some_and(|last| last.is_err())
+    })
+    .await;
     assert_eq!(answer(&runtime, "changing").await, "moved");
 }
 
@@ -150,7 +195,11 @@ async fn calls_never_fail_while_the_configuration_changes() {
         }
     });
     for round in 0..10 {
-        let word = if round % 2 == 0 { "\"after\"" } else { "\"before\"" };
+        let word = if round % 2 == 0 {
+            "\"after\""
+        } else {
+            "\"before\""
+        };
         workplace.write("steadyhand.toml", &BEFORE.replace("\"before\"", word));
         runtime.reload().await.expect("a right file");
     }

@@ -77,7 +77,9 @@ mock_response = "got ${file:missing.txt}"
 
 #[test]
 fn a_default_is_used_where_the_variable_is_unset() {
-    let workplace = Workplace::with_config("[tools.a]\nkind = \"mock\"\nmock_response = \"${env:WHO:-nobody}\"\n");
+    let workplace = Workplace::with_config(
+        "[tools.a]\nkind = \"mock\"\nmock_response = \"${env:WHO:-nobody}\"\n",
+    );
     let (_, stdout, _) = parts(&workplace.run("call a"));
     assert_eq!(stdout, "nobody\n");
 }

@@ -199,7 +199,7 @@ async fn f13_a_tool_whose_schema_only_has_query_works_and_bad_extras_are_named()
         "parameters": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
         "implementation": {"type": "internal", "handler": "rag_query"}
     });
-    let context = super::context(library.home.path());
+    let context = crate::support::context(library.home.path());
     let folder = library.home.path();
     let settings = super::DocumentsSettings::of(["docs"]);
     super::documents::register(

@@ -5,7 +5,8 @@ use steadyhand::{Call, ToolError};
 use steadyhand_server::source::internal::InternalSettings;
 use steadyhand_server::source::{Fault, KINDS, Settings};
 
-use super::{answer, context, error, tools, write};
+use super::{answer, error, tools, write};
+use crate::support::context;
 
 async fn history(args: Value) -> Result<Value, ToolError> {
     Ok(json!({"asked": args, "messages": ["hello"]}))

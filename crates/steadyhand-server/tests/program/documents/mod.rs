@@ -12,13 +12,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{Call, Outcome, ToolExecutor, ToolManager};
 use steadyhand_server::documents::{self, Documents, DocumentsSettings};
 use steadyhand_server::progress::Progress;
 use steadyhand_server::source::internal::InternalSettings;
 use steadyhand_server::source::{Context, Settings};
 use tempfile::TempDir;
+
+use crate::support::context;
 
 /// How long anything here may take before it counts as hanging.
 const LONG: Duration = Duration::from_secs(60);

@@ -1,0 +1,193 @@
+//! Puts a configuration together: the file, the one beside it, and what they take over from other programs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::document::{Document, Place, SourceFile};
+use super::flex_chat::{self, FlexChat, FlexRemark, FlexTool, Implementation, Shape};
+use super::import::{Imported, Importer};
+use super::settings::{ImportSettings, PolicySettings};
+use super::units::Span;
+use super::{Problem, Surroundings, ToolTable, find};
+use crate::source::kind;
+
+/// A configuration on its way.
+pub(super) struct Loading<'a> {
+    surroundings: &'a Surroundings,
+    pub(super) folder: PathBuf,
+    pub(super) document: Document,
+    pub(super) tools: Vec<ToolTable>,
+    pub(super) imported: Imported,
+    pub(super) max_iterations: Option<u32>,
+    pub(super) files: Vec<PathBuf>,
+    pub(super) problems: Vec<Problem>,
+    /// Flex Chat's tools, until the ones of our own file are known: those win.
+    flex_chats: Vec<(Arc<SourceFile>, FlexChat)>,
+}
+
+impl<'a> Loading<'a> {
+    pub(super) fn new(path: Option<&Path>, surroundings: &'a Surroundings) -> Loading<'a> {
+        let folder = path.and_then(Path::parent).unwrap_or(&surroundings.current);
+        Loading {
+            surroundings,
+            folder: folder.to_owned(),
+            document: Document::default(),
+            tools: Vec::new(),
+            imported: Imported::default(),
+            max_iterations: None,
+            files: Vec::new(),
+            problems: Vec::new(),
+            flex_chats: Vec::new(),
+        }
+    }
+
+    /// The file itself, and the one beside it that is not committed. A file of another program will do.
+    pub(super) fn read_main(&mut self, path: &Path) {
+        if path.extension().is_some_and(|ending| ending == "json" || ending == "jsonc") {
+            return self.read_foreign(path);
+        }
+        self.read_toml(path);
+        let local = path.with_file_name(find::LOCAL_FILE_NAME);
+        if local.is_file() {
+            self.read_toml(&local);
+        }
+    }
+
+    /// Everything that `[import]` lists.
+    pub(super) fn read_imports(&mut self, import: &ImportSettings) {
+        for path in &import.flex_chat {
+            let path = self.surroundings.path(path, &self.folder);
+            if let Some(file) = self.source_file(&path) {
+                let flex_chat = flex_chat::read(&file.text);
+                self.flex_chats.push((file, flex_chat));
+            }
+        }
+        if !import.mcp.is_empty() {
+            let importer = Importer::new(self.surroundings.clone());
+            let imported = importer.read_all(&import.mcp, &import.skip, &self.folder);
+            self.take_servers(imported);
+        }
+        for (file, flex_chat) in std::mem::take(&mut self.flex_chats) {
+            self.take_flex_chat(&file, flex_chat);
+        }
+    }
+
+    fn read_toml(&mut self, path: &Path) {
+        if let Some(file) = self.source_file(path) {
+            let (over, problems) = Document::from_toml(&file);
+            self.document.overlay(over);
+            self.problems.extend(problems);
+        }
+    }
+
+    /// A JSON file in the place of ours: Flex Chat's tools, or MCP servers.
+    fn read_foreign(&mut self, path: &Path) {
+        let Some(file) = self.source_file(path) else {
+            return;
+        };
+        match flex_chat::recognise(&file.text) {
+            Some(Shape::FlexChat) => {
+                let flex_chat = flex_chat::read(&file.text);
+                self.flex_chats.push((file, flex_chat));
+            }
+            Some(Shape::Mcp) => {
+                let imported = Importer::new(self.surroundings.clone()).read(path);
+                self.take_servers(imported);
+            }
+            None => self.problems.push(
+                Problem::error(format!(
+                    "{} holds neither tools nor MCP servers",
+                    file.path.display()
+                ))
+                .help("A JSON file has \"tools\": {\"registry\": […]}, or \"mcpServers\": {…}; our own format is TOML"),
+            ),
+        }
+    }
+
+    fn source_file(&mut self, path: &Path) -> Option<Arc<SourceFile>> {
+        self.files.push(path.to_owned());
+        match SourceFile::read(path, self.surroundings.shown(path)) {
+            Ok(file) => Some(file),
+            Err(problem) => {
+                self.problems.push(problem);
+                None
+            }
+        }
+    }
+
+    /// What is wrong with another program's file is no reason not to use ours.
+    fn take_servers(&mut self, imported: Imported) {
+        for problem in &imported.problems {
+            let place = format!(
+                "{}:{}:{}",
+                self.surroundings.shown(&problem.file).display(),
+                problem.line,
+                problem.column
+            );
+            let warning = Problem::warning(format!("{place}: {}", problem.message));
+            self.problems.push(warning.help(problem.help.clone()));
+        }
+        self.imported = imported;
+    }
+
+    fn take_flex_chat(&mut self, file: &Arc<SourceFile>, flex_chat: FlexChat) {
+        for remark in flex_chat.problems.iter().chain(&flex_chat.notes) {
+            self.problems.push(warning(file, remark));
+        }
+        self.max_iterations = self.max_iterations.or(flex_chat.max_iterations);
+        let policy = PolicySettings {
+            timeout: flex_chat.default_timeout.map(Span),
+            ..PolicySettings::default()
+        };
+        for tool in flex_chat.tools {
+            if self.tools.iter().any(|own| own.name == tool.name) {
+                let message = format!("{} is defined twice; the first one is used", tool.name);
+                let place = Place::at(file, tool.place.line, tool.place.column);
+                self.problems.push(Problem::warning(message).at(place, "not used"));
+                continue;
+            }
+            self.tools.push(table(tool, policy.clone(), file));
+        }
+    }
+}
+
+fn warning(file: &Arc<SourceFile>, remark: &FlexRemark) -> Problem {
+    let place = Place::at(file, remark.place.line, remark.place.column);
+    let mut warning = Problem::warning(remark.message.clone()).at(place, "here");
+    warning.help.clone_from(&remark.help);
+    warning
+}
+
+/// A tool of Flex Chat as a table of ours.
+fn table(tool: FlexTool, policy: PolicySettings, file: &Arc<SourceFile>) -> ToolTable {
+    let mut own = Map::new();
+    let kind_name = match tool.implementation {
+        Implementation::Mock(response) => {
+            own.insert("mock_response".to_owned(), response);
+            "mock"
+        }
+        Implementation::Builtin(handler) => {
+            own.insert("use".to_owned(), json!(handler));
+            "builtin"
+        }
+        Implementation::Internal(handler) => {
+            own.insert("handler".to_owned(), json!(handler));
+            "internal"
+        }
+    };
+    own.extend(tool.description.map(|text| ("description".to_owned(), json!(text))));
+    own.extend(tool.schema.map(|schema: Value| ("input".to_owned(), schema)));
+    let place = Place::at(file, tool.place.line, tool.place.column);
+    ToolTable {
+        name: tool.name,
+        kind: kind(kind_name).expect("a kind of the table"),
+        own,
+        policy,
+        each: Vec::new(),
+        alias: tool.alias,
+        is_imported: true,
+        place: Some(place.short()),
+    }
+}

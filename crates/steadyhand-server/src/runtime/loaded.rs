@@ -1,0 +1,221 @@
+//! One source with the tools it brought, and the policy laid over each of them.
+
+use std::sync::Arc;
+
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use steadyhand::{Handler, Tool};
+
+use super::standing_before::{Disabled, NeedsApproval, Paced, Scrubbed};
+use super::{Options, SourceProblem, policy};
+use crate::config::document::escaped;
+use crate::config::reference::{Resolution, Resolver};
+use crate::config::settings::{Approval, PolicySettings};
+use crate::config::{Configuration, ToolTable};
+use crate::source::{Context, Fault, LeftOut, Source};
+use crate::wildcard::wild;
+
+/// A source and its tools. The handlers are kept as long as the source's own settings stay the same.
+#[derive(Clone)]
+pub(super) struct Loaded {
+    pub(super) name: String,
+    pub(super) each: Vec<(String, PolicySettings)>,
+    /// What callers get: the raw tools with their policies.
+    pub(super) tools: Vec<Tool>,
+    /// Why the tools are listed but cannot be called.
+    pub(super) unavailable: Option<String>,
+    pub(super) left_out: Vec<LeftOut>,
+    pub(super) problem: Option<SourceProblem>,
+    kind: &'static str,
+    /// Resolved, so it may hold secrets: never shown. None when it could not be built from them.
+    settings: Option<Value>,
+    policy: PolicySettings,
+    defaults: PolicySettings,
+    source: Option<Arc<dyn Source>>,
+    /// As the source made them.
+    raw: Vec<Tool>,
+}
+
+impl Loaded {
+    /// Builds the source of a table and asks it for its tools; where nothing has changed since
+    /// `before`, that one goes on.
+    pub(super) async fn load(
+        table: &ToolTable,
+        configuration: &Configuration,
+        context: &Context,
+        options: &Options,
+        before: Option<&Loaded>,
+    ) -> Loaded {
+        let (settings, resolution) = resolved(table, configuration, options);
+        let unavailable = unresolved(table, &resolution, configuration);
+        let mut loaded = Loaded {
+            name: table.name.clone(),
+            kind: table.kind.name,
+            policy: table.policy.clone(),
+            each: table.each.clone(),
+            defaults: configuration.root.defaults.clone(),
+            tools: Vec::new(),
+            left_out: Vec::new(),
+            problem: None,
+            source: None,
+            raw: Vec::new(),
+            settings: None,
+            unavailable,
+        };
+        let same = before.filter(|old| old.kind == loaded.kind && old.settings.as_ref() == Some(&settings));
+        match same {
+            Some(old) => loaded.go_on_from(old),
+            None => match bring(table, settings.clone(), context).await {
+                Ok((source, tools)) => {
+                    loaded.left_out = source.left_out();
+                    loaded.source = Some(source);
+                    loaded.settings = Some(settings);
+                    loaded.raw = loaded.guarded(tools, table, resolution.secrets);
+                }
+                Err(reason) => loaded.failed(reason, table, before),
+            },
+        }
+        loaded.tools = match same {
+            Some(old) if old.has_policy_of(&loaded) => old.tools.clone(),
+            _ => loaded.raw.iter().map(|tool| loaded.with_policy(tool, options)).collect(),
+        };
+        loaded
+    }
+
+    pub(super) fn brings(&self, tool: &str) -> bool {
+        self.tools.iter().any(|mine| mine.name() == tool || mine.lc_name() == Some(tool))
+    }
+
+    /// Whether a pattern of `each` means this tool.
+    pub(super) fn means(&self, pattern: &str, tool: &str) -> bool {
+        match &self.source {
+            Some(source) => source.means(pattern, tool),
+            None => wild(pattern, tool),
+        }
+    }
+
+    fn go_on_from(&mut self, old: &Loaded) {
+        self.raw.clone_from(&old.raw);
+        self.source.clone_from(&old.source);
+        self.settings.clone_from(&old.settings);
+        self.left_out.clone_from(&old.left_out);
+    }
+
+    /// What worked before goes on working; what never did is listed with the reason.
+    fn failed(&mut self, reason: String, table: &ToolTable, before: Option<&Loaded>) {
+        let reason = self.unavailable.clone().unwrap_or(reason);
+        let place = table.place.clone();
+        self.problem = Some(SourceProblem { name: table.name.clone(), reason: reason.clone(), place });
+        match before.filter(|old| old.unavailable.is_none() && !old.raw.is_empty()) {
+            Some(last_good) => {
+                self.raw.clone_from(&last_good.raw);
+                self.source.clone_from(&last_good.source);
+                self.unavailable = None;
+            }
+            None => {
+                if !table.kind.brings_many {
+                    self.raw = vec![placeholder(table, &reason)];
+                }
+                self.unavailable = Some(reason);
+            }
+        }
+    }
+
+    /// Tools that cannot run yet say why; the others cannot give away what their settings hold.
+    fn guarded(&self, tools: Vec<Tool>, table: &ToolTable, secrets: Vec<SecretString>) -> Vec<Tool> {
+        let guard = |tool: Tool| {
+            let handler: Arc<dyn Handler> = match &self.unavailable {
+                Some(reason) => Arc::new(Disabled { reason: reason.clone() }),
+                None if secrets.is_empty() => Arc::clone(tool.handler()),
+                None => Arc::new(Scrubbed::new(Arc::clone(tool.handler()), secrets.clone())),
+            };
+            let tool = tool.run_by(handler).from_source(self.name.as_str());
+            match &table.alias {
+                Some(alias) => tool.alias(alias),
+                None => tool,
+            }
+        };
+        tools.into_iter().map(guard).collect()
+    }
+
+    fn has_policy_of(&self, other: &Loaded) -> bool {
+        self.policy == other.policy && self.each == other.each && self.defaults == other.defaults
+    }
+
+    /// The settings that apply to one of its tools, the weakest first: defaults, source, single tool.
+    fn settings_of(&self, tool: &str) -> Vec<PolicySettings> {
+        let mut settings = vec![self.defaults.clone(), self.policy.clone()];
+        let each = self.each.iter().filter(|(pattern, _)| self.means(pattern, tool));
+        settings.extend(each.map(|(_, policy)| policy.clone()));
+        settings
+    }
+
+    fn with_policy(&self, raw: &Tool, options: &Options) -> Tool {
+        let settings = self.settings_of(raw.name());
+        let mut handler: Arc<dyn Handler> = Arc::clone(raw.handler());
+        let rate = settings.iter().rev().find_map(|settings| settings.limits.as_ref()?.rate);
+        if let Some(rate) = rate {
+            handler = Arc::new(Paced::new(handler, rate));
+        }
+        let approval = settings.iter().rev().find_map(|settings| settings.approval);
+        let is_approved = options.approved.iter().any(|pattern| wild(pattern, raw.name()));
+        if approval.is_some_and(|approval| approval != Approval::Never) && !is_approved {
+            handler = Arc::new(NeedsApproval);
+        }
+        let without_fallbacks = options.without_fallbacks;
+        raw.clone().run_by(handler).adjusted(move |policy| {
+            settings.iter().for_each(|settings| policy::lay_over(policy, settings));
+            if without_fallbacks {
+                policy.fallback = None;
+            }
+        })
+    }
+}
+
+/// The settings of a table with its references replaced.
+fn resolved(table: &ToolTable, configuration: &Configuration, options: &Options) -> (Value, Resolution) {
+    let mut settings = Value::Object(table.own.clone());
+    if table.is_imported {
+        return (settings, Resolution::default());
+    }
+    let resolver = Resolver::new(options.surroundings.clone(), configuration.folder.clone());
+    let resolution = resolver.resolve_tree(&mut settings);
+    (settings, resolution)
+}
+
+/// Why a tool is disabled, if one of its references stands for nothing.
+fn unresolved(table: &ToolTable, resolution: &Resolution, configuration: &Configuration) -> Option<String> {
+    let (field, unresolved) = resolution.unresolved.first()?;
+    let pointer = format!("/tools/{}{field}", escaped(&table.name));
+    let origin = configuration.document.nearest_origin(&pointer);
+    let place = origin.map(|origin| format!(" ({})", origin.short())).unwrap_or_default();
+    Some(format!(
+        "'{}' is disabled: {} in its {}{place}: {}; {}",
+        table.name,
+        unresolved.reference,
+        crate::config::check::dotted(field),
+        unresolved.reason,
+        unresolved.help
+    ))
+}
+
+async fn bring(table: &ToolTable, settings: Value, context: &Context) -> Result<(Arc<dyn Source>, Vec<Tool>), String> {
+    let in_words = |fault: Fault| match fault.help {
+        Some(help) => format!("{}; {help}", fault.message),
+        None => fault.message,
+    };
+    let source = (table.kind.build)(&table.name, settings, context).map_err(in_words)?;
+    let tools = source.tools().await.map_err(|error| error.reason)?;
+    Ok((source, tools))
+}
+
+/// A tool that is listed although its source could not be built.
+fn placeholder(table: &ToolTable, reason: &str) -> Tool {
+    let text = |key: &str| table.own.get(key).and_then(Value::as_str).map(str::to_owned);
+    let description = text("description").unwrap_or_else(|| format!("A tool of kind {}", table.kind.name));
+    let schema = table.own.get("input").cloned().unwrap_or_else(|| json!({"type": "object"}));
+    let handler = Arc::new(Disabled { reason: reason.to_owned() });
+    Tool::new(&table.name, description, schema, handler)
+        .of_kind(table.kind.name)
+        .from_source(table.name.as_str())
+}
