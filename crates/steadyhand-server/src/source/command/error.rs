@@ -2,7 +2,7 @@
 //!
 //! | what happened | code | effect | tried again |
 //! |---|---|---|---|
-//! | not found, may not be executed, no such folder | `TOOL_EXECUTION_ERROR`, final | none | no |
+//! | not found, may not be executed, no such folder, no way to limit it | `TOOL_EXECUTION_ERROR`, final | none | no |
 //! | an argument it cannot be given | `VALIDATION_ERROR` | none | no |
 //! | the system has no process, memory or file to spare | `TOOL_EXECUTION_ERROR` | none | yes |
 //! | an exit code that is not in `ok`, a signal | `TOOL_EXECUTION_ERROR`, or what its words say | unknown | only if `idempotent` |
@@ -57,10 +57,10 @@ pub(super) fn not_started(program: &str, path: &Path, error: &io::Error) -> Tool
     }
 }
 
-/// The program runs, but not under the limits it must have.
-pub(super) fn not_limited(program: &str, error: &io::Error) -> ToolError {
-    ToolError::new(format!(
-        "`{program}` was stopped: the limits of memory and CPU time could not be set ({error})"
+/// Nobody can set the limits that the program must have.
+pub(super) fn no_limits(program: &str) -> ToolError {
+    never(format!(
+        "cannot start `{program}`: its limits of memory and CPU time are set by the program prlimit, which is not on PATH; install it (util-linux), or remove `limits.memory` and `limits.cpu`"
     ))
 }
 

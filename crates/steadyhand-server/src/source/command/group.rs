@@ -87,14 +87,10 @@ impl Group {
         Ok((group, pipes))
     }
 
-    /// The program itself.
-    pub(crate) fn leader(&self) -> Option<Pid> {
-        self.members.as_ref().map(|members| members.run.leader)
-    }
-
     /// Waits for the program itself to end; what it has started may go on.
     pub(crate) async fn ended(&mut self) -> io::Result<Exit> {
-        let leader = self.leader().ok_or(io::ErrorKind::NotFound)?;
+        let members = self.members.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let leader = members.run.leader;
         loop {
             if let Some(exit) = exit_of(leader)? {
                 return Ok(exit);

@@ -1,9 +1,9 @@
 //! How much a program may use: output, memory, CPU time.
 
-use std::io;
+use std::ffi::OsString;
 use std::time::Duration;
 
-use rustix::process::Pid;
+use rustix::process::{Resource, getrlimit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -16,11 +16,11 @@ const OUTPUT_BYTES: usize = 1024 * 1024;
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommandLimits {
-    /// Memory of each of its processes (Linux): more is refused to it, and most programs end then.
+    /// Memory of each of its processes: more is refused to it, and most programs end then. Needs prlimit (util-linux).
     pub memory: Option<Size>,
     /// How much of its output is kept (1MiB by default); the rest is read and thrown away, with a note.
     pub output: Option<Size>,
-    /// CPU time of each of its processes, in whole seconds (Linux).
+    /// CPU time of each of its processes, in whole seconds. Needs prlimit (util-linux).
     pub cpu: Option<Span>,
 }
 
@@ -45,50 +45,32 @@ impl From<Option<CommandLimits>> for Limits {
 }
 
 impl Limits {
-    /// Sets the limits of a program that has just been started; what it starts inherits them.
+    /// What goes before the program so that it has its limits from its first instruction, and all it
+    /// starts after it; nothing when there are none. `Err` when the system has no such program.
     ///
     /// Memory is what it may write to (`RLIMIT_DATA`), not its address space: runtimes reserve
     /// gigabytes of that and never use them (docs/decisions/0009).
-    #[cfg(target_os = "linux")]
-    pub(crate) fn apply(&self, leader: Pid) -> io::Result<()> {
-        use rustix::process::Resource;
-
+    pub(super) fn launcher(&self) -> Result<Vec<OsString>, which::Error> {
+        let mut options = Vec::new();
         if let Some(bytes) = self.memory_bytes {
-            set(leader, Resource::Data, bytes, bytes)?;
+            options.push(option("--data", Resource::Data, bytes, bytes));
         }
         if let Some(time) = self.cpu {
             let seconds = time.as_millis().div_ceil(1000).max(1) as u64;
             // At the first a signal that says why, at the second the end.
-            set(leader, Resource::Cpu, seconds, seconds + 1)?;
+            options.push(option("--cpu", Resource::Cpu, seconds, seconds + 1));
         }
-        Ok(())
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub(crate) fn apply(&self, _: Pid) -> io::Result<()> {
-        match (self.memory_bytes, self.cpu) {
-            (None, None) => Ok(()),
-            _ => Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "limits.memory and limits.cpu need Linux",
-            )),
+        if options.is_empty() {
+            return Ok(Vec::new());
         }
+        options.insert(0, which::which("prlimit")?.into());
+        options.push("--".into());
+        Ok(options)
     }
 }
 
-#[cfg(target_os = "linux")]
-fn set(pid: Pid, resource: rustix::process::Resource, soft: u64, hard: u64) -> io::Result<()> {
-    use rustix::process::{Rlimit, getrlimit, prlimit};
-
-    // A program inherits our own limits; nobody may raise them.
+fn option(name: &str, resource: Resource, soft: u64, hard: u64) -> OsString {
+    // Our own limit is inherited, and nobody may raise it.
     let ceiling = getrlimit(resource).maximum.unwrap_or(u64::MAX);
-    let limit = Rlimit {
-        current: Some(soft.min(ceiling)),
-        maximum: Some(hard.min(ceiling)),
-    };
-    match prlimit(Some(pid), resource, limit) {
-        // It has ended already.
-        Ok(_) | Err(rustix::io::Errno::SRCH) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    format!("{name}={}:{}", soft.min(ceiling), hard.min(ceiling)).into()
 }

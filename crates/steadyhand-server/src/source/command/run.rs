@@ -78,13 +78,11 @@ pub(crate) async fn run(program: Program) -> Result<Finished, ToolError> {
     if !program.folder.is_dir() {
         return Err(error::no_folder(&program.name, &program.folder));
     }
-    let (mut group, pipes) = start(&program, &path)
+    let launcher = program.limits.launcher();
+    let launcher = launcher.map_err(|_| error::no_limits(&program.name))?;
+    let (mut group, pipes) = start(&program, &launcher, &path)
         .await
         .map_err(|error| error::not_started(&program.name, &path, &error))?;
-    if let Some(leader) = group.leader() {
-        let limited = program.limits.apply(leader);
-        limited.map_err(|error| error::not_limited(&program.name, &error))?;
-    }
 
     let mut stdout = Captured::new(program.limits.output_bytes, LAST_BYTES);
     let mut stderr = Captured::new(0, LAST_BYTES);
@@ -122,11 +120,15 @@ pub(crate) async fn run(program: Program) -> Result<Finished, ToolError> {
 
 /// Starts the program. A file that was written a moment ago is busy while another thread of ours, in the
 /// middle of starting something else, holds a copy of the writer's handle: that passes.
-async fn start(program: &Program, path: &Path) -> io::Result<(Group, Pipes)> {
+async fn start(
+    program: &Program,
+    launcher: &[OsString],
+    path: &Path,
+) -> io::Result<(Group, Pipes)> {
     let mut tries_left = BUSY_TRIES;
     loop {
         let mark = uuid::Uuid::new_v4().to_string();
-        match Group::start(command(program, path, &mark), mark) {
+        match Group::start(command(program, launcher, path, &mark), mark) {
             Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && tries_left > 0 => {
                 tries_left -= 1;
                 sleep(BUSY_WAIT).await;
@@ -139,7 +141,14 @@ async fn start(program: &Program, path: &Path) -> io::Result<(Group, Pipes)> {
 /// The file to execute. Looked for here and not by the system, so that the error can say where.
 fn find(program: &Program) -> Result<PathBuf, ToolError> {
     if program.name.contains('/') {
-        return Ok(program.base.join(&program.name));
+        let path = program.base.join(&program.name);
+        let found = which::which_in(&path, None::<&str>, &program.folder);
+        // Asked here: behind a launcher the system's own answer is lost.
+        let kind = match path.exists() {
+            true => io::ErrorKind::PermissionDenied,
+            false => io::ErrorKind::NotFound,
+        };
+        return found.map_err(|_| error::not_started(&program.name, &path, &kind.into()));
     }
     let path = program.env.iter().find(|(name, _)| name == "PATH");
     let path = path.map(|(_, value)| value.clone()).unwrap_or_default();
@@ -147,11 +156,21 @@ fn find(program: &Program) -> Result<PathBuf, ToolError> {
         .map_err(|_| error::not_on_path(&program.name, &path.to_string_lossy()))
 }
 
-fn command(program: &Program, path: &Path, mark: &str) -> Command {
-    let mut command = Command::new(path);
+fn command(program: &Program, launcher: &[OsString], path: &Path, mark: &str) -> Command {
+    let mut command = match launcher {
+        [first, options @ ..] => {
+            let mut command = Command::new(first);
+            command.args(options).arg(path);
+            command
+        }
+        [] => {
+            let mut command = Command::new(path);
+            // Some programs look at the name they were called by.
+            command.arg0(&program.name);
+            command
+        }
+    };
     command
-        // Some programs look at the name they were called by.
-        .arg0(&program.name)
         .args(&program.args)
         .current_dir(&program.folder)
         .env_clear()
