@@ -225,7 +225,11 @@ impl Checker<'_> {
             each,
             alias: None,
             is_imported: false,
-            place: self.document.origin(&at).and_then(|origin| origin.key_place()).map(|place| place.short()),
+            place: self
+                .document
+                .origin(&at)
+                .and_then(|origin| origin.key_place())
+                .map(|place| place.short()),
         })
     }
 
@@ -364,7 +368,11 @@ impl Checker<'_> {
     }
 
     fn documents(&mut self, root: &Root) {
-        for fault in root.documents.iter().flat_map(|documents| documents.check()) {
+        for fault in root
+            .documents
+            .iter()
+            .flat_map(|documents| documents.check())
+        {
             let pointer = format!("/documents{}", fault.at);
             let mut problem = Problem::error(format!("{}: {}", dotted(&pointer), fault.message));
             problem.help = fault.help;

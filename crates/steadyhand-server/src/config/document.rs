@@ -56,9 +56,16 @@ impl Place {
         let before = file.text.split_inclusive('\n').take(line.saturating_sub(1));
         let start: usize = before.map(str::len).sum();
         let rest = file.text.get(start..).unwrap_or_default();
-        let within: usize = rest.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum();
+        let within: usize = rest
+            .chars()
+            .take(column.saturating_sub(1))
+            .map(char::len_utf8)
+            .sum();
         let start = (start + within).min(file.text.len());
-        Place { file: Arc::clone(file), span: start..start }
+        Place {
+            file: Arc::clone(file),
+            span: start..start,
+        }
     }
 
     /// Line and column, counted from 1.

@@ -45,7 +45,10 @@ impl<'a> Loading<'a> {
 
     /// The file itself, and the one beside it that is not committed. A file of another program will do.
     pub(super) fn read_main(&mut self, path: &Path) {
-        if path.extension().is_some_and(|ending| ending == "json" || ending == "jsonc") {
+        if path
+            .extension()
+            .is_some_and(|ending| ending == "json" || ending == "jsonc")
+        {
             return self.read_foreign(path);
         }
         self.read_toml(path);
@@ -145,7 +148,8 @@ impl<'a> Loading<'a> {
             if self.tools.iter().any(|own| own.name == tool.name) {
                 let message = format!("{} is defined twice; the first one is used", tool.name);
                 let place = Place::at(file, tool.place.line, tool.place.column);
-                self.problems.push(Problem::warning(message).at(place, "not used"));
+                self.problems
+                    .push(Problem::warning(message).at(place, "not used"));
                 continue;
             }
             self.tools.push(table(tool, policy.clone(), file));
@@ -177,8 +181,14 @@ fn table(tool: FlexTool, policy: PolicySettings, file: &Arc<SourceFile>) -> Tool
             "internal"
         }
     };
-    own.extend(tool.description.map(|text| ("description".to_owned(), json!(text))));
-    own.extend(tool.schema.map(|schema: Value| ("input".to_owned(), schema)));
+    own.extend(
+        tool.description
+            .map(|text| ("description".to_owned(), json!(text))),
+    );
+    own.extend(
+        tool.schema
+            .map(|schema: Value| ("input".to_owned(), schema)),
+    );
     let place = Place::at(file, tool.place.line, tool.place.column);
     ToolTable {
         name: tool.name,

@@ -62,7 +62,8 @@ impl Loaded {
             settings: None,
             unavailable,
         };
-        let same = before.filter(|old| old.kind == loaded.kind && old.settings.as_ref() == Some(&settings));
+        let same = before
+            .filter(|old| old.kind == loaded.kind && old.settings.as_ref() == Some(&settings));
         match same {
             Some(old) => loaded.go_on_from(old),
             None => match bring(table, settings.clone(), context).await {
@@ -77,13 +78,19 @@ impl Loaded {
         }
         loaded.tools = match same {
             Some(old) if old.has_policy_of(&loaded) => old.tools.clone(),
-            _ => loaded.raw.iter().map(|tool| loaded.with_policy(tool, options)).collect(),
+            _ => loaded
+                .raw
+                .iter()
+                .map(|tool| loaded.with_policy(tool, options))
+                .collect(),
         };
         loaded
     }
 
     pub(super) fn brings(&self, tool: &str) -> bool {
-        self.tools.iter().any(|mine| mine.name() == tool || mine.lc_name() == Some(tool))
+        self.tools
+            .iter()
+            .any(|mine| mine.name() == tool || mine.lc_name() == Some(tool))
     }
 
     /// Whether a pattern of `each` means this tool.
@@ -105,7 +112,11 @@ impl Loaded {
     fn failed(&mut self, reason: String, table: &ToolTable, before: Option<&Loaded>) {
         let reason = self.unavailable.clone().unwrap_or(reason);
         let place = table.place.clone();
-        self.problem = Some(SourceProblem { name: table.name.clone(), reason: reason.clone(), place });
+        self.problem = Some(SourceProblem {
+            name: table.name.clone(),
+            reason: reason.clone(),
+            place,
+        });
         match before.filter(|old| old.unavailable.is_none() && !old.raw.is_empty()) {
             Some(last_good) => {
                 self.raw.clone_from(&last_good.raw);
@@ -122,10 +133,17 @@ impl Loaded {
     }
 
     /// Tools that cannot run yet say why; the others cannot give away what their settings hold.
-    fn guarded(&self, tools: Vec<Tool>, table: &ToolTable, secrets: Vec<SecretString>) -> Vec<Tool> {
+    fn guarded(
+        &self,
+        tools: Vec<Tool>,
+        table: &ToolTable,
+        secrets: Vec<SecretString>,
+    ) -> Vec<Tool> {
         let guard = |tool: Tool| {
             let handler: Arc<dyn Handler> = match &self.unavailable {
-                Some(reason) => Arc::new(Disabled { reason: reason.clone() }),
+                Some(reason) => Arc::new(Disabled {
+                    reason: reason.clone(),
+                }),
                 None if secrets.is_empty() => Arc::clone(tool.handler()),
                 None => Arc::new(Scrubbed::new(Arc::clone(tool.handler()), secrets.clone())),
             };
@@ -145,7 +163,10 @@ impl Loaded {
     /// The settings that apply to one of its tools, the weakest first: defaults, source, single tool.
     fn settings_of(&self, tool: &str) -> Vec<PolicySettings> {
         let mut settings = vec![self.defaults.clone(), self.policy.clone()];
-        let each = self.each.iter().filter(|(pattern, _)| self.means(pattern, tool));
+        let each = self
+            .each
+            .iter()
+            .filter(|(pattern, _)| self.means(pattern, tool));
         settings.extend(each.map(|(_, policy)| policy.clone()));
         settings
     }
@@ -153,18 +174,26 @@ impl Loaded {
     fn with_policy(&self, raw: &Tool, options: &Options) -> Tool {
         let settings = self.settings_of(raw.name());
         let mut handler: Arc<dyn Handler> = Arc::clone(raw.handler());
-        let rate = settings.iter().rev().find_map(|settings| settings.limits.as_ref()?.rate);
+        let rate = settings
+            .iter()
+            .rev()
+            .find_map(|settings| settings.limits.as_ref()?.rate);
         if let Some(rate) = rate {
             handler = Arc::new(Paced::new(handler, rate));
         }
         let approval = settings.iter().rev().find_map(|settings| settings.approval);
-        let is_approved = options.approved.iter().any(|pattern| wild(pattern, raw.name()));
+        let is_approved = options
+            .approved
+            .iter()
+            .any(|pattern| wild(pattern, raw.name()));
         if approval.is_some_and(|approval| approval != Approval::Never) && !is_approved {
             handler = Arc::new(NeedsApproval);
         }
         let without_fallbacks = options.without_fallbacks;
         raw.clone().run_by(handler).adjusted(move |policy| {
-            settings.iter().for_each(|settings| policy::lay_over(policy, settings));
+            settings
+                .iter()
+                .for_each(|settings| policy::lay_over(policy, settings));
             if without_fallbacks {
                 policy.fallback = None;
             }
@@ -173,7 +202,11 @@ impl Loaded {
 }
 
 /// The settings of a table with its references replaced.
-fn resolved(table: &ToolTable, configuration: &Configuration, options: &Options) -> (Value, Resolution) {
+fn resolved(
+    table: &ToolTable,
+    configuration: &Configuration,
+    options: &Options,
+) -> (Value, Resolution) {
     let mut settings = Value::Object(table.own.clone());
     if table.is_imported {
         return (settings, Resolution::default());
@@ -184,11 +217,17 @@ fn resolved(table: &ToolTable, configuration: &Configuration, options: &Options)
 }
 
 /// Why a tool is disabled, if one of its references stands for nothing.
-fn unresolved(table: &ToolTable, resolution: &Resolution, configuration: &Configuration) -> Option<String> {
+fn unresolved(
+    table: &ToolTable,
+    resolution: &Resolution,
+    configuration: &Configuration,
+) -> Option<String> {
     let (field, unresolved) = resolution.unresolved.first()?;
     let pointer = format!("/tools/{}{field}", escaped(&table.name));
     let origin = configuration.document.nearest_origin(&pointer);
-    let place = origin.map(|origin| format!(" ({})", origin.short())).unwrap_or_default();
+    let place = origin
+        .map(|origin| format!(" ({})", origin.short()))
+        .unwrap_or_default();
     Some(format!(
         "'{}' is disabled: {} in its {}{place}: {}; {}",
         table.name,
@@ -199,7 +238,11 @@ fn unresolved(table: &ToolTable, resolution: &Resolution, configuration: &Config
     ))
 }
 
-async fn bring(table: &ToolTable, settings: Value, context: &Context) -> Result<(Arc<dyn Source>, Vec<Tool>), String> {
+async fn bring(
+    table: &ToolTable,
+    settings: Value,
+    context: &Context,
+) -> Result<(Arc<dyn Source>, Vec<Tool>), String> {
     let in_words = |fault: Fault| match fault.help {
         Some(help) => format!("{}; {help}", fault.message),
         None => fault.message,
@@ -211,10 +254,23 @@ async fn bring(table: &ToolTable, settings: Value, context: &Context) -> Result<
 
 /// A tool that is listed although its source could not be built.
 fn placeholder(table: &ToolTable, reason: &str) -> Tool {
-    let text = |key: &str| table.own.get(key).and_then(Value::as_str).map(str::to_owned);
-    let description = text("description").unwrap_or_else(|| format!("A tool of kind {}", table.kind.name));
-    let schema = table.own.get("input").cloned().unwrap_or_else(|| json!({"type": "object"}));
-    let handler = Arc::new(Disabled { reason: reason.to_owned() });
+    let text = |key: &str| {
+        table
+            .own
+            .get(key)
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
+    let description =
+        text("description").unwrap_or_else(|| format!("A tool of kind {}", table.kind.name));
+    let schema = table
+        .own
+        .get("input")
+        .cloned()
+        .unwrap_or_else(|| json!({"type": "object"}));
+    let handler = Arc::new(Disabled {
+        reason: reason.to_owned(),
+    });
     Tool::new(&table.name, description, schema, handler)
         .of_kind(table.kind.name)
         .from_source(table.name.as_str())

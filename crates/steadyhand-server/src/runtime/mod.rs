@@ -146,7 +146,11 @@ impl Runtime {
         let generation = self.generation();
         let of = |source: &Loaded| {
             let name = source.name.clone();
-            source.left_out.clone().into_iter().map(move |left_out| (name.clone(), left_out))
+            source
+                .left_out
+                .clone()
+                .into_iter()
+                .map(move |left_out| (name.clone(), left_out))
         };
         generation.sources.iter().flat_map(of).collect()
     }
@@ -219,14 +223,29 @@ impl Runtime {
 
     /// `rag_query` over the folders that are configured; the index goes on if they are still the same.
     fn offer_documents(&self, configuration: &Configuration) {
-        let settings = configuration.document.value.get("documents").cloned().unwrap_or_default();
-        let mut current = self.inner.documents.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.as_ref().is_some_and(|(before, _)| *before == settings) {
+        let settings = configuration
+            .document
+            .value
+            .get("documents")
+            .cloned()
+            .unwrap_or_default();
+        let mut current = self
+            .inner
+            .documents
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if current
+            .as_ref()
+            .is_some_and(|(before, _)| *before == settings)
+        {
             return;
         }
         let options = &self.inner.options;
         // A service of the application's own is not replaced by one that nobody has configured.
-        if configuration.root.documents.is_none() && options.internal.has(documents::RAG_QUERY) && current.is_none() {
+        if configuration.root.documents.is_none()
+            && options.internal.has(documents::RAG_QUERY)
+            && current.is_none()
+        {
             return;
         }
         let documents = documents::register(
@@ -257,10 +276,19 @@ impl Runtime {
         // All at once: one that is slow to load holds up no other.
         let sources = join_all(tables.iter().map(|table| {
             let old = before.sources.iter().find(|old| old.name == table.name);
-            Loaded::load(table, &next.configuration, &context, &self.inner.options, old)
+            Loaded::load(
+                table,
+                &next.configuration,
+                &context,
+                &self.inner.options,
+                old,
+            )
         }));
         let sources = sources.await;
-        next.problems = sources.iter().filter_map(|source| source.problem.clone()).collect();
+        next.problems = sources
+            .iter()
+            .filter_map(|source| source.problem.clone())
+            .collect();
         next.sources = sources;
         let tools = next
             .sources

@@ -8,9 +8,7 @@ use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use steadyhand::{
-    Category, Effect, Handler, Invocation, Output, Tool, ToolError, redact,
-};
+use steadyhand::{Category, Effect, Handler, Invocation, Output, Tool, ToolError, redact};
 
 use super::{Context, Fault, Settings, Source};
 use crate::config::units::Span;

@@ -1,11 +1,11 @@
 //! Where tools come from when a file names them: one file per kind, one line in the table below.
 
 pub mod builtin;
-pub mod fixed;
-pub mod mock;
-pub mod http;
 pub mod command;
+pub mod fixed;
+pub mod http;
 pub mod internal;
+pub mod mock;
 pub mod openapi;
 
 use std::path::PathBuf;

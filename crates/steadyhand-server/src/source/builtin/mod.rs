@@ -49,7 +49,9 @@ impl BuiltinSettings {
         Ok(match self.uses.as_str() {
             "math_eval" => Some(math::tool()),
             "search" => Some(match &self.search {
-                Some(settings) => search::tool(settings, context).map_err(|fault| fault.below("/search"))?,
+                Some(settings) => {
+                    search::tool(settings, context).map_err(|fault| fault.below("/search"))?
+                }
                 None => search::unconfigured(),
             }),
             "volume" => {
@@ -73,9 +75,16 @@ impl Settings for BuiltinSettings {
                 None => format!("There are: {}", names.join(", ")),
             };
             let message = format!("there is no builtin \"{}\"", self.uses);
-            faults.push(Fault { at: "/use".to_owned(), message, help: Some(help) });
+            faults.push(Fault {
+                at: "/use".to_owned(),
+                message,
+                help: Some(help),
+            });
         }
-        let settings = [("search", self.search.is_some()), ("volume", self.volume.is_some())];
+        let settings = [
+            ("search", self.search.is_some()),
+            ("volume", self.volume.is_some()),
+        ];
         for (name, is_there) in settings {
             if is_there && self.uses != name {
                 faults.push(Fault {
@@ -87,7 +96,10 @@ impl Settings for BuiltinSettings {
         }
         let search = self.search.iter().flat_map(search::check);
         faults.extend(search.map(|fault| fault.below("/search")));
-        let volume = self.volume.iter().filter_map(|settings| volume::check(settings).err());
+        let volume = self
+            .volume
+            .iter()
+            .filter_map(|settings| volume::check(settings).err());
         faults.extend(volume.map(|fault| fault.below("/volume")));
         faults
     }
@@ -95,12 +107,16 @@ impl Settings for BuiltinSettings {
     fn build(self, name: &str, context: &Context) -> Result<Arc<dyn Source>, Fault> {
         let tool = match self.find(context)? {
             Some(found) => {
-                let description = self.description.unwrap_or_else(|| found.description().to_owned());
+                let description = self
+                    .description
+                    .unwrap_or_else(|| found.description().to_owned());
                 found.redefined(name, description, self.input)
             }
             // As an imported definition may have it: an error of the call, not of the file (F10).
             None => {
-                let description = self.description.unwrap_or_else(|| format!("The builtin {}", self.uses));
+                let description = self
+                    .description
+                    .unwrap_or_else(|| format!("The builtin {}", self.uses));
                 let schema = self.input.unwrap_or_else(|| json!({"type": "object"}));
                 let refusal = format!("Builtin handler '{}' not found", self.uses);
                 Tool::new(name, description, schema, Arc::new(Refuses(refusal)))
