@@ -4,6 +4,7 @@ mod cli;
 mod command;
 mod config;
 mod documents;
+mod flex_chat;
 mod http;
 mod import;
 mod openapi;

@@ -3,3 +3,4 @@
 mod arguments;
 mod commands;
 mod exit_codes;
+mod programs;

@@ -5,3 +5,4 @@ mod origins;
 mod reload;
 
 mod secrets;
+mod sample;

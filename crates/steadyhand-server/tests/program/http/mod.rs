@@ -7,7 +7,7 @@ mod encoding;
 mod errors;
 mod redirects;
 mod search;
-mod server;
+pub(crate) mod server;
 mod settings;
 mod time;
 mod way_out;

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 /// What the server does once it has read a request.
 #[derive(Clone)]
-pub(super) enum Act {
+pub(crate) enum Act {
     /// Sends these bytes and waits for the next request.
     Send(Vec<u8>),
     /// Sends these bytes, which may be none, and closes.
@@ -28,17 +28,17 @@ pub(super) enum Act {
 
 /// A request as it came over the wire.
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
-    pub(super) head: String,
-    pub(super) body: String,
+pub(crate) struct Seen {
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 impl Seen {
-    pub(super) fn line(&self) -> &str {
+    pub(crate) fn line(&self) -> &str {
         self.head.lines().next().unwrap_or_default()
     }
 
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().skip(1).find_map(|line| {
             let (key, value) = line.split_once(':')?;
             key.eq_ignore_ascii_case(name).then(|| value.trim())
@@ -46,8 +46,8 @@ impl Seen {
     }
 }
 
-pub(super) struct Server {
-    pub(super) address: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
     log: Arc<Log>,
     task: JoinHandle<()>,
 }
@@ -60,12 +60,12 @@ struct Log {
 }
 
 impl Server {
-    pub(super) async fn start(acts: Vec<Act>) -> Server {
+    pub(crate) async fn start(acts: Vec<Act>) -> Server {
         Server::start_with(|_| acts).await
     }
 
     /// The script may speak of the server's own address.
-    pub(super) async fn start_with(acts: impl FnOnce(SocketAddr) -> Vec<Act>) -> Server {
+    pub(crate) async fn start_with(acts: impl FnOnce(SocketAddr) -> Vec<Act>) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
         let address = listener.local_addr().expect("it is bound");
         let acts = Arc::new(acts(address));
@@ -81,21 +81,21 @@ impl Server {
         Server { address, log, task }
     }
 
-    pub(super) fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    pub(super) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<Seen> {
         self.log.seen.lock().expect("no test panics here").clone()
     }
 
     /// Connections that were opened.
-    pub(super) fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         self.log.connections.load(Ordering::SeqCst)
     }
 
     /// Clients that went away while the server still had something to say.
-    pub(super) fn departures(&self) -> usize {
+    pub(crate) fn departures(&self) -> usize {
         self.log.departures.load(Ordering::SeqCst)
     }
 }
@@ -184,7 +184,7 @@ async fn read_request(stream: &mut TcpStream) -> Option<Seen> {
 }
 
 /// A whole answer that keeps the connection open.
-pub(super) fn answer(status: u16, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Vec<u8> {
+pub(crate) fn answer(status: u16, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
     let mut bytes = head(status, headers);
     let blank = bytes.len() - 2;
@@ -195,7 +195,7 @@ pub(super) fn answer(status: u16, headers: &[(&str, &str)], body: impl AsRef<[u8
 }
 
 /// The head of an answer alone.
-pub(super) fn head(status: u16, headers: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn head(status: u16, headers: &[(&str, &str)]) -> Vec<u8> {
     let mut text = format!("HTTP/1.1 {status} Whatever\r\n");
     for (name, value) in headers {
         text.push_str(&format!("{name}: {value}\r\n"));
@@ -204,10 +204,10 @@ pub(super) fn head(status: u16, headers: &[(&str, &str)]) -> Vec<u8> {
     text.into_bytes()
 }
 
-pub(super) fn json_answer(body: &str) -> Act {
+pub(crate) fn json_answer(body: &str) -> Act {
     Act::Send(answer(200, &[("content-type", "application/json")], body))
 }
 
-pub(super) fn redirect(status: u16, location: &str) -> Act {
+pub(crate) fn redirect(status: u16, location: &str) -> Act {
     Act::Send(answer(status, &[("location", location)], ""))
 }
