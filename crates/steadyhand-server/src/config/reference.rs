@@ -180,7 +180,7 @@ impl Resolver {
                 read_secret_file(&self.surroundings.path(path, &self.folder), path)
                     .map(Resolved::secret)
             }
-            Some(("keyring", entry)) => self.from_keyring(entry),
+            Some(("keyring", entry)) => self.ask_keyring(entry),
             Some((kind, _)) => fault(
                 format!("there is no kind of reference '{kind}'"),
                 "write ${env:NAME}, ${file:/path} or ${keyring:service/user}; a literal ${ is written $${",
@@ -231,7 +231,7 @@ impl Resolver {
         })
     }
 
-    fn from_keyring(&self, entry: &str) -> Result<Resolved, Fault> {
+    fn ask_keyring(&self, entry: &str) -> Result<Resolved, Fault> {
         let (service, user) = match entry.split_once('/') {
             Some((service, user)) if !service.is_empty() && !user.is_empty() => (service, user),
             _ => {

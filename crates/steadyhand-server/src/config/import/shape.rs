@@ -90,11 +90,14 @@ pub(super) fn tables<'n>(
     found
 }
 
-/// Whether a file holds servers at all.
+/// Whether a JSON file holds servers at all.
 pub(crate) fn holds_servers(root: &Node) -> bool {
-    let places = ["mcpServers", "servers", "mcp_servers", "mcp", "extensions"];
-    let found = places.iter().filter_map(|place| root.get(place));
-    found.into_iter().any(|table| table.fields().is_some()) || is_bare_table(root)
+    let places = ["mcpServers", "servers", "mcp_servers", "mcp"];
+    let found = |place: &&str| {
+        root.get(place)
+            .is_some_and(|table| table.fields().is_some())
+    };
+    places.iter().any(found) || is_bare_table(root)
 }
 
 /// `projects` of `~/.claude.json`: the servers for the folder we are in.

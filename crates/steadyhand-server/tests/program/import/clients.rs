@@ -143,7 +143,7 @@ fn vs_code_settings_of_old_are_read_too() {
 }
 
 #[test]
-fn cursor() {
+fn cursor_has_the_words_of_an_editor_in_its_user_file_too() {
     let text = r#"{"mcpServers": {
       "a": {"command": "python", "args": ["${workspaceFolder}/s.py"], "env": {"K": "${env:TOKEN}"}},
       "b": {"url": "http://localhost:3000/sse", "headers": {"K": "v"}}}}"#;
@@ -159,7 +159,7 @@ fn cursor() {
 }
 
 #[test]
-fn windsurf() {
+fn windsurf_says_server_url_and_switches_tools_off() {
     let text = r#"{"mcpServers": {
       "a": {"serverUrl": "https://h.example/mcp", "headers": {"Authorization": "Bearer ${env:TOKEN}"},
             "disabledTools": ["rm"]},

@@ -184,6 +184,10 @@ fn what_a_file_holds_is_recognised() {
         (r#"{"mcp": {"a": {"command": "x"}}}"#, Some(Shape::Mcp)),
         (r#"{"a": {"url": "http://h"}}"#, Some(Shape::Mcp)),
         (r#"{"tools": {"max_iterations": 5}}"#, None),
+        (
+            r#"{"extensions": {"recommendations": []}, "servers": [{"url": "http://h"}]}"#,
+            None,
+        ),
         (r#"{"name": "package", "version": "1.0.0"}"#, None),
         ("[1, 2]", None),
         ("not json", None),

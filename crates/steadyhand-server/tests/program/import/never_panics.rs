@@ -156,7 +156,7 @@ proptest! {
     #[test]
     fn arbitrary_json_is_read_or_refused(value in value()) {
         read_as_everything(&value.to_string());
-        read_as_everything(&json!({"mcpServers": {"a": value.clone()}}).to_string());
+        read_as_everything(&json!({"mcpServers": {"a": value}}).to_string());
         read_as_everything(&json!({"tools": {"registry": [value]}}).to_string());
     }
 

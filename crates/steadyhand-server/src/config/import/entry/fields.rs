@@ -114,7 +114,7 @@ impl Entry<'_> {
         self.unresolved.push((field.to_owned(), unresolved));
     }
 
-    pub(super) fn bool(&mut self, node: &Node, key: &str) -> Result<Option<bool>, Refused> {
+    pub(super) fn bool(&self, node: &Node, key: &str) -> Result<Option<bool>, Refused> {
         let Some(value) = node.get(key).filter(|value| !is_null(value)) else {
             return Ok(None);
         };
@@ -141,7 +141,7 @@ impl Entry<'_> {
     }
 
     /// The names under these keys, in one list.
-    pub(super) fn names(&mut self, node: &Node, keys: &[&str]) -> Result<Vec<String>, Refused> {
+    pub(super) fn names(&self, node: &Node, keys: &[&str]) -> Result<Vec<String>, Refused> {
         let mut names = Vec::new();
         for key in keys {
             let Some(list) = node.get(key).filter(|list| !is_null(list)) else {
@@ -166,7 +166,7 @@ impl Entry<'_> {
         Ok(names)
     }
 
-    pub(super) fn allowed(&mut self, node: &Node) -> Result<Option<Vec<String>>, Refused> {
+    pub(super) fn allowed(&self, node: &Node) -> Result<Option<Vec<String>>, Refused> {
         let keys = ["enabled_tools", "includeTools", "available_tools", "tools"];
         let given = keys
             .iter()

@@ -109,7 +109,7 @@ impl Entry<'_> {
         })
     }
 
-    fn enabled(&mut self, node: &Node) -> Result<bool, Refused> {
+    fn enabled(&self, node: &Node) -> Result<bool, Refused> {
         let disabled = self.bool(node, "disabled")?.unwrap_or(false);
         Ok(!disabled && self.bool(node, "enabled")?.unwrap_or(true))
     }
