@@ -145,6 +145,7 @@ impl Failed {
         } else if let Some(report) = &self.report {
             screen.line_to_stderr(&format!("Error: {report}"));
             for problem in &report.problems {
+                screen.line_to_stderr("");
                 screen.diagnostic(problem);
             }
         } else {

@@ -237,43 +237,43 @@ fn of<T: JsonSchema>() -> Value {
 
 /// TOML has no null: an optional setting is its type, and may be left out. And `default: null`, and
 /// the names of Rust's integer types, are of no use to the reader.
-fn tidy(mut schema: Value) -> Value {
-    if let Value::Object(fields) = &mut schema {
-        if let Some(Value::Array(types)) = fields.get_mut("type") {
-            types.retain(|kind| kind != "null");
-            if let [only] = types.as_slice() {
-                let only = only.clone();
-                fields.insert("type".to_owned(), only);
-            }
+fn tidy(schema: Value) -> Value {
+    let Value::Object(mut fields) = schema else {
+        return match schema {
+            Value::Array(items) => Value::Array(items.into_iter().map(tidy).collect()),
+            other => other,
+        };
+    };
+    if let Some(Value::Array(types)) = fields.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            fields.insert("type".to_owned(), only);
         }
-        if let Some(Value::Array(choices)) = fields.get_mut("anyOf") {
-            choices.retain(|choice| *choice != json!({"type": "null"}));
-            if let [only] = choices.as_slice() {
-                let only = only.clone();
-                fields.remove("anyOf");
-                if let Value::Object(only) = only {
-                    fields.extend(only);
-                }
-            }
-        }
-        fields.remove("default");
-        if fields
-            .get("format")
-            .and_then(Value::as_str)
-            .is_some_and(|format| units::FORMATS.iter().all(|(known, _)| *known != format))
-        {
-            fields.remove("format");
-        }
-        let old = std::mem::take(fields);
-        *fields = old
-            .into_iter()
-            .map(|(key, value)| (key, tidy(value)))
-            .collect();
-    } else if let Value::Array(items) = &mut schema {
-        let old = std::mem::take(items);
-        *items = old.into_iter().map(tidy).collect();
     }
-    schema
+    if let Some(Value::Array(choices)) = fields.get_mut("anyOf") {
+        choices.retain(|choice| *choice != json!({"type": "null"}));
+        if let [Value::Object(only)] = choices.as_slice() {
+            let only = only.clone();
+            fields.remove("anyOf");
+            fields.extend(only);
+        }
+    }
+    fields.remove("default");
+    let format = fields.get("format").and_then(Value::as_str);
+    if format.is_some_and(|format| units::FORMATS.iter().all(|(known, _)| *known != format)) {
+        fields.remove("format");
+    }
+    let tidied = |(key, value): (String, Value)| match (key.as_str(), value) {
+        // What stands below has the names of settings, not of keywords.
+        ("properties" | "$defs", Value::Object(named)) => {
+            let named = named.into_iter().map(|(name, schema)| (name, tidy(schema)));
+            (key, Value::Object(named.collect()))
+        }
+        ("examples" | "enum" | "const", value) => (key, value),
+        (_, value) => (key, tidy(value)),
+    };
+    Value::Object(fields.into_iter().map(tidied).collect())
 }
 
 fn compile(schema: Value) -> Compiled {

@@ -18,6 +18,7 @@ pub struct InternalSettings {
     /// What models are told about the tool.
     pub description: Option<String>,
     /// JSON Schema of the arguments, or the path of a file that holds it.
+    #[serde(default)]
     #[schemars(schema_with = "super::input_schema")]
     pub input: Option<Value>,
 }

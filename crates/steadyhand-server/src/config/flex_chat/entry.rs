@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{BY_NAME, Fault, Implementation};
-use crate::config::document::Node;
+use crate::config::foreign::Node;
 
 pub(super) fn implementation(node: &Node) -> Result<Implementation, Fault> {
     const TYPES: [&str; 3] = ["mock", "builtin", "internal"];

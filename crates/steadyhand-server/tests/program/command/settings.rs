@@ -62,12 +62,6 @@ fn v06_faults_of_a_command_are_named_with_their_place() {
         "cannot be a variable: an empty name, a = in it, or a NUL byte",
         Some("rename it"),
     );
-    check(
-        json!({"command": ["git"], "input": 5}),
-        "/input",
-        "is neither a table nor a path",
-        Some("write a JSON Schema as a table, or the path of a file that holds one"),
-    );
 }
 
 #[test]
@@ -138,31 +132,6 @@ async fn the_schema_is_made_from_the_places() {
     );
     assert_eq!(tool.kind(), "command");
     assert_eq!(tool.description(), "Runs the program tool");
-}
-
-#[tokio::test]
-async fn the_schema_may_live_in_a_file() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let schema = json!({"type": "object", "properties": {"a": {"type": "string", "default": "x"}}});
-    fs::write(folder.path().join("a.json"), schema.to_string()).expect("written");
-    let settings = json!({"command": ["echo", "{a}"], "input": "a.json"});
-    let outcome = call_in(folder.path(), settings, json!({})).await;
-    assert_eq!(value(&outcome), "x");
-
-    fs::write(folder.path().join("b.json"), "{").expect("written");
-    for (file, expected) in [
-        ("b.json", "is no JSON"),
-        ("none.json", "cannot read `input`"),
-    ] {
-        let settings = json!({"command": ["echo"], "input": file});
-        let source =
-            (kind().build)("program", settings, &context(folder.path())).expect("a source");
-        let error = source.tools().await.expect_err("no tools").to_string();
-        assert!(
-            error.starts_with("program: ") && error.contains(expected) && error.contains(file),
-            "{error}"
-        );
-    }
 }
 
 #[test]

@@ -148,3 +148,19 @@ description = "uses sk-test-1234567890abcdef"
         .stderr_eq(str![[]])
         .stdout_eq(str![[]]);
 }
+
+#[test]
+fn a_schema_may_live_in_a_file_of_its_own() {
+    let workplace = Workplace::with_config(
+        "[tools.a]\nkind = \"command\"\ncommand = [\"echo\", \"{word}\"]\ninput = \"schemas/a.json\"\n",
+    );
+    workplace.write("schemas/a.json", r#"{"type":"object","required":["word"],"properties":{"word":{"type":"string"}}}"#);
+    let (code, stdout, stderr) = parts(&workplace.run("call a word=hello"));
+    assert_eq!((code, stdout.as_str()), (0, "hello\n"), "{stderr}");
+    let (code, _, stderr) = parts(&workplace.run("call a"));
+    assert_eq!(code, 2, "{stderr}");
+    workplace.write("schemas/a.json", "{");
+    let (code, _, stderr) = parts(&workplace.run("call a"));
+    assert_eq!(code, 8);
+    assert!(stderr.contains("a.json is no JSON"), "{stderr}");
+}

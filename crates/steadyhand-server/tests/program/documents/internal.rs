@@ -79,31 +79,6 @@ async fn f13_an_absent_handler_is_named_and_found_once_registered_and_replaced()
     }
 }
 
-#[tokio::test]
-async fn f13_the_schema_may_be_a_file() {
-    let home = tempfile::tempdir().expect("a folder");
-    let context = context(home.path());
-    context.internal.register("history", history);
-    write(
-        &home.path().join("schemas/history.json"),
-        r#"{"type":"object","required":["last"]}"#,
-    );
-    let settings = json!({"input": "schemas/history.json"});
-    let executor = tools(settings, "history", &context).await;
-    let outcome = executor.execute(Call::new("history", json!({}))).await;
-    assert_eq!(error(&outcome), "Invalid parameters: missing 'last'");
-
-    let settings: InternalSettings =
-        serde_json::from_value(json!({"input": "gone.json"})).expect("settings");
-    let source = settings.build("history", &context).expect("a source");
-    let text = source.tools().await.expect_err("no such file").to_string();
-    assert!(text.starts_with("history: the schema "), "{text}");
-    assert!(
-        text.contains("gone.json cannot be read: No such file"),
-        "{text}"
-    );
-}
-
 #[test]
 fn faults_in_the_settings_are_named_with_their_place() {
     let kind = KINDS
@@ -117,10 +92,7 @@ fn faults_in_the_settings_are_named_with_their_place() {
             .collect()
     };
     assert_eq!(places(json!({})), [""; 0]);
-    assert_eq!(
-        places(json!({"handler": " ", "input": 5})),
-        ["/handler", "/input"]
-    );
+    assert_eq!(places(json!({"handler": " "})), ["/handler"]);
     let unknown = (kind.check)(&json!({"handlr": "x"}));
     assert!(
         unknown[0].message.contains("unknown field `handlr`"),

@@ -115,27 +115,6 @@ async fn a_value_that_does_not_fit_its_place_is_the_callers_mistake() {
     assert!(server.seen().is_empty());
 }
 
-#[test]
-fn an_input_file_is_read_from_the_configurations_folder() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let schema = json!({ "type": "object", "properties": { "a": { "type": "integer" } } });
-    std::fs::write(folder.path().join("a.json"), schema.to_string()).expect("a file");
-    let mut context = context(Client::new());
-    context.folder = folder.path().to_owned();
-    let build = |input: &str| {
-        let settings = json!({ "url": "http://h.test/?a={a}", "input": input });
-        (http_kind().build)("probe", settings, &context)
-    };
-    assert!(build("a.json").is_ok());
-    let fault = build("b.json").err().expect("no such file");
-    assert_eq!(fault.at, "/input");
-    assert!(
-        fault.message.contains("b.json cannot be read"),
-        "{}",
-        fault.message
-    );
-}
-
 /// Every fault of the settings, one line each: place, message, help.
 fn told(settings: Value) -> Vec<String> {
     let line = |fault: steadyhand_server::source::Fault| {
