@@ -59,6 +59,10 @@ impl UrlTemplate {
             );
         }
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+        // URLs read a backslash as a slash and skip line breaks and tabs: then our cuts were not theirs.
+        if path.contains('\\') || text.contains(|c: char| c.is_control()) {
+            return Err("it holds a backslash, a line break or a tab; write / or %5C".to_owned());
+        }
         let path = path.strip_prefix('/').unwrap_or(path);
         let segments: Vec<Template> = path
             .split('/')

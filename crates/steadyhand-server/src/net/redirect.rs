@@ -43,12 +43,16 @@ pub fn next(
             site(&url)
         ));
     }
-    // Nobody but the configuration chooses the credentials we show.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-
     let mut next = request.clone();
-    if !same_owner(&request.url, &url) {
+    let stays = same_owner(&request.url, &url);
+    // Nobody but the configuration chooses the credentials we show, and only its own host sees them.
+    let (user, password) = match stays {
+        true => (request.url.username(), request.url.password()),
+        false => ("", None),
+    };
+    let _ = url.set_username(user);
+    let _ = url.set_password(password);
+    if !stays {
         // Any header of the configuration may be a key, whatever it is called.
         next.headers = harmless(&request.headers);
     }

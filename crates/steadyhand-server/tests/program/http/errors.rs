@@ -356,7 +356,7 @@ async fn no_error_shows_what_the_configuration_may_keep_secret() {
             "headers": { "X-Api-Key": "s3cret-header" },
             "body": { "password": "s3cret-body" },
         });
-        let tool = tool(settings).await.timeout(Duration::from_millis(300));
+        let tool = tool(settings).await.timeout(Duration::from_secs(1));
         let debug = format!("{tool:?}");
         let outcome = run(tool, json!({})).await;
         let shown = format!("{debug} {outcome:?} {:?}", failure(&outcome));

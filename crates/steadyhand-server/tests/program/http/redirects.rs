@@ -24,6 +24,27 @@ async fn a_redirect_on_the_same_site_is_followed_with_its_headers() {
 }
 
 #[tokio::test]
+async fn the_user_of_the_url_stays_on_its_site_and_a_redirect_cannot_name_another() {
+    for there in ["/there", "http://other:user@{}/there", "http://{}/there"] {
+        let server = Server::start_with(|address| {
+            let location = there.replace("{}", &address.to_string());
+            vec![redirect_to(302, &location), json_answer("[1]")]
+        })
+        .await;
+        let url = format!("http://me:p%40ss@{}/here", server.address);
+        let outcome = run(probe("GET", &url).await, json!({})).await;
+        assert_eq!(output(&outcome), &json!([1]), "{there}");
+        let seen = server.seen();
+        assert!(seen[0].header("authorization").is_some());
+        assert_eq!(
+            seen[0].header("authorization"),
+            seen[1].header("authorization"),
+            "{there}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_redirected_post_becomes_a_get_where_browsers_make_it_one() {
     let cases = [
         (301, "GET"),

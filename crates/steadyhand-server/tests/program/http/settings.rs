@@ -178,6 +178,8 @@ fn no_argument_can_choose_where_a_request_goes() {
         "http://{user}@h.test/",
         "http://h.test{path}",
         "http://h.test\\{path}",
+        "http://h.test/a\\.{path}",
+        "http://h.test/.\t{path}",
         "http://{host}?x",
         "http://h.test/#{fragment}",
         "http://h.test/?{name}=1",

@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde_json::json;
 use steadyhand::{Call, ToolExecutor, ToolManager};
 use tokio_util::sync::CancellationToken;
 
 use super::server::{Act, Server, head};
 use super::{eventually, failure, probe, run, verdict};
+
+/// For a request to arrive on a busy machine.
+const LONG_ENOUGH: Duration = Duration::from_secs(1);
 
 fn endless_body() -> Vec<u8> {
     let mut bytes = head(
@@ -36,25 +40,22 @@ async fn v07_on_timeout_the_request_is_aborted_and_the_server_sees_it() {
         ),
         ("a dripping body", Act::Drip(endless_body())),
     ];
-    for (what, act) in stories {
+    let told = stories.map(async |(what, act)| {
         let server = Server::start(vec![act]).await;
-        let tool = probe("POST", &server.url("/"))
-            .await
-            .timeout(Duration::from_millis(200));
+        let tool = probe("POST", &server.url("/")).await.timeout(LONG_ENOUGH);
         let outcome = run(tool, json!({})).await;
         assert_eq!(verdict(&outcome), "TIMEOUT unknown retryable 1", "{what}");
         let expected = format!("{} did not answer in time", server.address);
         assert_eq!(failure(&outcome).message, expected, "{what}");
         eventually(what, || server.departures() == 1).await;
-    }
+    });
+    join_all(told).await;
 }
 
 #[tokio::test]
 async fn v07_each_timed_out_attempt_is_aborted() {
     let server = Server::start(vec![Act::Stall(Vec::new())]).await;
-    let tool = probe("GET", &server.url("/"))
-        .await
-        .timeout(Duration::from_millis(100));
+    let tool = probe("GET", &server.url("/")).await.timeout(LONG_ENOUGH);
     let outcome = run(tool, json!({})).await;
     assert_eq!(verdict(&outcome), "TIMEOUT unknown retryable 4");
     eventually("four aborted requests", || server.departures() == 4).await;
