@@ -5,18 +5,18 @@
 //! query sees every change made more than a second before it, whether or not the system tells of
 //! changes. Where one scan takes longer than 50 ms, that second becomes twenty times its duration.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, event};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::index::{Index, Trouble};
 use super::scan::scan;
 use super::settings::Shelf;
+use super::watch::Watching;
 use crate::progress::Progress;
 
 /// How old the last scan may be when a query begins.
@@ -128,9 +128,9 @@ impl Keeper {
             }
             match timeout_at(limit, status.changed()).await {
                 Ok(Ok(())) => {}
-                Err(_) if is_first => return Freshness::NotReady(now),
-                // The task is gone with its runtime, or the time is over.
-                Ok(Err(_)) | Err(_) => return Freshness::Behind(now),
+                // The time is over, or the task is gone with its runtime.
+                Err(_) | Ok(Err(_)) if is_first => return Freshness::NotReady(now),
+                Err(_) | Ok(Err(_)) => return Freshness::Behind(now),
             }
         }
     }
@@ -171,7 +171,6 @@ impl Drop for Task {
 impl Task {
     fn start(keeper: &Keeper) -> Task {
         let (sender, status) = watch::channel(Status::default());
-        let (changed, changes) = mpsc::channel(1);
         let work = Work {
             shelf: Arc::clone(&keeper.shelf),
             path: keeper.index.clone(),
@@ -188,7 +187,7 @@ impl Task {
             status,
         };
         let wake = Arc::clone(&task.wake);
-        tokio::spawn(work.go_on(wake, changed, changes));
+        tokio::spawn(work.go_on(wake));
         task
     }
 }
@@ -215,27 +214,17 @@ impl Drop for StopsWhenDropped {
 }
 
 impl Work {
-    async fn go_on(
-        self,
-        wake: Arc<Notify>,
-        changed: mpsc::Sender<()>,
-        mut changes: mpsc::Receiver<()>,
-    ) {
+    async fn go_on(self, wake: Arc<Notify>) {
         let _stops = StopsWhenDropped(Arc::clone(&self.stop));
-        let mut index = None;
-        // Kept for as long as the task lives.
-        let mut watcher = None;
-        let mut asked_to_watch = !self.shelf.watch;
+        let (changed, mut changes) = mpsc::channel(1);
+        let mut hands = Hands {
+            index: None,
+            watching: self.shelf.watch.then(|| Watching::new(changed.clone())),
+        };
         loop {
-            index = self.round(index).await;
+            hands = self.round(hands).await;
             if self.stop.load(Ordering::SeqCst) {
                 return;
-            }
-            if !asked_to_watch {
-                asked_to_watch = true;
-                let (shelf, changed) = (Arc::clone(&self.shelf), changed.clone());
-                let watching = tokio::task::spawn_blocking(move || watch_folders(&shelf, changed));
-                watcher = watching.await.ok().flatten();
             }
             tokio::select! {
                 () = wake.notified() => {}
@@ -248,22 +237,27 @@ impl Work {
                 }
             }
             if self.stop.load(Ordering::SeqCst) {
-                drop(watcher);
                 return;
             }
         }
     }
 
     /// One scan, and the indexing of what it found.
-    async fn round(&self, index: Option<Index>) -> Option<Index> {
+    async fn round(&self, mut hands: Hands) -> Hands {
         let began = Instant::now();
         self.status
             .send_modify(|status| status.scanning = Some(began));
         let work = self.clone();
-        let job = tokio::task::spawn_blocking(move || work.sync(index));
-        let (index, synced) = job.await.unwrap_or_else(|_| {
+        let job = tokio::task::spawn_blocking(move || {
+            let synced = work.sync(&mut hands);
+            if let (Ok(synced), Some(watching)) = (&synced, &mut hands.watching) {
+                watching.watch(synced.folders.clone());
+            }
+            (hands, synced)
+        });
+        let (hands, synced) = job.await.unwrap_or_else(|_| {
             let reason = "indexing came to an unexpected end; its log says where".to_owned();
-            (None, Err(Trouble::Failed(reason)))
+            (Hands::default(), Err(Trouble::Failed(reason)))
         });
         self.status.send_modify(|status| {
             status.scanning = None;
@@ -271,7 +265,9 @@ impl Work {
             status.notes.clear();
             status.failed = None;
             match synced {
-                Ok(Synced { notes, scan_took }) => {
+                Ok(Synced {
+                    notes, scan_took, ..
+                }) => {
                     status.scanned = Some(began);
                     status.every = SCAN_EVERY.max(scan_took * SCAN_SHARE);
                     status.notes = notes;
@@ -284,41 +280,34 @@ impl Work {
                 Err(Trouble::Stopped) => {}
             }
         });
-        index
+        hands
     }
 
     /// On a thread that may block.
-    fn sync(&self, index: Option<Index>) -> (Option<Index>, Result<Synced, Trouble>) {
+    fn sync(&self, hands: &mut Hands) -> Result<Synced, Trouble> {
         let began = Instant::now();
-        let scan = match scan(&self.shelf, &self.stop) {
-            Ok(scan) => scan,
-            Err(reason) => return (index, Err(Trouble::Failed(reason))),
-        };
+        let scan = scan(&self.shelf, &self.stop).map_err(Trouble::Failed)?;
+        if self.stop.load(Ordering::SeqCst) {
+            return Err(Trouble::Stopped);
+        }
         let scan_took = began.elapsed();
-        // Somebody may have removed the file: what is written to it then, nobody would find again.
-        let index = index.filter(|_| self.path.exists());
         let doubted = self.doubted.swap(false, Ordering::SeqCst);
-        let opened = match index {
-            Some(index) if !doubted => Ok(index),
-            old => {
-                drop(old);
-                self.open(doubted)
-            }
-        };
-        let mut index = match opened {
-            Ok(index) => index,
-            Err(trouble) => return (None, Err(trouble)),
+        // Somebody may have removed the file: what is written to it then, nobody finds again.
+        if doubted || !self.path.exists() {
+            hands.index = None;
+        }
+        let mut index = match hands.index.take() {
+            Some(index) => index,
+            None => self.open(doubted)?,
         };
         let mut updated = self.update(&mut index, &scan);
         if let Err(Trouble::Broken(reason)) = &updated {
             tracing::warn!(index = %self.path.display(), reason, "the index of documents is broken and made anew");
             drop(index);
-            index = match self.open(true) {
-                Ok(index) => index,
-                Err(trouble) => return (None, Err(trouble)),
-            };
+            index = self.open(true)?;
             updated = self.update(&mut index, &scan);
         }
+        hands.index = Some(index);
         let mut notes = scan.problems;
         if scan.cut {
             notes.push(format!(
@@ -326,8 +315,19 @@ impl Work {
                 self.shelf.files_max
             ));
         }
-        let synced = updated.map(|()| Synced { notes, scan_took });
-        (Some(index), synced)
+        match updated {
+            Ok(()) => {}
+            // What is in the index can still be searched.
+            Err(Trouble::Failed(reason)) => {
+                notes.push(format!("the latest changes are not indexed: {reason}"));
+            }
+            Err(other) => return Err(other),
+        }
+        Ok(Synced {
+            notes,
+            folders: scan.folders,
+            scan_took,
+        })
     }
 
     fn open(&self, anew: bool) -> Result<Index, Trouble> {
@@ -355,41 +355,15 @@ impl Work {
     }
 }
 
+/// What goes to the thread that works and comes back.
+#[derive(Default)]
+struct Hands {
+    index: Option<Index>,
+    watching: Option<Watching>,
+}
+
 struct Synced {
     notes: Vec<String>,
+    folders: Vec<PathBuf>,
     scan_took: Duration,
-}
-
-/// Asks the system to tell of changes. Where it cannot, scans find them.
-fn watch_folders(shelf: &Shelf, changed: mpsc::Sender<()>) -> Option<RecommendedWatcher> {
-    let tell = move |event: notify::Result<notify::Event>| {
-        // Our own reading is no change.
-        let is_change = event.is_ok_and(|event| match event.kind {
-            EventKind::Access(access) => {
-                access == event::AccessKind::Close(event::AccessMode::Write)
-            }
-            _ => true,
-        });
-        if is_change {
-            let _ = changed.try_send(());
-        }
-    };
-    let watch = || {
-        let mut watcher = notify::recommended_watcher(tell)?;
-        for root in &shelf.roots {
-            watch_folder(&mut watcher, &root.path)?;
-        }
-        Ok(watcher)
-    };
-    let watching: notify::Result<RecommendedWatcher> = watch();
-    watching
-        .inspect_err(|error| tracing::debug!(%error, "changes of documents are not told, but looked for before a query"))
-        .ok()
-}
-
-fn watch_folder(watcher: &mut RecommendedWatcher, folder: &Path) -> notify::Result<()> {
-    match folder.exists() {
-        true => watcher.watch(folder, RecursiveMode::Recursive),
-        false => Ok(()),
-    }
 }

@@ -1,7 +1,8 @@
 //! HTML to passages. Works on tokens, without a tree: pages may be as broken and as deep as they
 //! like, and lines of the file stay known.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
 
 use encoding_rs::Encoding;
 use html5ever::tendril::StrTendril;
@@ -9,24 +10,41 @@ use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
+use tokio::time::Instant;
 
 use super::passages::{Cutter, Passage, shortened};
 
+/// The tokenizer compares each attribute of a tag with all before it: a tag can be made of so many
+/// that a page takes hours. So it is fed in slices, and those that only go on with a tag are timed.
+const SLICE_BYTES: usize = 16 * 1024;
+const PATIENCE: Duration = Duration::from_secs(3);
 /// Where pages say their encoding.
 const DECLARED_WITHIN_BYTES: usize = 2_048;
 
-/// Title and passages of an HTML page.
-pub(super) fn passages(text: &str) -> (Option<String>, Vec<Passage>) {
+/// Title and passages of an HTML page; none for one that is made to keep its readers busy.
+pub(super) fn passages(text: &str) -> Option<(Option<String>, Vec<Passage>)> {
+    let tokenizer = Tokenizer::new(Sink::default(), TokenizerOpts::default());
     let input = BufferQueue::default();
-    input.push_back(StrTendril::from_slice(text));
-    let sink = Sink::default();
-    let tokenizer = Tokenizer::new(sink, TokenizerOpts::default());
-    // It pauses where a browser would run a script; nothing runs here.
-    while !input.is_empty() {
-        let _ = tokenizer.feed(&input);
+    let mut stuck = Duration::ZERO;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (slice, later) = rest.split_at(rest.floor_char_boundary(SLICE_BYTES));
+        rest = later;
+        let (began, tokens) = (Instant::now(), tokenizer.sink.tokens.get());
+        input.push_back(StrTendril::from_slice(slice));
+        // It pauses where a browser would run a script; nothing runs here.
+        while !input.is_empty() {
+            let _ = tokenizer.feed(&input);
+        }
+        if tokenizer.sink.tokens.get() == tokens {
+            stuck += began.elapsed();
+        }
+        if stuck > PATIENCE {
+            return None;
+        }
     }
     tokenizer.end();
-    tokenizer.sink.0.take().finish()
+    Some(tokenizer.sink.page.take().finish())
 }
 
 /// The encoding in `<meta charset=…>` or in an XML declaration.
@@ -45,13 +63,19 @@ pub(super) fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
 }
 
 #[derive(Default)]
-struct Sink(RefCell<Page>);
+struct Sink {
+    page: RefCell<Page>,
+    tokens: Cell<u64>,
+}
 
 impl TokenSink for Sink {
     type Handle = ();
 
     fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<()> {
-        let mut page = self.0.borrow_mut();
+        if !matches!(token, Token::ParseError(_)) {
+            self.tokens.set(self.tokens.get() + 1);
+        }
+        let mut page = self.page.borrow_mut();
         match token {
             Token::CharacterTokens(text) => page.text(&text, line),
             Token::TagToken(tag) => return page.tag(&tag, line),

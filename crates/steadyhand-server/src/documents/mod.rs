@@ -8,6 +8,7 @@ mod query;
 mod read;
 mod scan;
 mod settings;
+mod watch;
 mod words;
 
 pub use settings::{CollectionSettings, DocumentsSettings, MAIN};

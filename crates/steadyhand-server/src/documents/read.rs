@@ -9,6 +9,9 @@ use encoding_rs::{Encoding, WINDOWS_1252};
 use super::html;
 use super::passages::{self, Passage};
 
+/// A text of 4 MiB has a few thousand; more are made by nothing but headings.
+const PASSAGES_MAX: usize = 20_000;
+
 /// A file as the index keeps it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Document {
@@ -51,8 +54,11 @@ pub(super) fn document(path: &Path, bytes: &[u8]) -> Result<Document, Skipped> {
     let (title, mut passages) = match kind {
         Kind::Markdown => passages::of_markdown(&text),
         Kind::Text => (None, passages::of_text(&text)),
-        Kind::Html => html::passages(&text),
+        Kind::Html => html::passages(&text).ok_or(Skipped::TooLarge)?,
     };
+    if passages.len() > PASSAGES_MAX {
+        return Err(Skipped::TooLarge);
+    }
     if passages.is_empty() {
         // A page that only has a name is still found by it.
         passages.push(Passage {

@@ -13,6 +13,8 @@ use super::settings::Shelf;
 const DEPTH_MAX: usize = 32;
 /// Files and folders looked at in one scan, taken or not: somebody will name `/` one day.
 const LOOKED_AT_MAX: usize = 1_000_000;
+/// Folders the system is asked to watch: its own limit is for all programs together.
+const WATCHED_MAX: usize = 4_096;
 /// Problems that are told; one folder without permission can have thousands.
 const PROBLEMS_MAX: usize = 5;
 
@@ -20,6 +22,8 @@ const PROBLEMS_MAX: usize = 5;
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub(super) files: Vec<FoundFile>,
+    /// The folders they can be in; none where there are too many to be watched.
+    pub(super) folders: Vec<PathBuf>,
     /// There were more files than the collection may have.
     pub(super) cut: bool,
     pub(super) problems: Vec<String>,
@@ -56,6 +60,9 @@ pub(super) fn scan(shelf: &Shelf, stop: &AtomicBool) -> Result<Scan, String> {
             continue;
         }
         walk(shelf, index, &root.path, stop, &mut looked_at, &mut scan);
+    }
+    if scan.folders.len() > WATCHED_MAX {
+        scan.folders.clear();
     }
     if scan.problems.len() >= shelf.roots.len() && scan.files.is_empty() {
         return Err(scan.problems.swap_remove(0));
@@ -100,7 +107,13 @@ fn walk(
             }
             Err(_) => continue,
         };
-        if !entry.file_type().is_some_and(|kind| kind.is_file()) {
+        let Some(kind) = entry.file_type() else {
+            continue;
+        };
+        if kind.is_dir() && scan.folders.len() <= WATCHED_MAX {
+            scan.folders.push(entry.path().to_owned());
+        }
+        if !kind.is_file() {
             continue;
         }
         let relative = relative(entry.path(), root);

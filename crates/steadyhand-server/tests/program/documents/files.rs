@@ -58,9 +58,27 @@ async fn broken_and_hostile_html_is_read_as_far_as_it_goes() {
     let deep = "<div>".repeat(200_000) + "deepest<p>";
     let unclosed =
         "<h1>Broken<p>visibleword <b>bold <table><td>cell &unknown; &#x110000; <a href='";
-    let library = Library::of(&[("deep.html", &deep), ("unclosed.htm", unclosed)]).await;
+    let attributes: String = (0..3_000).map(|n| format!(" a{n}")).collect();
+    let wide = format!("<p{attributes}>wideword");
+    let library = Library::of(&[
+        ("deep.html", &deep),
+        ("unclosed.htm", unclosed),
+        ("wide.html", &wide),
+    ])
+    .await;
+    assert_eq!(library.search("deepest").await["indexed"], 3);
     assert_eq!(library.sources("deepest").await, ["deep.html"]);
     assert_eq!(library.sources("visibleword").await, ["unclosed.htm"]);
+}
+
+#[tokio::test]
+async fn a_page_made_to_keep_its_readers_busy_is_given_up() {
+    let attributes: String = (0..400_000).map(|n| format!(" a{n}")).collect();
+    let wide = format!("<p{attributes}>wideword");
+    let library = Library::of(&[("good.md", "findme"), ("wide.html", &wide)]).await;
+    let answer = library.search("findme").await;
+    assert_eq!(sources(&answer), ["good.md"]);
+    assert_eq!(answer["skipped"], json!({"too_large": 1}));
 }
 
 #[tokio::test]

@@ -154,33 +154,36 @@ fn many(count: usize) -> Vec<(String, String)> {
 
 #[tokio::test]
 async fn v07_a_first_query_that_cannot_wait_says_how_far_indexing_is_and_later_ones_find_it_done() {
-    let files = many(600);
-    let files: Vec<(&str, &str)> = files.iter().map(|(n, t)| (&**n, &**t)).collect();
-    let library = Library::of(&files).await;
-    let call = Call::new("search", json!({"query": "word7"}));
-    let outcome = library
-        .executor
-        .execute(call.timeout(Duration::from_millis(4)).no_retry())
-        .await;
-    let failure = outcome.failure().expect("it cannot be ready in this time");
+    let library = Library::of(&[("a.md", "alpha")]).await;
+    assert_eq!(library.search("alpha").await["total"], 1);
+    let index = library.index();
+    let Library {
+        home,
+        executor,
+        documents,
+    } = library;
+    drop((executor, documents));
+    write(&home.path().join("docs/b.md"), "beta");
+    // Another process that writes for as long as it likes.
+    let other = rusqlite::Connection::open(index).expect("opened");
+    other.execute_batch("BEGIN IMMEDIATE").expect("begun");
+    let settings = json!({"folders": ["docs"]});
+    let (executor, _documents) = open(home.path(), Some(settings), super::Progress::silent()).await;
+    let ask = |timeout_ms| {
+        let call = Call::new("search", json!({"query": "beta"})).no_retry();
+        executor.execute(call.timeout(Duration::from_millis(timeout_ms)))
+    };
+    let outcome = ask(1_000).await;
+    let failure = outcome.failure().expect("the other still writes");
     assert_eq!(failure.code.as_str(), "TIMEOUT");
-    let call = Call::new("search", json!({"query": "word7"}));
-    let outcome = library
-        .executor
-        .execute(call.timeout(Duration::from_millis(40)).no_retry())
-        .await;
-    if !outcome.is_success() {
-        let text = error(&outcome);
-        assert!(text.contains("indexed for the first time"), "{text}");
-        assert_eq!(
-            outcome.failure().expect("failed").effect,
-            steadyhand::Effect::None
-        );
-    }
-    let answer = library
-        .until("word7.", |answer| answer["indexed"] == 600)
-        .await;
-    assert_eq!(sources(&answer)[0], "7.md");
+    assert_eq!(failure.effect, steadyhand::Effect::None);
+    let text = error(&outcome);
+    assert!(
+        text.starts_with("documents is being indexed for the first time: 0 of "),
+        "{text}"
+    );
+    other.execute_batch("ROLLBACK").expect("over");
+    assert_eq!(sources(&super::answer(ask(30_000).await)), ["b.md"]);
 }
 
 #[tokio::test]
