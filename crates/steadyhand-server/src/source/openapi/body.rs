@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::arguments::Arguments;
 use super::document::{At, Document};
 use super::name;
 use super::operation::{Body, BodySource, Field, Media};
-use super::read::Arguments;
 use super::schema::Converter;
 use super::style::{Style, Writing};
 

@@ -129,7 +129,7 @@ pub(super) fn for_each_part(schema: &mut Value, visit: &mut dyn FnMut(&mut Value
         let key = key.as_str();
         match member {
             Value::Object(parts) if NAMED.contains(&key) => {
-                parts.values_mut().for_each(&mut *visit)
+                parts.values_mut().for_each(&mut *visit);
             }
             Value::Array(parts) if SAME_VALUE.contains(&key) || PARTS.contains(&key) => {
                 parts.iter_mut().for_each(&mut *visit);

@@ -12,35 +12,24 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use url::Url;
 
+use super::arguments::Arguments;
 use super::body;
 use super::document::{At, Document};
 use super::name::{self, Nameless};
-use super::operation::{Input, Location, Operation, Piece, Skipped, pieces};
+use super::operation::{Location, Operation, Piece, Skipped, pieces};
+use super::parameter::Parameter;
 use super::pick;
 use super::schema::{Converter, Patterns};
 use super::server::Servers;
-use super::style::{Style, Writing};
 
 const METHODS: [&str; 9] = [
     "get", "put", "post", "delete", "options", "head", "patch", "trace", "query",
 ];
 const DESCRIPTION_CHARS_MAX: usize = 1_000;
 const NOTES_MAX: usize = 200;
-/// HTTP itself decides these; the specification says so of the first three.
-const HEADERS_OF_HTTP: [&str; 8] = [
-    "accept",
-    "content-type",
-    "authorization",
-    "host",
-    "content-length",
-    "transfer-encoding",
-    "connection",
-    "cookie",
-];
-
 /// What the configuration says about the operations of a document.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
@@ -355,197 +344,6 @@ impl<'d> Found<'d> {
             text.push('…');
         }
         text
-    }
-}
-
-/// One parameter; without a description if only the path names it.
-struct Parameter<'d> {
-    name: String,
-    location: Location,
-    at: Option<At<'d>>,
-}
-
-impl<'d> Parameter<'d> {
-    fn read(at: At<'d>) -> Result<Parameter<'d>, String> {
-        let Some(name) = at.text("name").filter(|name| !name.is_empty()) else {
-            return Err("a parameter has no name".to_owned());
-        };
-        let location = match at.text("in") {
-            Some("path") => Location::Path,
-            Some("query") => Location::Query,
-            Some("header") => Location::Header,
-            Some("cookie") => Location::Cookie,
-            other => {
-                let place = other.unwrap_or("no place");
-                return Err(format!(
-                    "its parameter {name} is in {place}; path, query, header and cookie are known"
-                ));
-            }
-        };
-        Ok(Parameter {
-            name: name.to_owned(),
-            location,
-            at: Some(at),
-        })
-    }
-
-    fn is_sent_anyway(&self, choice: &Choice) -> bool {
-        let lower = self.name.to_ascii_lowercase();
-        match self.location {
-            Location::Header => {
-                HEADERS_OF_HTTP.contains(&lower.as_str()) || choice.sent_headers.contains(&lower)
-            }
-            Location::Query => choice.sent_query.as_deref() == Some(&self.name),
-            Location::Path | Location::Cookie => false,
-        }
-    }
-
-    fn input(
-        &self,
-        converter: &mut Converter<'d>,
-        arguments: &mut Arguments,
-    ) -> Result<Input, String> {
-        let content = self.at.and_then(|at| {
-            let types = at.get("content")?;
-            let (_, first) = types.value.as_object()?.iter().next()?;
-            Some(types.with(first))
-        });
-        let written_as_json = content.is_some();
-        let schema = content.or(self.at).and_then(|at| at.get("schema"));
-        let mut schema = match schema.map(|schema| converter.schema(schema)) {
-            Some(Value::Object(members)) => members,
-            None if self.at.is_none() => Map::from_iter([("type".to_owned(), json!("string"))]),
-            Some(_) | None => Map::new(),
-        };
-        let argument = arguments.free_name(&self.name, self.location);
-        let mut words = Vec::new();
-        words.extend(
-            self.at
-                .and_then(|at| at.text("description"))
-                .map(str::to_owned),
-        );
-        if words.is_empty() {
-            words.extend(
-                schema
-                    .get("description")
-                    .and_then(Value::as_str)
-                    .map(str::to_owned),
-            );
-        }
-        if argument != self.name {
-            words.push(format!("Sent as {}.", self.name));
-        }
-        if !words.is_empty() {
-            schema.insert("description".to_owned(), json!(words.join(" ")));
-        }
-        if self.at.and_then(|at| at.flag("deprecated")) == Some(true) {
-            schema.insert("deprecated".to_owned(), json!(true));
-        }
-        if let Some(example) = self.at.and_then(|at| at.get("example")) {
-            schema.entry("examples").or_insert(json!([example.value]));
-        }
-        let needed = self.location == Location::Path
-            || self.at.and_then(|at| at.flag("required")) == Some(true);
-        // A required parameter whose usual value is known need not be asked for.
-        let default = schema
-            .get("default")
-            .filter(|value| needed && !value.is_null())
-            .cloned();
-        arguments.add(
-            &argument,
-            Value::Object(schema),
-            needed && default.is_none(),
-        );
-        Ok(Input {
-            argument,
-            wire: self.name.clone(),
-            location: self.location,
-            writing: self.writing(written_as_json),
-            default,
-        })
-    }
-
-    fn writing(&self, as_json: bool) -> Writing {
-        if as_json {
-            return Writing::new(Style::Json, false);
-        }
-        let usual = match self.location {
-            Location::Path | Location::Header => Style::Simple,
-            Location::Query | Location::Cookie => Style::Form,
-        };
-        let named = self.at.and_then(|at| Style::named(at.text("style")?));
-        let style = named.unwrap_or(usual);
-        let explode = self.at.and_then(|at| at.flag("explode"));
-        Writing {
-            style,
-            explode: explode.unwrap_or(style == Style::Form),
-            allow_reserved: self.at.and_then(|at| at.flag("allowReserved")) == Some(true),
-        }
-    }
-}
-
-/// The arguments a tool has so far.
-#[derive(Default)]
-pub(crate) struct Arguments {
-    properties: Map<String, Value>,
-    required: Vec<String>,
-    together: Map<String, Value>,
-}
-
-impl Arguments {
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.properties.contains_key(name)
-    }
-
-    pub(crate) fn add(&mut self, name: &str, schema: Value, required: bool) {
-        self.properties.insert(name.to_owned(), schema);
-        if required {
-            self.required.push(name.to_owned());
-        }
-    }
-
-    /// Where one of `names` is given, all of `needed` must be.
-    pub(crate) fn need_together(&mut self, names: &[String], needed: &[String]) {
-        for name in names {
-            let others: Vec<&String> = needed.iter().filter(|other| *other != name).collect();
-            if !others.is_empty() {
-                self.together.insert(name.clone(), json!(others));
-            }
-        }
-    }
-
-    /// The name itself, or with its place before it, or with a number behind it.
-    fn free_name(&self, wire: &str, location: Location) -> String {
-        let plain = name::argument_name(wire);
-        let placed = match location {
-            Location::Path => format!("path_{plain}"),
-            Location::Query => format!("query_{plain}"),
-            Location::Header => format!("header_{plain}"),
-            Location::Cookie => format!("cookie_{plain}"),
-        };
-        self.first_free([plain, name::argument_name(&placed)])
-    }
-
-    pub(crate) fn first_free<const N: usize>(&self, names: [String; N]) -> String {
-        let last = names[N - 1].clone();
-        let numbered = (2..).map(|count| format!("{last}_{count}"));
-        let mut all = names.into_iter().chain(numbered);
-        all.find(|name| !self.has(name)).unwrap_or(last)
-    }
-
-    fn into_schema(self) -> Map<String, Value> {
-        let mut schema = Map::new();
-        schema.insert("type".to_owned(), json!("object"));
-        schema.insert("properties".to_owned(), Value::Object(self.properties));
-        if !self.required.is_empty() {
-            schema.insert("required".to_owned(), json!(self.required));
-        }
-        if !self.together.is_empty() {
-            schema.insert("dependentRequired".to_owned(), Value::Object(self.together));
-        }
-        // Nothing else is sent, so nothing else is promised.
-        schema.insert("additionalProperties".to_owned(), json!(false));
-        schema
     }
 }
 

@@ -24,7 +24,6 @@ async fn f13_a_registered_handler_is_called_by_the_tools_own_name() {
     assert_eq!(answer(outcome)["asked"], json!({"id": 7}));
     let tool = executor.tools().find("lookup_order").expect("there");
     assert_eq!(tool.kind(), "internal");
-    assert_eq!(tool.source(), Some("lookup_order"));
     assert_eq!(
         tool.description(),
         "Calls the service 'lookup_order' of the application"
