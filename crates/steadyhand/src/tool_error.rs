@@ -89,8 +89,8 @@ impl ToolError {
             401 | 403 | 407 => ToolError::of(Category::Authentication, message),
             408 | 504 => ToolError::of(Category::Timeout, message),
             425 | 429 => ToolError::of(Category::RateLimit, message),
-            400 | 422 => ToolError::of(Category::Validation, message),
-            402..=499 => ToolError::answer(message),
+            // Also 400 and 422: the service has read the request and says no (SPEC D8).
+            400..=499 => ToolError::answer(message),
             502 | 503 => ToolError::of(Category::Network, message),
             // The status has spoken; the words of its page are not asked (SPEC R07).
             _ => ToolError::new(message).reclassified(Category::Unknown),

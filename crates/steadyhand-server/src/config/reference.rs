@@ -19,6 +19,7 @@ use super::surroundings::Surroundings;
 pub struct Resolver {
     surroundings: Surroundings,
     folder: PathBuf,
+    in_templates: bool,
 }
 
 /// A text without references.
@@ -63,7 +64,15 @@ impl Resolver {
         Resolver {
             surroundings,
             folder: folder.into(),
+            in_templates: false,
         }
+    }
+
+    /// For texts with places for arguments: a brace in a secret is not taken for one.
+    #[must_use]
+    pub fn in_templates(mut self, in_templates: bool) -> Resolver {
+        self.in_templates = in_templates;
+        self
     }
 
     /// The text with its references replaced; the first that stands for nothing is the error.
@@ -84,6 +93,14 @@ impl Resolver {
     pub fn resolve_tree(&self, tree: &mut Value) -> Resolution {
         let mut resolution = Resolution::default();
         self.walk(tree, "", &mut String::new(), 0, &mut resolution);
+        resolution
+    }
+
+    /// The same for the tree of one key; pointers start with it.
+    pub fn resolve_tree_of(&self, key: &str, tree: &mut Value) -> Resolution {
+        let mut resolution = Resolution::default();
+        let mut pointer = format!("/{}", super::document::escaped(key));
+        self.walk(tree, key, &mut pointer, 0, &mut resolution);
         resolution
     }
 
@@ -157,7 +174,12 @@ impl Resolver {
             let (reference, after) = from.split_at(end + 1);
             match self.look_up(field, &reference[2..end]) {
                 Ok(found) => {
-                    out.text.push_str(&found.text);
+                    match self.in_templates {
+                        true => out
+                            .text
+                            .push_str(&found.text.replace('{', "{{").replace('}', "}}")),
+                        false => out.text.push_str(&found.text),
+                    }
                     out.secrets.extend(found.secrets);
                 }
                 Err((reason, help)) => {

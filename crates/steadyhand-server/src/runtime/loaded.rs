@@ -207,13 +207,22 @@ fn resolved(
     configuration: &Configuration,
     options: &Options,
 ) -> (Value, Resolution) {
-    let mut settings = Value::Object(table.own.clone());
+    let mut settings = table.own.clone();
+    let mut resolution = Resolution::default();
     if table.is_imported {
-        return (settings, Resolution::default());
+        return (Value::Object(settings), resolution);
     }
     let resolver = Resolver::new(options.surroundings.clone(), configuration.folder.clone());
-    let resolution = resolver.resolve_tree(&mut settings);
-    (settings, resolution)
+    for (key, value) in &mut settings {
+        let in_templates = table.kind.templates.contains(&key.as_str());
+        let of_key = resolver
+            .clone()
+            .in_templates(in_templates)
+            .resolve_tree_of(key, value);
+        resolution.unresolved.extend(of_key.unresolved);
+        resolution.secrets.extend(of_key.secrets);
+    }
+    (Value::Object(settings), resolution)
 }
 
 /// Why a tool is disabled, if one of its references stands for nothing.

@@ -46,6 +46,9 @@ pub trait Settings: DeserializeOwned + JsonSchema {
     /// Whether one table brings several tools, whose names are not known before it is loaded.
     const BRINGS_MANY: bool = false;
 
+    /// The keys whose texts have places for arguments.
+    const TEMPLATES: &'static [&'static str] = &[];
+
     /// Faults that can be seen without reaching for anything outside.
     fn check(&self) -> Vec<Fault> {
         Vec::new()
@@ -118,6 +121,8 @@ pub struct Kind {
     pub name: &'static str,
     /// Whether one table brings several tools.
     pub brings_many: bool,
+    /// The keys whose texts have places for arguments.
+    pub templates: &'static [&'static str],
     /// The JSON Schema of its settings.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
     /// Reads the settings and looks for faults.
@@ -132,6 +137,7 @@ impl Kind {
         Kind {
             name: S::KIND,
             brings_many: S::BRINGS_MANY,
+            templates: S::TEMPLATES,
             schema: |generator| generator.root_schema_for::<S>(),
             check: |settings| match read::<S>(settings.clone()) {
                 Ok(settings) => settings.check(),

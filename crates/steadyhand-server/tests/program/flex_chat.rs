@@ -29,12 +29,19 @@ fn f09_f10_f13_a_flex_chat_file_runs_unchanged() {
 fn f13_the_document_search_of_a_flex_chat_file_needs_folders_and_says_so() {
     let workplace = Workplace::new();
     workplace.write("tools.json", TOOLS);
-    let (code, _, stderr) = parts(&workplace.run("call search_documents query=leave -c tools.json"));
+    let (code, _, stderr) =
+        parts(&workplace.run("call search_documents query=leave -c tools.json"));
     assert_eq!(code, 5);
     assert!(stderr.contains("[documents]"), "{stderr}");
 
-    workplace.write("steadyhand.toml", "[import]\nflex_chat = [\"tools.json\"]\n[documents]\nfolders = [\"docs\"]\n");
-    workplace.write("docs/leave.md", "# Leave\n\nEverybody has 28 days of leave.\n");
+    workplace.write(
+        "steadyhand.toml",
+        "[import]\nflex_chat = [\"tools.json\"]\n[documents]\nfolders = [\"docs\"]\n",
+    );
+    workplace.write(
+        "docs/leave.md",
+        "# Leave\n\nEverybody has 28 days of leave.\n",
+    );
     let (code, stdout, stderr) = parts(&workplace.run("call search_documents query=leave --json"));
     assert_eq!(code, 0, "{stderr}");
     assert!(stdout.contains("28 days"), "{stdout}");
@@ -63,5 +70,8 @@ fn one_bad_entry_does_not_lose_the_others() {
     let listed = workplace.json("tools list --json -c tools.json");
     assert_eq!(listed["count"], 1);
     let checked = workplace.json("config check --json -c tools.json");
-    assert!(checked["warnings"].to_string().contains("calculater"), "{checked}");
+    assert!(
+        checked["warnings"].to_string().contains("calculater"),
+        "{checked}"
+    );
 }

@@ -73,6 +73,7 @@ impl Workplace {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let path = std::env::var("PATH").unwrap_or_default();
         Command::new(env!("CARGO_BIN_EXE_steadyhand"))
+            .with_assert(snapbox::Assert::new().action_env("SNAPSHOTS"))
             .args(arguments)
             .current_dir(self.path())
             .env_clear()

@@ -334,7 +334,7 @@ async fn r07_errors_are_categorised_by_type_first() {
             true,
             Effect::Unknown,
         ),
-        (http(400), ValidationError, false, Effect::None),
+        (http(400), ToolExecutionError, false, Effect::Unknown),
         (http(401), AuthenticationError, false, Effect::None),
         (http(403), AuthenticationError, false, Effect::None),
         (http(404), ToolExecutionError, false, Effect::Unknown),

@@ -93,6 +93,7 @@ pub enum Background {
 
 impl Settings for CommandSettings {
     const KIND: &'static str = "command";
+    const TEMPLATES: &'static [&'static str] = &["command", "stdin"];
 
     fn check(&self) -> Vec<Fault> {
         let mut faults = self.plain_faults();

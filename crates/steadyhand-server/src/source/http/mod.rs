@@ -78,6 +78,7 @@ impl JsonSchema for SecretJson {
 
 impl Settings for HttpSettings {
     const KIND: &'static str = "http";
+    const TEMPLATES: &'static [&'static str] = &["url", "headers", "query", "body"];
 
     fn check(&self) -> Vec<Fault> {
         check::faults(self)

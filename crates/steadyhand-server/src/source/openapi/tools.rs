@@ -315,7 +315,9 @@ impl Handler for Call {
 
 impl Source for OpenapiSource {
     fn means(&self, pattern: &str, tool: &str) -> bool {
-        self.tools_meant_by(pattern).iter().any(|meant| meant == tool)
+        self.tools_meant_by(pattern)
+            .iter()
+            .any(|meant| meant == tool)
     }
 
     fn left_out(&self) -> Vec<LeftOut> {
@@ -324,6 +326,9 @@ impl Source for OpenapiSource {
             reason: skipped.reason.clone(),
         };
         let report = self.report();
-        report.iter().flat_map(|report| report.skipped.iter().map(skipped)).collect()
+        report
+            .iter()
+            .flat_map(|report| report.skipped.iter().map(skipped))
+            .collect()
     }
 }

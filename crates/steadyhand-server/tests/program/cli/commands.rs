@@ -25,8 +25,8 @@ fn r14_tools_list_shows_every_tool_in_the_order_of_the_file() {
     workplace
         .run("tools list")
         .code(0)
-        .stdout_eq(str![[]])
-        .stderr_eq(str![[]]);
+        .stdout_eq(str![])
+        .stderr_eq(str![]);
     let listed = workplace.json("tools list --json");
     assert_eq!(listed["count"], 2);
     assert_eq!(listed["tools"][0]["name"], "get_weather");
@@ -40,11 +40,11 @@ fn r14_tools_show_says_everything_about_one_tool() {
     workplace
         .run("tools show get_weather")
         .code(0)
-        .stdout_eq(str![[]]);
+        .stdout_eq(str![]);
     workplace
         .run("tools show get_wether")
         .code(5)
-        .stderr_eq(str![[]]);
+        .stderr_eq(str![]);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn r14_call_prints_the_answer_for_people_and_for_pipes() {
     workplace
         .run("call get_weather city=Oslo -q")
         .code(0)
-        .stdout_eq(str![[]])
+        .stdout_eq(str![])
         .stderr_eq(str![]);
     let outcome = workplace.json("call get_weather city=Oslo --json");
     assert_eq!(outcome["output"]["sky"], "rain");
@@ -71,7 +71,7 @@ fn arguments_that_do_not_fit_are_all_named_with_a_call_that_would_work() {
         .run("call get_weather days=40")
         .code(2)
         .stdout_eq(str![])
-        .stderr_eq(str![[]]);
+        .stderr_eq(str![]);
 }
 
 #[test]

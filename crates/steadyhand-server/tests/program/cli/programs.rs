@@ -49,7 +49,8 @@ fn an_interrupt_cancels_the_call_and_stops_its_program() {
         patience -= 1;
         pause();
     }
-    let pid = rustix::process::Pid::from_raw(i32::try_from(program.id()).expect("a pid")).expect("a pid");
+    let pid =
+        rustix::process::Pid::from_raw(i32::try_from(program.id()).expect("a pid")).expect("a pid");
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is ours");
     let status = program.wait().expect("it ends");
     assert_eq!(status.code(), Some(130));

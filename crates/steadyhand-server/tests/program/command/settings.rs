@@ -1,12 +1,11 @@
 //! Faults in the settings, each with its place and what to do.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
 use steadyhand_server::source::KINDS;
 
-use super::{call_in, context, faults, kind, tool_in, value};
+use super::{faults, tool_in};
 
 fn check(settings: Value, at: &str, message: &str, help: Option<&str>) {
     let found = faults(settings);

@@ -37,7 +37,7 @@ fn six_different_mistakes_are_all_reported_with_line_and_column_and_nothing_chan
         .run("config check")
         .code(8)
         .stdout_eq(str![])
-        .stderr_eq(str![[]]);
+        .stderr_eq(str![]);
     let kept = std::fs::read_to_string(workplace.file("steadyhand.toml")).expect("the file");
     assert_eq!(kept, SIX_MISTAKES);
 }
@@ -75,7 +75,7 @@ fn every_command_refuses_a_wrong_file_the_same_way() {
 #[test]
 fn a_file_that_is_no_toml_says_where_and_keeps_looking() {
     let workplace = Workplace::with_config("[tools.a\nkind = \"mock\"\n\n[server]\nlisten = \n");
-    workplace.run("config check").code(8).stderr_eq(str![[]]);
+    workplace.run("config check").code(8).stderr_eq(str![]);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_file_that_is_not_there_is_named() {
     workplace
         .run("config check -c nowhere.toml")
         .code(8)
-        .stderr_eq(str![[]]);
+        .stderr_eq(str![]);
 }
 
 #[test]
@@ -101,7 +101,7 @@ mock_response = 1
 fallback = { tool = "a" }
 "#,
     );
-    workplace.run("config check").code(8).stderr_eq(str![[]]);
+    workplace.run("config check").code(8).stderr_eq(str![]);
 }
 
 #[test]
@@ -118,14 +118,14 @@ mock_response = 1
 input = "missing.json"
 "#,
     );
-    workplace.run("config check").code(8).stderr_eq(str![[]]);
+    workplace.run("config check").code(8).stderr_eq(str![]);
 }
 
 #[test]
 fn names_that_model_providers_refuse_are_refused() {
     let workplace =
         Workplace::with_config("[tools.\"turn on\"]\nkind = \"mock\"\nmock_response = 1\n");
-    workplace.run("config check").code(8).stderr_eq(str![[]]);
+    workplace.run("config check").code(8).stderr_eq(str![]);
 }
 
 #[test]
@@ -145,8 +145,8 @@ description = "uses sk-test-1234567890abcdef"
     workplace
         .run("config check")
         .code(0)
-        .stderr_eq(str![[]])
-        .stdout_eq(str![[]]);
+        .stderr_eq(str![])
+        .stdout_eq(str![]);
 }
 
 #[test]
@@ -154,7 +154,10 @@ fn a_schema_may_live_in_a_file_of_its_own() {
     let workplace = Workplace::with_config(
         "[tools.a]\nkind = \"command\"\ncommand = [\"echo\", \"{word}\"]\ninput = \"schemas/a.json\"\n",
     );
-    workplace.write("schemas/a.json", r#"{"type":"object","required":["word"],"properties":{"word":{"type":"string"}}}"#);
+    workplace.write(
+        "schemas/a.json",
+        r#"{"type":"object","required":["word"],"properties":{"word":{"type":"string"}}}"#,
+    );
     let (code, stdout, stderr) = parts(&workplace.run("call a word=hello"));
     assert_eq!((code, stdout.as_str()), (0, "hello\n"), "{stderr}");
     let (code, _, stderr) = parts(&workplace.run("call a"));

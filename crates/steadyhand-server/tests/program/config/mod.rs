@@ -4,5 +4,5 @@ mod mistakes;
 mod origins;
 mod reload;
 
-mod secrets;
 mod sample;
+mod secrets;

@@ -14,7 +14,11 @@ fn sample() -> PathBuf {
 fn copy(from: &Path, workplace: &Workplace, below: &str) {
     for entry in std::fs::read_dir(from).expect("the sample") {
         let path = entry.expect("a file of the sample").path();
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
         match path.is_dir() {
             true => copy(&path, workplace, &format!("{below}{name}/")),
             false => {
@@ -40,11 +44,19 @@ async fn workplace(server: &Server) -> Workplace {
 
 async fn everything() -> Server {
     let body = r#"{"results":[{"title":"Rain","url":"http://example.org/","content":"It rains"}],"pets":["Rex"]}"#;
-    Server::start(vec![Act::Send(answer(200, &[("content-type", "application/json")], body))]).await
+    Server::start(vec![Act::Send(answer(
+        200,
+        &[("content-type", "application/json")],
+        body,
+    ))])
+    .await
 }
 
 /// The program runs on a thread that may wait: the server answers meanwhile.
-async fn run(workplace: &std::sync::Arc<Workplace>, command: &'static str) -> (i32, String, String) {
+async fn run(
+    workplace: &std::sync::Arc<Workplace>,
+    command: &'static str,
+) -> (i32, String, String) {
     let workplace = std::sync::Arc::clone(workplace);
     let ran = tokio::task::spawn_blocking(move || parts(&workplace.run(command)));
     ran.await.expect("the program ran")
@@ -62,7 +74,12 @@ async fn every_kind_of_the_sample_is_listed_shown_and_called() {
     let tools = listed["tools"].as_array().expect("tools");
     let names: Vec<(&str, &str)> = tools
         .iter()
-        .map(|tool| (tool["name"].as_str().expect("a name"), tool["kind"].as_str().expect("a kind")))
+        .map(|tool| {
+            (
+                tool["name"].as_str().expect("a name"),
+                tool["kind"].as_str().expect("a kind"),
+            )
+        })
         .collect();
     let expected = [
         ("get_weather", "mock"),
@@ -81,7 +98,10 @@ async fn every_kind_of_the_sample_is_listed_shown_and_called() {
         ("generate_uuid", "builtin"),
     ];
     assert_eq!(names, expected);
-    assert!(tools.iter().all(|tool| tool["available"] == true), "{listed:#}");
+    assert!(
+        tools.iter().all(|tool| tool["available"] == true),
+        "{listed:#}"
+    );
 
     for (command, code, part) in [
         ("call get_weather city=Oslo", 0, "rain"),
@@ -90,7 +110,11 @@ async fn every_kind_of_the_sample_is_listed_shown_and_called() {
         ("call volume action=get", 0, "40"),
         ("call lookup_order id=7", 0, "unknown"),
         ("call search_documents query=parental", 0, "Six months"),
-        ("call home_lights area=kitchen state=on brightness=60", 0, "Rex"),
+        (
+            "call home_lights area=kitchen state=on brightness=60",
+            0,
+            "Rex",
+        ),
         ("call home_scene name=evening", 0, "Rex"),
         ("call pet_listPets limit=3", 0, "Rex"),
         ("call pet_showPet petId=a/b", 0, "Rex"),
@@ -114,12 +138,19 @@ async fn every_kind_of_the_sample_is_listed_shown_and_called() {
 async fn what_the_services_of_the_sample_receive_is_what_was_meant() {
     let server = everything().await;
     let workplace = std::sync::Arc::new(workplace(&server).await);
-    run(&workplace, "call home_lights area=kitchen state=on brightness=60").await;
+    run(
+        &workplace,
+        "call home_lights area=kitchen state=on brightness=60",
+    )
+    .await;
     run(&workplace, "call home_lights area=../etc state=off").await;
     run(&workplace, "call pet_showPet petId=a/b").await;
     let seen = server.seen();
     assert_eq!(seen[0].line(), "POST /api/services/light/turn_on HTTP/1.1");
-    assert_eq!(seen[0].header("authorization"), Some("Bearer long-lived-access-token"));
+    assert_eq!(
+        seen[0].header("authorization"),
+        Some("Bearer long-lived-access-token")
+    );
     assert_eq!(seen[0].body, r#"{"area_id":"kitchen","brightness_pct":60}"#);
     assert_eq!(seen[1].body, r#"{"area_id":"../etc"}"#);
     assert_eq!(seen[2].line(), "GET /api/pets/a%2Fb HTTP/1.1");

@@ -83,3 +83,13 @@ fn a_default_is_used_where_the_variable_is_unset() {
     let (_, stdout, _) = parts(&workplace.run("call a"));
     assert_eq!(stdout, "nobody\n");
 }
+
+#[test]
+fn a_brace_in_a_secret_is_no_place_for_an_argument() {
+    let mut workplace = Workplace::with_config(
+        "[tools.a]\nkind = \"command\"\ncommand = [\"echo\", \"${env:WORD}\", \"{what}\"]\n",
+    );
+    workplace.set("WORD", "{what}-{{x}}");
+    let (code, stdout, stderr) = parts(&workplace.run("call a what=hello"));
+    assert_eq!((code, stdout.as_str()), (0, "{what}-{{x}} hello\n"), "{stderr}");
+}

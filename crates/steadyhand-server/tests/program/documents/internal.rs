@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 use steadyhand::{Call, ToolError};
-use steadyhand_server::source::internal::InternalSettings;
-use steadyhand_server::source::{Fault, KINDS, Settings};
+use steadyhand_server::source::{Fault, KINDS};
 
-use super::{answer, error, tools, write};
+use super::{answer, error, tools};
 use crate::support::context;
 
 async fn history(args: Value) -> Result<Value, ToolError> {
