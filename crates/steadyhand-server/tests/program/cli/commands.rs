@@ -25,7 +25,11 @@ fn r14_tools_list_shows_every_tool_in_the_order_of_the_file() {
     workplace
         .run("tools list")
         .code(0)
-        .stdout_eq(str![])
+        .stdout_eq(str![[r#"
+get_weather	mock	ready	Current weather for a city
+calculator	builtin	ready	Evaluates a mathematical expression in the language of mathjs: arithmetic, functions, units, matrices, complex and big numbers
+
+"#]])
         .stderr_eq(str![]);
     let listed = workplace.json("tools list --json");
     assert_eq!(listed["count"], 2);
@@ -40,11 +44,42 @@ fn r14_tools_show_says_everything_about_one_tool() {
     workplace
         .run("tools show get_weather")
         .code(0)
-        .stdout_eq(str![]);
+        .stdout_eq(str![[r#"
+get_weather  mock
+Current weather for a city
+
+Arguments
+  city	string	required	Its name
+  days	integer		at most 7; default 1
+
+Policy
+  timeout	30s	default
+  deadline	1m	default
+  retry.attempts	4	default
+  retry.backoff	100ms	default
+  breaker.failures	5	default
+  breaker.cooldown	1m	default
+  limits.concurrency	256	default
+  limits.queue	1024	default
+  limits.result	256.0 KiB	default
+  idempotent	yes	default
+  fallback	none	default
+  coerce	no	default
+  strict	no	default
+
+Try
+  steadyhand call get_weather city=text
+
+"#]]);
     workplace
         .run("tools show get_wether")
         .code(5)
-        .stderr_eq(str![]);
+        .stderr_eq(str![[r#"
+Error: there is no tool get_wether
+  help: Did you mean get_weather?
+        steadyhand tools list
+
+"#]]);
 }
 
 #[test]
@@ -53,7 +88,11 @@ fn r14_call_prints_the_answer_for_people_and_for_pipes() {
     workplace
         .run("call get_weather city=Oslo -q")
         .code(0)
-        .stdout_eq(str![])
+        .stdout_eq(str![[r#"
+temp_c	4
+sky	rain
+
+"#]])
         .stderr_eq(str![]);
     let outcome = workplace.json("call get_weather city=Oslo --json");
     assert_eq!(outcome["output"]["sky"], "rain");
@@ -71,7 +110,16 @@ fn arguments_that_do_not_fit_are_all_named_with_a_call_that_would_work() {
         .run("call get_weather days=40")
         .code(2)
         .stdout_eq(str![])
-        .stderr_eq(str![]);
+        .stderr_eq(str![[r#"
+Error: get_weather was not called: 2 arguments do not fit
+
+  city  missing 'city'
+  days  'days' must be at most 7, got 40
+
+  help: steadyhand call get_weather city=text
+        steadyhand tools show get_weather
+
+"#]]);
 }
 
 #[test]

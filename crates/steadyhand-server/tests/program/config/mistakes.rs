@@ -37,7 +37,68 @@ fn six_different_mistakes_are_all_reported_with_line_and_column_and_nothing_chan
         .run("config check")
         .code(8)
         .stdout_eq(str![])
-        .stderr_eq(str![]);
+        .stderr_eq(str![[r#"
+Error: 6 problems in steadyhand.toml; nothing was changed
+
+  × server.listne is not a setting
+   ╭─[steadyhand.toml:4:1]
+ 3 │ [server]
+ 4 │ listne = "127.0.0.1:7400"
+   · ───┬──
+   ·    ╰── unknown key
+ 5 │ 
+   ╰────
+  help: Did you mean listen?
+
+  × defaults.timeout: "30 sekunden" is no duration; write one such as "500ms", "30s" or "2m"
+   ╭─[steadyhand.toml:7:11]
+ 6 │ [defaults]
+ 7 │ timeout = "30 sekunden"
+   ·           ──────┬──────
+   ·                 ╰── here
+ 8 │ retry = { attempts = "4" }
+   ╰────
+
+  × defaults.retry.attempts is a text, but must be a whole number
+   ╭─[steadyhand.toml:8:22]
+ 7 │ timeout = "30 sekunden"
+ 8 │ retry = { attempts = "4" }
+   ·                      ─┬─
+   ·                       ╰── a text
+ 9 │ 
+   ╰────
+  help: Write it without quotes: 4
+
+  × tools.get_weather.answers[0].fail is "timeuot", which is none of its values
+    ╭─[steadyhand.toml:13:12]
+ 12 │ answers = [
+ 13 │   { fail = "timeuot", every = 10 },
+    ·            ────┬────
+    ·                ╰── not known
+ 14 │   { result = { sky = "clear" } },
+    ╰────
+  help: Did you mean timeout?
+
+  × tools.calculator.kind is "bulitin", which is none of its values
+    ╭─[steadyhand.toml:18:8]
+ 17 │ [tools.calculator]
+ 18 │ kind = "bulitin"
+    ·        ────┬────
+    ·            ╰── not known
+ 19 │ use = "echo"
+    ╰────
+  help: Did you mean builtin?
+
+  × tools.lights.fallback names a tool that does not exist
+    ╭─[steadyhand.toml:24:21]
+ 23 │ mock_response = "on"
+ 24 │ fallback = { tool = "get_wether" }
+    ·                     ──────┬─────
+    ·                           ╰── no such tool
+    ╰────
+  help: Did you mean get_weather?
+
+"#]]);
     let kept = std::fs::read_to_string(workplace.file("steadyhand.toml")).expect("the file");
     assert_eq!(kept, SIX_MISTAKES);
 }
@@ -75,7 +136,26 @@ fn every_command_refuses_a_wrong_file_the_same_way() {
 #[test]
 fn a_file_that_is_no_toml_says_where_and_keeps_looking() {
     let workplace = Workplace::with_config("[tools.a\nkind = \"mock\"\n\n[server]\nlisten = \n");
-    workplace.run("config check").code(8).stderr_eq(str![]);
+    workplace.run("config check").code(8).stderr_eq(str![[r#"
+Error: 2 problems in steadyhand.toml; nothing was changed
+
+  × the file is no TOML: unclosed table, expected `]`
+   ╭─[steadyhand.toml:1:9]
+ 1 │ [tools.a
+   ·         ▲
+   ·         ╰── here
+ 2 │ kind = "mock"
+   ╰────
+
+  × the file is no TOML: string values must be quoted, expected literal string
+   ╭─[steadyhand.toml:5:10]
+ 4 │ [server]
+ 5 │ listen = 
+   ·          ▲
+   ·          ╰── here
+   ╰────
+
+"#]]);
 }
 
 #[test]
@@ -84,7 +164,12 @@ fn a_file_that_is_not_there_is_named() {
     workplace
         .run("config check -c nowhere.toml")
         .code(8)
-        .stderr_eq(str![]);
+        .stderr_eq(str![[r#"
+Error: 1 problem in nowhere.toml; nothing was changed
+
+  × nowhere.toml cannot be read: there is no such file
+
+"#]]);
 }
 
 #[test]
@@ -101,7 +186,29 @@ mock_response = 1
 fallback = { tool = "a" }
 "#,
     );
-    workplace.run("config check").code(8).stderr_eq(str![]);
+    workplace.run("config check").code(8).stderr_eq(str![[r#"
+Error: 2 problems in steadyhand.toml; nothing was changed
+
+  × fallbacks go in a circle: a → b → a
+   ╭─[steadyhand.toml:5:21]
+ 4 │ mock_response = 1
+ 5 │ fallback = { tool = "b" }
+   ·                     ─┬─
+   ·                      ╰── leads back here
+ 6 │ [tools.b]
+   ╰────
+  help: End it with fallback = { result = … }
+
+  × fallbacks go in a circle: b → a → b
+   ╭─[steadyhand.toml:9:21]
+ 8 │ mock_response = 1
+ 9 │ fallback = { tool = "a" }
+   ·                     ─┬─
+   ·                      ╰── leads back here
+   ╰────
+  help: End it with fallback = { result = … }
+
+"#]]);
 }
 
 #[test]
@@ -118,14 +225,48 @@ mock_response = 1
 input = "missing.json"
 "#,
     );
-    workplace.run("config check").code(8).stderr_eq(str![]);
+    workplace.run("config check").code(8).stderr_eq(str![[r#"
+Error: 2 problems in steadyhand.toml; nothing was changed
+
+  × tools.a.input: its schema is not valid JSON Schema at /properties/n/type: "whole number" is
+  │ not valid under any of the schemas listed in the 'anyOf' keyword
+   ╭─[steadyhand.toml:5:9]
+ 4 │ mock_response = 1
+ 5 │ input = { type = "object", properties = { n = { type = "whole number" } } }
+   ·         ─────────────────────────────────┬─────────────────────────────────
+   ·                                          ╰── no schema for arguments
+ 6 │ [tools.b]
+   ╰────
+
+  × /tmp/.tmp6DVVrl/missing.json cannot be read: there is no such file
+   ╭─[steadyhand.toml:9:9]
+ 8 │ mock_response = 1
+ 9 │ input = "missing.json"
+   ·         ───────┬──────
+   ·                ╰── this file
+   ╰────
+  help: input is a JSON Schema, or the path of a JSON file that holds one
+
+"#]]);
 }
 
 #[test]
 fn names_that_model_providers_refuse_are_refused() {
     let workplace =
         Workplace::with_config("[tools.\"turn on\"]\nkind = \"mock\"\nmock_response = 1\n");
-    workplace.run("config check").code(8).stderr_eq(str![]);
+    workplace.run("config check").code(8).stderr_eq(str![[r#"
+Error: 1 problem in steadyhand.toml; nothing was changed
+
+  × "turn on" cannot be the name of a tool
+   ╭─[steadyhand.toml:1:8]
+ 1 │ [tools."turn on"]
+   ·        ────┬────
+   ·            ╰── not accepted by model providers
+ 2 │ kind = "mock"
+   ╰────
+  help: Model providers accept 1 to 64 of A–Z, a–z, 0–9, _ and -
+
+"#]]);
 }
 
 #[test]
@@ -145,8 +286,39 @@ description = "uses sk-test-1234567890abcdef"
     workplace
         .run("config check")
         .code(0)
-        .stderr_eq(str![])
-        .stdout_eq(str![]);
+        .stderr_eq(str![[r#"
+  ⚠ tools.a is not idempotent, so its retry only applies to failures that prove it never started
+   ╭─[steadyhand.toml:8:9]
+ 7 │ idempotent = false
+ 8 │ retry = { attempts = 3 }
+   ·         ────────┬───────
+   ·                 ╰── rarely applies
+ 9 │ description = "uses sk-test-1234567890abcdef"
+   ╰────
+  help: That is usually what you want; say idempotent = true if repeating it is harmless
+  ⚠ tools.a.timeout is longer than its deadline, so the deadline always comes first
+   ╭─[steadyhand.toml:5:11]
+ 4 │ mock_response = 1
+ 5 │ timeout = "2m"
+   ·           ──┬─
+   ·             ╰── never reached
+ 6 │ deadline = "1m"
+   ╰────
+  help: timeout is for one attempt, deadline for the whole call with its retries
+  ⚠ tools.a.description looks like a secret written out
+   ╭─[steadyhand.toml:9:15]
+ 8 │ retry = { attempts = 3 }
+ 9 │ description = "uses sk-test-1234567890abcdef"
+   ·               ───────────────┬───────────────
+   ·                              ╰── a key?
+   ╰────
+  help: Keep it elsewhere and write ${env:NAME}, ${file:/path} or ${keyring:service/user}
+
+"#]])
+        .stdout_eq(str![[r#"
+steadyhand.toml is right: 1 tools, 3 warnings
+
+"#]]);
 }
 
 #[test]

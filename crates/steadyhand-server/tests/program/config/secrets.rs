@@ -91,5 +91,9 @@ fn a_brace_in_a_secret_is_no_place_for_an_argument() {
     );
     workplace.set("WORD", "{what}-{{x}}");
     let (code, stdout, stderr) = parts(&workplace.run("call a what=hello"));
-    assert_eq!((code, stdout.as_str()), (0, "{what}-{{x}} hello\n"), "{stderr}");
+    assert_eq!(
+        (code, stdout.as_str()),
+        (0, "{what}-{{x}} hello\n"),
+        "{stderr}"
+    );
 }
