@@ -1,9 +1,10 @@
 //! Keeps secrets out of logs, events and error texts: by the name of a field, by the look of a value.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use regex::Regex;
+use arc_swap::ArcSwap;
+use regex::{Captures, Regex};
 use serde_json::Value;
 
 const HIDDEN: &str = "[redacted]";
@@ -23,32 +24,74 @@ macro_rules! key_shapes {
     };
 }
 
+/// What is secret by its look or by the name before it. The groups are what stays readable.
+static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?i)(?P<keep>\b(?:bearer|basic)\s+)[a-z0-9+/=_.~-]{8,}",
+        r"|(?P<scheme>[a-z][a-z0-9+.-]*://)[^/\s:@]*:[^/\s@]+@",
+        r#"|(?P<name>\b(?:[a-z0-9_-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|credential)s?|(?:[a-z0-9_-]*[_-])?token|authorization|pwd)["']?\s*[:=]\s*["']?)[^\s"',;&}]{4,}"#,
+        "|",
+        key_shapes!(),
+    ))
+    .expect("a fixed pattern")
+});
+
 /// Hides what must not be written down, in texts and in JSON.
 pub fn text(text: &str) -> Cow<'_, str> {
-    static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(concat!(
-            r"(?i)(?P<keep>\b(?:bearer|basic)\s+)[a-z0-9+/=_.~-]{8,}",
-            r"|(?P<scheme>[a-z][a-z0-9+.-]*://)[^/\s:@]*:[^/\s@]+@",
-            r#"|(?P<name>\b(?:[a-z0-9_-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|credential)s?|(?:[a-z0-9_-]*[_-])?token|authorization|pwd)["']?\s*[:=]\s*["']?)[^\s"',;&}]{4,}"#,
-            "|",
-            key_shapes!(),
-        ))
-        .expect("a fixed pattern")
-    });
-    SHAPES.replace_all(text, |found: &regex::Captures<'_>| {
-        let group = |name| found.name(name).map_or("", |part| part.as_str());
+    SHAPES.replace_all(text, |found: &Captures<'_>| {
         let at = if found.name("scheme").is_some() {
             "@"
         } else {
             ""
         };
-        format!(
-            "{}{}{}{HIDDEN}{at}",
-            group("keep"),
-            group("scheme"),
-            group("name")
-        )
+        format!("{}{HIDDEN}{at}", readable(found))
     })
+}
+
+/// The same for a text whose places must stay where they are: as many stars as there were bytes.
+pub fn mask(text: &str) -> Cow<'_, str> {
+    SHAPES.replace_all(text, |found: &Captures<'_>| {
+        let (whole, readable) = (&found[0], readable(found));
+        let secret = &whole[readable.len()..];
+        // A reference holds nothing: it says where the secret is.
+        match secret.contains("${") {
+            true => whole.to_owned(),
+            false => format!("{readable}{}", "*".repeat(secret.len())),
+        }
+    })
+}
+
+/// The part of what was found that tells what it is.
+fn readable<'a>(found: &Captures<'a>) -> &'a str {
+    ["keep", "scheme", "name"]
+        .iter()
+        .find_map(|group| found.name(group))
+        .map_or("", |part| part.as_str())
+}
+
+/// Fields of these names are hidden too, in the whole process; `*` stands for anything. What was set
+/// before is replaced.
+pub fn set_secret_names(names: Vec<String>) {
+    let folded = names
+        .into_iter()
+        .map(|name| name.to_ascii_lowercase().replace('-', "_"));
+    OWN_NAMES.store(Arc::new(folded.collect()));
+}
+
+static OWN_NAMES: LazyLock<ArcSwap<Vec<String>>> = LazyLock::new(ArcSwap::default);
+
+fn is_own_secret(folded: &str) -> bool {
+    OWN_NAMES.load().iter().any(|pattern| wild(pattern, folded))
+}
+
+fn wild(pattern: &str, text: &str) -> bool {
+    let Some((before, rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(text) = text.strip_prefix(before) else {
+        return false;
+    };
+    (0..=text.len()).any(|at| text.is_char_boundary(at) && wild(rest, &text[at..]))
 }
 
 /// Whether a text holds something with the look of a key: stricter than [`text`], which may hide an
@@ -112,7 +155,9 @@ fn is_always_secret(name: &str) -> bool {
         "credential",
     ];
     const WHOLE: [&str; 4] = ["authorization", "pin", "pwd", "cookie"];
-    PARTS.iter().any(|part| name.contains(part)) || WHOLE.contains(&name.as_str())
+    PARTS.iter().any(|part| name.contains(part))
+        || WHOLE.contains(&name.as_str())
+        || is_own_secret(&name)
 }
 
 /// Tokens are secret as text; `max_tokens: 100` is not.

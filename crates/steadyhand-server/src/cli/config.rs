@@ -64,10 +64,10 @@ fn check(session: &Session<'_>) -> Result<(), Failed> {
     }
     session.screen.answer(&match &configuration.file {
         Some(file) => format!(
-            "{} is right: {} tools, {} warnings",
+            "{} is right: {}, {}",
             session.surroundings.shown(file).display(),
-            configuration.tools.len(),
-            configuration.warnings.len()
+            value::counted(configuration.tools.len(), "tool"),
+            value::counted(configuration.warnings.len(), "warning"),
         ),
         None => "No configuration file; the builtins are used.".to_owned(),
     });

@@ -76,6 +76,14 @@ fn cell(value: &Value) -> String {
     }
 }
 
+/// `1 tool`, `2 tools`
+pub(super) fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    }
+}
+
 /// `312 ms`, `1.9 s`
 pub(super) fn duration(duration: Duration) -> String {
     let ms = duration.as_secs_f64() * 1000.0;

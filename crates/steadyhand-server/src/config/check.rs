@@ -239,11 +239,12 @@ impl Checker<'_> {
             return;
         };
         if let Value::String(path) = input {
-            let path = self.folder.join(&*path);
+            let written = PathBuf::from(&*path);
+            let path = self.folder.join(&written);
             self.files.push(path.clone());
-            let read = super::document::SourceFile::read(&path, path.clone()).and_then(|file| {
+            let read = super::document::SourceFile::read(&path, written.clone()).and_then(|file| {
                 serde_json::from_str::<Value>(&file.text).map_err(|error| {
-                    Problem::error(format!("{} is no JSON: {error}", path.display()))
+                    Problem::error(format!("{} is no JSON: {error}", written.display()))
                 })
             });
             match read {
@@ -419,7 +420,8 @@ impl Checker<'_> {
                 circle.push(here);
                 here = following;
             }
-            if here == tool.name {
+            // Told once, by the first of them.
+            if here == tool.name && circle.iter().all(|other| *other >= tool.name.as_str()) {
                 circle.push(here);
                 let problem =
                     Problem::error(format!("fallbacks go in a circle: {}", circle.join(" → ")))

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Number, Value};
+use steadyhand::redact;
 use toml::de::{DeTable, DeValue};
 
 use super::problem::Problem;
@@ -17,6 +18,7 @@ pub struct SourceFile {
     pub path: PathBuf,
     /// What it holds.
     pub text: String,
+    masked: OnceLock<String>,
 }
 
 /// A stretch of a file.
@@ -132,7 +134,19 @@ impl SourceFile {
                 error.utf8_error().valid_up_to()
             ))
         })?;
-        Ok(Arc::new(SourceFile { path: shown, text }))
+        Ok(Arc::new(SourceFile {
+            path: shown,
+            text,
+            masked: OnceLock::new(),
+        }))
+    }
+}
+
+impl SourceFile {
+    /// What messages may quote of it: keys that are written out are stars, everything else is in its place.
+    pub(crate) fn masked(&self) -> &str {
+        self.masked
+            .get_or_init(|| redact::mask(&self.text).into_owned())
     }
 }
 

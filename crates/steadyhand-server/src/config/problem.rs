@@ -119,7 +119,7 @@ impl SourceCode for super::document::SourceFile {
         lines_before: usize,
         lines_after: usize,
     ) -> Result<Box<dyn miette::SpanContents<'a> + 'a>, miette::MietteError> {
-        let contents = self.text.read_span(span, lines_before, lines_after)?;
+        let contents = self.masked().read_span(span, lines_before, lines_after)?;
         Ok(Box::new(miette::MietteSpanContents::new_named(
             self.path.display().to_string(),
             contents.data(),

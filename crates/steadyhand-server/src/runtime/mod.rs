@@ -267,6 +267,8 @@ impl Runtime {
             problems: Vec::new(),
             sources: Vec::new(),
         };
+        let secret_names = next.configuration.root.defaults.redact.clone();
+        steadyhand::redact::set_secret_names(secret_names.unwrap_or_default());
         self.offer_documents(&next.configuration);
         let context = self.context(&next.configuration);
         let tables = match next.configuration.file {
