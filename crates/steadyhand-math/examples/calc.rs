@@ -1,5 +1,9 @@
 //! A calculator for the terminal: `calc '5.4 cm to inch'`, or lines from standard input that share their variables.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing is what a calculator does")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "printing is what a calculator does"
+)]
 
 use std::io::{BufRead, stdin};
 use std::process::ExitCode;
@@ -20,7 +24,11 @@ fn main() -> ExitCode {
     };
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if !arguments.is_empty() {
-        return if answered(&arguments.join(" ")) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        return if answered(&arguments.join(" ")) {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        };
     }
     for line in stdin().lock().lines().map_while(Result::ok) {
         answered(&line);

@@ -30,34 +30,68 @@ fn select(env: &mut Env, part: &Value, length: usize) -> Result<Selection> {
     let position = |value: &Value| -> Result<usize> {
         let x = match value {
             Value::Num(_) | Value::Big(_) | Value::Int(_) | Value::Frac(_) => to_f64(value),
-            other => return Err(MathError::dimensions(format!("Dimension must be an Array, Matrix, number, bigint, string, or Range (actual: {})", other.type_name()))),
+            other => {
+                return Err(MathError::dimensions(format!(
+                    "Dimension must be an Array, Matrix, number, bigint, string, or Range (actual: {})",
+                    other.type_name()
+                )));
+            }
         };
         if x.fract() != 0.0 || !x.is_finite() {
-            return Err(MathError::dimensions(format!("Index must be an integer (value: {})", write_javascript(x))));
+            return Err(MathError::dimensions(format!(
+                "Index must be an integer (value: {})",
+                write_javascript(x)
+            )));
         }
         if x < 1.0 {
-            return Err(MathError::dimensions(format!("Index out of range ({} < 1)", write_javascript(x))));
+            return Err(MathError::dimensions(format!(
+                "Index out of range ({} < 1)",
+                write_javascript(x)
+            )));
         }
         if x > 1e9 {
-            return Err(MathError::dimensions(format!("Index out of range ({} > {length})", write_javascript(x))));
+            return Err(MathError::dimensions(format!(
+                "Index out of range ({} > {length})",
+                write_javascript(x)
+            )));
         }
         Ok(x as usize - 1)
     };
     match part {
         Value::Matrix(matrix) => {
             env.purse.pay_cells(matrix.cells.len())?;
-            let is_mask = !matrix.cells.is_empty() && matrix.cells.iter().all(|cell| matches!(cell, Value::Bool(_)));
+            let is_mask = !matrix.cells.is_empty()
+                && matrix
+                    .cells
+                    .iter()
+                    .all(|cell| matches!(cell, Value::Bool(_)));
             if is_mask {
                 if matrix.cells.len() != length {
-                    return Err(MathError::dimensions(format!("Dimension mismatch ({} != {length})", matrix.cells.len())));
+                    return Err(MathError::dimensions(format!(
+                        "Dimension mismatch ({} != {length})",
+                        matrix.cells.len()
+                    )));
                 }
-                let chosen = matrix.cells.iter().enumerate().filter(|(_, cell)| matches!(cell, Value::Bool(true)));
-                return Ok(Selection { positions: chosen.map(|(at, _)| at).collect(), is_single: false });
+                let chosen = matrix
+                    .cells
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, cell)| matches!(cell, Value::Bool(true)));
+                return Ok(Selection {
+                    positions: chosen.map(|(at, _)| at).collect(),
+                    is_single: false,
+                });
             }
             let positions: Result<Vec<usize>> = matrix.cells.iter().map(position).collect();
-            Ok(Selection { positions: positions?, is_single: false })
+            Ok(Selection {
+                positions: positions?,
+                is_single: false,
+            })
         }
-        single => Ok(Selection { positions: vec![position(single)?], is_single: true }),
+        single => Ok(Selection {
+            positions: vec![position(single)?],
+            is_single: true,
+        }),
     }
 }
 
@@ -67,17 +101,30 @@ fn out_of_range(position: usize, length: usize) -> MathError {
 
 pub(crate) fn get(env: &mut Env, object: &Value, index: &[Value]) -> Result<Value> {
     match (object, index) {
-        (Value::Object(object), [Value::Text(key)]) => Ok(object.get(key).cloned().unwrap_or(Value::Undefined)),
-        (Value::Object(_), _) => Err(MathError::dimensions("Cannot apply a numeric index as object property")),
+        (Value::Object(object), [Value::Text(key)]) => {
+            Ok(object.get(key).cloned().unwrap_or(Value::Undefined))
+        }
+        (Value::Object(_), _) => Err(MathError::dimensions(
+            "Cannot apply a numeric index as object property",
+        )),
         (Value::Matrix(matrix), _) => get_cells(env, matrix, index),
         (Value::Text(text), [part]) => get_letters(env, text, part),
-        (Value::Text(_), _) => Err(MathError::dimensions(format!("Dimension mismatch ({} != 1)", index.len()))),
+        (Value::Text(_), _) => Err(MathError::dimensions(format!(
+            "Dimension mismatch ({} != 1)",
+            index.len()
+        ))),
         (Value::Results(results), [part]) => {
             let selection = select(env, part, results.len())?;
             let at = selection.positions.first().copied().unwrap_or(0);
-            results.get(at).cloned().ok_or_else(|| out_of_range(at, results.len()))
+            results
+                .get(at)
+                .cloned()
+                .ok_or_else(|| out_of_range(at, results.len()))
         }
-        (other, _) => Err(MathError::arguments(format!("Cannot apply index: unsupported type of object ({})", other.type_name()))),
+        (other, _) => Err(MathError::arguments(format!(
+            "Cannot apply index: unsupported type of object ({})",
+            other.type_name()
+        ))),
     }
 }
 
@@ -87,7 +134,11 @@ fn get_letters(env: &mut Env, text: &str, part: &Value) -> Result<Value> {
     let selection = select(env, part, letters.len())?;
     let mut chosen = String::new();
     for at in selection.positions {
-        chosen.push(*letters.get(at).ok_or_else(|| out_of_range(at, letters.len()))?);
+        chosen.push(
+            *letters
+                .get(at)
+                .ok_or_else(|| out_of_range(at, letters.len()))?,
+        );
     }
     Ok(Value::text(&chosen))
 }
@@ -97,7 +148,11 @@ fn get_cells(env: &mut Env, matrix: &Matrix, index: &[Value]) -> Result<Value> {
         return Ok(Value::matrix(matrix.clone()));
     }
     if index.len() != matrix.size.len() {
-        return Err(MathError::dimensions(format!("Dimension mismatch ({} != {})", index.len(), matrix.size.len())));
+        return Err(MathError::dimensions(format!(
+            "Dimension mismatch ({} != {})",
+            index.len(),
+            matrix.size.len()
+        )));
     }
     let mut selections = Vec::with_capacity(index.len());
     for (part, length) in index.iter().zip(&matrix.size) {
@@ -107,21 +162,40 @@ fn get_cells(env: &mut Env, matrix: &Matrix, index: &[Value]) -> Result<Value> {
         }
         selections.push(selection);
     }
-    let shape: Vec<usize> = selections.iter().map(|selection| selection.positions.len()).collect();
+    let shape: Vec<usize> = selections
+        .iter()
+        .map(|selection| selection.positions.len())
+        .collect();
     let count = cell_count(&shape);
     env.purse.pay_cells(count)?;
     let mut cells = Vec::with_capacity(count);
-    for_each_position(&selections, &matrix.size, |at| cells.push(matrix.cells[at].clone()));
-    let size: Vec<usize> = selections.iter().filter(|selection| !selection.is_single).map(|selection| selection.positions.len()).collect();
+    for_each_position(&selections, &matrix.size, |at| {
+        cells.push(matrix.cells[at].clone())
+    });
+    let size: Vec<usize> = selections
+        .iter()
+        .filter(|selection| !selection.is_single)
+        .map(|selection| selection.positions.len())
+        .collect();
     if size.is_empty() {
-        return cells.pop().ok_or_else(|| MathError::dimensions("Index out of range"));
+        return cells
+            .pop()
+            .ok_or_else(|| MathError::dimensions("Index out of range"));
     }
-    Ok(Matrix { kind: matrix.kind, size, cells }.into())
+    Ok(Matrix {
+        kind: matrix.kind,
+        size,
+        cells,
+    }
+    .into())
 }
 
 /// Visits the flat position of every selected cell, in order.
 fn for_each_position(selections: &[Selection], size: &[usize], mut visit: impl FnMut(usize)) {
-    if selections.iter().any(|selection| selection.positions.is_empty()) {
+    if selections
+        .iter()
+        .any(|selection| selection.positions.is_empty())
+    {
         return;
     }
     let mut counters = vec![0usize; selections.len()];
@@ -153,19 +227,38 @@ pub(crate) fn set(env: &mut Env, object: &Value, index: &[Value], value: &Value)
             env.purse.pay_cells(lengths(object).len() + 1)?;
             set_property(object, key, value.clone())
         }
-        (Value::Object(_), _) => Err(MathError::dimensions("Cannot apply a numeric index as object property")),
+        (Value::Object(_), _) => Err(MathError::dimensions(
+            "Cannot apply a numeric index as object property",
+        )),
         (Value::Matrix(matrix), _) => set_cells(env, matrix, index, value, &Value::Num(0.0)),
         (Value::Text(text), [part]) => set_letters(env, text, part, value),
-        (other, _) => Err(MathError::arguments(format!("Cannot apply index: unsupported type of object ({})", other.type_name()))),
+        (other, _) => Err(MathError::arguments(format!(
+            "Cannot apply index: unsupported type of object ({})",
+            other.type_name()
+        ))),
     }
 }
 
-pub(crate) fn set_cells(env: &mut Env, matrix: &Matrix, index: &[Value], value: &Value, filling: &Value) -> Result<Value> {
+pub(crate) fn set_cells(
+    env: &mut Env,
+    matrix: &Matrix,
+    index: &[Value],
+    value: &Value,
+    filling: &Value,
+) -> Result<Value> {
     if index.len() < matrix.size.len() {
-        return Err(MathError::dimensions(format!("Dimension mismatch ({} < {})", index.len(), matrix.size.len())));
+        return Err(MathError::dimensions(format!(
+            "Dimension mismatch ({} < {})",
+            index.len(),
+            matrix.size.len()
+        )));
     }
     // A matrix with fewer dimensions than the index gains outer ones; an empty vector fits anything.
-    let mut size = if matrix.cells.is_empty() && matrix.size == [0] { Vec::new() } else { matrix.size.clone() };
+    let mut size = if matrix.cells.is_empty() && matrix.size == [0] {
+        Vec::new()
+    } else {
+        matrix.size.clone()
+    };
     while size.len() < index.len() {
         size.insert(0, usize::from(!matrix.cells.is_empty()));
     }
@@ -179,12 +272,23 @@ pub(crate) fn set_cells(env: &mut Env, matrix: &Matrix, index: &[Value], value: 
     }
     let mut result = if grown == size && !matrix.cells.is_empty() {
         env.purse.pay_cells(matrix.cells.len())?;
-        Matrix { kind: matrix.kind, size, cells: matrix.cells.clone() }
+        Matrix {
+            kind: matrix.kind,
+            size,
+            cells: matrix.cells.clone(),
+        }
     } else {
-        let base = Matrix { kind: matrix.kind, size, cells: matrix.cells.clone() };
+        let base = Matrix {
+            kind: matrix.kind,
+            size,
+            cells: matrix.cells.clone(),
+        };
         resized(env, &base, grown, filling)?
     };
-    let selected: Vec<usize> = selections.iter().map(|selection| selection.positions.len()).collect();
+    let selected: Vec<usize> = selections
+        .iter()
+        .map(|selection| selection.positions.len())
+        .collect();
     let replacement = Replacement::fit(value, &selections, &selected)?;
     let size = result.size.clone();
     let mut next = 0;
@@ -198,21 +302,47 @@ pub(crate) fn set_cells(env: &mut Env, matrix: &Matrix, index: &[Value], value: 
 /// What is written into the selected cells, stretched over them.
 enum Replacement<'a> {
     Scalar(&'a Value),
-    Cells { cells: &'a [Value], size: Vec<usize> },
+    Cells {
+        cells: &'a [Value],
+        size: Vec<usize>,
+    },
 }
 
 impl<'a> Replacement<'a> {
     fn fit(value: &'a Value, selections: &[Selection], selected: &[usize]) -> Result<Self> {
-        let Value::Matrix(matrix) = value else { return Ok(Self::Scalar(value)) };
+        let Value::Matrix(matrix) = value else {
+            return Ok(Self::Scalar(value));
+        };
         // Single positions have no dimension in the value; ones are put where they were.
-        let wanted: Vec<usize> = selections.iter().filter(|selection| !selection.is_single).map(|selection| selection.positions.len()).collect();
-        let squeezed: Vec<usize> = matrix.size.iter().copied().filter(|length| *length != 1).collect();
-        let fits = matrix.size == selected || matrix.size == wanted || squeezed == wanted.iter().copied().filter(|length| *length != 1).collect::<Vec<_>>();
+        let wanted: Vec<usize> = selections
+            .iter()
+            .filter(|selection| !selection.is_single)
+            .map(|selection| selection.positions.len())
+            .collect();
+        let squeezed: Vec<usize> = matrix
+            .size
+            .iter()
+            .copied()
+            .filter(|length| *length != 1)
+            .collect();
+        let fits = matrix.size == selected
+            || matrix.size == wanted
+            || squeezed
+                == wanted
+                    .iter()
+                    .copied()
+                    .filter(|length| *length != 1)
+                    .collect::<Vec<_>>();
         if !fits {
             let (found, expected) = (dimension_text(&matrix.size), dimension_text(selected));
-            return Err(MathError::dimensions(format!("Dimension mismatch ({found} != {expected})")));
+            return Err(MathError::dimensions(format!(
+                "Dimension mismatch ({found} != {expected})"
+            )));
         }
-        Ok(Self::Cells { cells: &matrix.cells, size: selected.to_vec() })
+        Ok(Self::Cells {
+            cells: &matrix.cells,
+            size: selected.to_vec(),
+        })
     }
 
     fn cell(&self, at: usize, selected: &[usize]) -> Value {
@@ -224,7 +354,12 @@ impl<'a> Replacement<'a> {
 }
 
 /// Of another size: cells that are no longer inside fall away, new ones are filled.
-pub(crate) fn resized(env: &mut Env, matrix: &Matrix, size: Vec<usize>, filling: &Value) -> Result<Matrix> {
+pub(crate) fn resized(
+    env: &mut Env,
+    matrix: &Matrix,
+    size: Vec<usize>,
+    filling: &Value,
+) -> Result<Matrix> {
     let mut result = Matrix::filled(env, matrix.kind, size, filling)?;
     let (rank, old_rank) = (result.size.len(), matrix.size.len());
     let strides = |size: &[usize]| {
@@ -254,13 +389,19 @@ pub(crate) fn resized(env: &mut Env, matrix: &Matrix, size: Vec<usize>, filling:
 }
 
 fn set_letters(env: &mut Env, text: &str, part: &Value, value: &Value) -> Result<Value> {
-    let Value::Text(replacement) = value else { return Err(wrong_type("subset", value, 2)) };
+    let Value::Text(replacement) = value else {
+        return Err(wrong_type("subset", value, 2));
+    };
     let mut letters: Vec<char> = text.chars().collect();
     env.purse.pay_text(text.len())?;
     let positions = select(env, part, letters.len())?.positions;
     let new: Vec<char> = replacement.chars().collect();
     if new.len() != positions.len() {
-        return Err(MathError::dimensions(format!("Dimension mismatch ({} != {})", positions.len(), new.len())));
+        return Err(MathError::dimensions(format!(
+            "Dimension mismatch ({} != {})",
+            positions.len(),
+            new.len()
+        )));
     }
     for (at, letter) in positions.into_iter().zip(new) {
         env.purse.pay_text(at)?;
@@ -274,16 +415,25 @@ fn set_letters(env: &mut Env, text: &str, part: &Value, value: &Value) -> Result
 
 pub(crate) fn property(object: &Value, name: &Arc<str>) -> Result<Value> {
     let is_method = match object {
-        Value::Node(_) => matches!(&**name, "evaluate" | "eval" | "compile" | "toString" | "toTex"),
+        Value::Node(_) => matches!(
+            &**name,
+            "evaluate" | "eval" | "compile" | "toString" | "toTex"
+        ),
         Value::Object(object) => match object.kind {
             ObjectKind::Compiled => matches!(&**name, "evaluate" | "eval"),
-            ObjectKind::Parser => matches!(&**name, "evaluate" | "eval" | "get" | "set" | "getAll" | "remove" | "clear"),
+            ObjectKind::Parser => matches!(
+                &**name,
+                "evaluate" | "eval" | "get" | "set" | "getAll" | "remove" | "clear"
+            ),
             ObjectKind::Plain | ObjectKind::Factors | ObjectKind::Index => false,
         },
         _ => false,
     };
     if is_method {
-        return Ok(Value::Function(Function::Method(Arc::new((object.clone(), name.clone())))));
+        return Ok(Value::Function(Function::Method(Arc::new((
+            object.clone(),
+            name.clone(),
+        )))));
     }
     match object {
         Value::Object(object) => Ok(object.get(name).cloned().unwrap_or(Value::Undefined)),
@@ -298,14 +448,25 @@ pub(crate) fn property(object: &Value, name: &Arc<str>) -> Result<Value> {
             "s" => Ok(Value::int(num_traits::Signed::signum(&n.numerator))),
             _ => Err(no_property(name)),
         },
-        Value::Results(results) if &**name == "entries" => {
-            Ok(Matrix { kind: MatrixKind::Array, size: vec![results.len()], cells: results.to_vec() }.into())
+        Value::Results(results) if &**name == "entries" => Ok(Matrix {
+            kind: MatrixKind::Array,
+            size: vec![results.len()],
+            cells: results.to_vec(),
         }
-        other if other.is_nothing() => {
-            Err(MathError::value(format!("Cannot read properties of {} (reading '{name}')", other.type_name())))
-        }
-        Value::Matrix(_) | Value::Text(_) | Value::Unit(_) | Value::Node(_) | Value::Function(_) => Err(no_property(name)),
-        other => Err(MathError::arguments(format!("Cannot apply a property to a {}", other.type_name()))),
+        .into()),
+        other if other.is_nothing() => Err(MathError::value(format!(
+            "Cannot read properties of {} (reading '{name}')",
+            other.type_name()
+        ))),
+        Value::Matrix(_)
+        | Value::Text(_)
+        | Value::Unit(_)
+        | Value::Node(_)
+        | Value::Function(_) => Err(no_property(name)),
+        other => Err(MathError::arguments(format!(
+            "Cannot apply a property to a {}",
+            other.type_name()
+        ))),
     }
 }
 
@@ -314,7 +475,9 @@ fn no_property(name: &str) -> MathError {
 }
 
 pub(crate) fn set_property(object: &Value, name: &Arc<str>, value: Value) -> Result<Value> {
-    let Value::Object(object) = object else { return Err(no_property(name)) };
+    let Value::Object(object) = object else {
+        return Err(no_property(name));
+    };
     let mut changed = Object::clone(object);
     changed.entries.insert(name.clone(), value);
     Ok(Value::object(changed))
@@ -326,13 +489,19 @@ const NESTING_MAX: usize = 64;
 /// Values that are kept must not nest without end: dropping them walks down every level.
 pub(crate) fn check_nesting(env: &mut Env, value: &Value) -> Result<()> {
     match value {
-        Value::Matrix(_) | Value::Object(_) | Value::Function(_) | Value::Results(_) | Value::Node(_) => {}
+        Value::Matrix(_)
+        | Value::Object(_)
+        | Value::Function(_)
+        | Value::Results(_)
+        | Value::Node(_) => {}
         _ => return Ok(()),
     }
     if is_nested_within(env, value, NESTING_MAX)? {
         return Ok(());
     }
-    Err(MathError::limit(format!("Value nested too deeply: at most {NESTING_MAX} levels are allowed")))
+    Err(MathError::limit(format!(
+        "Value nested too deeply: at most {NESTING_MAX} levels are allowed"
+    )))
 }
 
 fn is_nested_within(env: &mut Env, value: &Value, levels: usize) -> Result<bool> {
@@ -348,7 +517,12 @@ fn is_nested_within(env: &mut Env, value: &Value, levels: usize) -> Result<bool>
     };
     match value {
         Value::Matrix(matrix) => {
-            let mut nested = matrix.cells.iter().filter(|cell| matches!(cell, Value::Matrix(_) | Value::Object(_) | Value::Function(_) | Value::Results(_)));
+            let mut nested = matrix.cells.iter().filter(|cell| {
+                matches!(
+                    cell,
+                    Value::Matrix(_) | Value::Object(_) | Value::Function(_) | Value::Results(_)
+                )
+            });
             all(&mut nested)
         }
         Value::Object(object) => all(&mut object.entries.values()),

@@ -8,21 +8,38 @@ use crate::value::Value;
 pub(crate) type Scalar1 = fn(&mut Env, &Value) -> Result<Value>;
 pub(crate) type Scalar2 = fn(&mut Env, &Value, &Value) -> Result<Value>;
 
-pub(crate) fn each(env: &mut Env, value: &Value, apply: impl Fn(&mut Env, &Value) -> Result<Value> + Copy) -> Result<Value> {
+pub(crate) fn each(
+    env: &mut Env,
+    value: &Value,
+    apply: impl Fn(&mut Env, &Value) -> Result<Value> + Copy,
+) -> Result<Value> {
     match value {
         Value::Matrix(matrix) => {
             env.purse.pay_cells(matrix.cells.len())?;
             env.descend()?;
-            let cells: Result<Vec<Value>> = matrix.cells.iter().map(|cell| each_inner(env, cell, apply)).collect();
+            let cells: Result<Vec<Value>> = matrix
+                .cells
+                .iter()
+                .map(|cell| each_inner(env, cell, apply))
+                .collect();
             env.ascend();
-            Ok(Matrix { kind: matrix.kind, size: matrix.size.clone(), cells: cells? }.into())
+            Ok(Matrix {
+                kind: matrix.kind,
+                size: matrix.size.clone(),
+                cells: cells?,
+            }
+            .into())
         }
         scalar => apply(env, scalar),
     }
 }
 
 /// Arrays whose rows differ in length hold matrices in their cells.
-fn each_inner(env: &mut Env, cell: &Value, apply: impl Fn(&mut Env, &Value) -> Result<Value> + Copy) -> Result<Value> {
+fn each_inner(
+    env: &mut Env,
+    cell: &Value,
+    apply: impl Fn(&mut Env, &Value) -> Result<Value> + Copy,
+) -> Result<Value> {
     if matches!(cell, Value::Matrix(_)) {
         let dynamic: &dyn Fn(&mut Env, &Value) -> Result<Value> = &apply;
         return each_dynamic(env, cell, dynamic);
@@ -30,13 +47,28 @@ fn each_inner(env: &mut Env, cell: &Value, apply: impl Fn(&mut Env, &Value) -> R
     apply(env, cell)
 }
 
-fn each_dynamic(env: &mut Env, value: &Value, apply: &dyn Fn(&mut Env, &Value) -> Result<Value>) -> Result<Value> {
-    let Value::Matrix(matrix) = value else { return apply(env, value) };
+fn each_dynamic(
+    env: &mut Env,
+    value: &Value,
+    apply: &dyn Fn(&mut Env, &Value) -> Result<Value>,
+) -> Result<Value> {
+    let Value::Matrix(matrix) = value else {
+        return apply(env, value);
+    };
     env.purse.pay_cells(matrix.cells.len())?;
     env.descend()?;
-    let cells: Result<Vec<Value>> = matrix.cells.iter().map(|cell| each_dynamic(env, cell, apply)).collect();
+    let cells: Result<Vec<Value>> = matrix
+        .cells
+        .iter()
+        .map(|cell| each_dynamic(env, cell, apply))
+        .collect();
     env.ascend();
-    Ok(Matrix { kind: matrix.kind, size: matrix.size.clone(), cells: cells? }.into())
+    Ok(Matrix {
+        kind: matrix.kind,
+        size: matrix.size.clone(),
+        cells: cells?,
+    }
+    .into())
 }
 
 /// Combines two values cell by cell; dimensions of length one, and scalars, are stretched.
@@ -47,10 +79,19 @@ pub(crate) fn both(env: &mut Env, a: &Value, b: &Value, apply: Scalar2) -> Resul
             if a.size == b.size {
                 env.purse.pay_cells(a.cells.len())?;
                 env.descend()?;
-                let cells: Result<Vec<Value>> =
-                    a.cells.iter().zip(&b.cells).map(|(a, b)| both(env, a, b, apply)).collect();
+                let cells: Result<Vec<Value>> = a
+                    .cells
+                    .iter()
+                    .zip(&b.cells)
+                    .map(|(a, b)| both(env, a, b, apply))
+                    .collect();
                 env.ascend();
-                return Ok(Matrix { kind, size: a.size.clone(), cells: cells? }.into());
+                return Ok(Matrix {
+                    kind,
+                    size: a.size.clone(),
+                    cells: cells?,
+                }
+                .into());
             }
             let size = broadcast_size(&a.size, &b.size)?;
             let count = cell_count(&size);

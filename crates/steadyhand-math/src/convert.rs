@@ -45,7 +45,9 @@ pub(crate) fn pair(env: &mut Env, function: &str, a: &Value, b: &Value) -> Resul
             ));
         }
         (Value::Big(_), _) | (_, Value::Big(_)) => Pair::Big(silently_big(&a)?, silently_big(&b)?),
-        (Value::Frac(_), _) | (_, Value::Frac(_)) => Pair::Frac(silently_fraction(&a)?, silently_fraction(&b)?),
+        (Value::Frac(_), _) | (_, Value::Frac(_)) => {
+            Pair::Frac(silently_fraction(&a)?, silently_fraction(&b)?)
+        }
         _ => return Err(wrong_type(function, &a, 0)),
     };
     let digits = match &pair {
@@ -63,7 +65,9 @@ pub(crate) fn pair(env: &mut Env, function: &str, a: &Value, b: &Value) -> Resul
 /// Booleans and texts count as the numbers they say; anything that is no number is refused.
 pub(crate) fn simple(function: &str, value: &Value, index: usize) -> Result<Value> {
     match value {
-        Value::Num(_) | Value::Complex(_) | Value::Int(_) | Value::Big(_) | Value::Frac(_) => Ok(value.clone()),
+        Value::Num(_) | Value::Complex(_) | Value::Int(_) | Value::Big(_) | Value::Frac(_) => {
+            Ok(value.clone())
+        }
         Value::Bool(value) => Ok(Value::Num(f64::from(u8::from(*value)))),
         Value::Text(text) => read_number(text).map(Value::Num),
         _ => Err(wrong_type(function, value, index)),
@@ -85,7 +89,10 @@ pub(crate) fn read_number(text: &str) -> Result<f64> {
         return integer::read_based(trimmed).ok_or_else(unreadable);
     }
     // Rust also reads "inf" and "nan"; JavaScript does not.
-    if trimmed.bytes().any(|byte| byte.is_ascii_alphabetic() && !matches!(byte, b'e' | b'E')) {
+    if trimmed
+        .bytes()
+        .any(|byte| byte.is_ascii_alphabetic() && !matches!(byte, b'e' | b'E'))
+    {
         return Err(unreadable());
     }
     trimmed.parse().map_err(|_| unreadable())
@@ -158,7 +165,10 @@ pub(crate) fn whole(function: &str, value: &Value) -> Result<i64> {
         value => to_f64(&value),
     };
     if x.fract() != 0.0 || !x.is_finite() || x.abs() > 9e15 {
-        return Err(MathError::value(format!("Integer number expected in function {function} (value: {})", write_javascript(x))));
+        return Err(MathError::value(format!(
+            "Integer number expected in function {function} (value: {})",
+            write_javascript(x)
+        )));
     }
     Ok(x as i64)
 }

@@ -104,7 +104,9 @@ impl Env {
     pub(crate) fn parse(&mut self, expression: &str) -> Result<Node> {
         self.purse.pay(expression.len() as u64 / 64)?;
         let (kind, digits_max) = (self.settings.number, self.purse.limits.big_digits);
-        parser::parse(expression, &self.purse.limits, &|text| read_number(text, kind, digits_max))
+        parser::parse(expression, &self.purse.limits, &|text| {
+            read_number(text, kind, digits_max)
+        })
     }
 
     /// Every step into something that may lead back here is counted, so the stack cannot overflow.
@@ -126,23 +128,35 @@ impl Env {
     }
 
     pub(crate) fn variable(&self, name: &str) -> Option<&Value> {
-        self.frame.as_ref().and_then(|frame| frame.get(name)).or_else(|| self.variables.get(name))
+        self.frame
+            .as_ref()
+            .and_then(|frame| frame.get(name))
+            .or_else(|| self.variables.get(name))
     }
 }
 
 fn read_number(text: &str, kind: NumberKind, digits_max: usize) -> Result<Value> {
-    let unreadable = || MathError::new(ErrorKind::Value, format!("String \"{text}\" is not a valid number"));
+    let unreadable = || {
+        MathError::new(
+            ErrorKind::Value,
+            format!("String \"{text}\" is not a valid number"),
+        )
+    };
     let is_based = text.starts_with("0b") || text.starts_with("0o") || text.starts_with("0x");
     if is_based {
-        return integer::read_based(text).map(Value::Num).ok_or_else(unreadable);
+        return integer::read_based(text)
+            .map(Value::Num)
+            .ok_or_else(unreadable);
     }
     match kind {
         NumberKind::Number => text.parse().map(Value::Num).map_err(|_| unreadable()),
         NumberKind::BigNumber => Decimal::read(text).map(Value::big).ok_or_else(unreadable),
         NumberKind::Fraction => Fraction::read(text).map(Value::frac).ok_or_else(unreadable),
-        NumberKind::BigInt => match Decimal::read(text).and_then(|decimal| decimal.to_bigint(digits_max)) {
-            Some(n) => Ok(Value::int(n)),
-            None => text.parse().map(Value::Num).map_err(|_| unreadable()),
-        },
+        NumberKind::BigInt => {
+            match Decimal::read(text).and_then(|decimal| decimal.to_bigint(digits_max)) {
+                Some(n) => Ok(Value::int(n)),
+                None => text.parse().map(Value::Num).map_err(|_| unreadable()),
+            }
+        }
     }
 }

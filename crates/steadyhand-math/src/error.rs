@@ -45,7 +45,10 @@ impl MathError {
     }
 
     pub(crate) fn syntax(message: impl fmt::Display, char: usize) -> Self {
-        Self::new(ErrorKind::Syntax { char }, format!("{message} (char {char})"))
+        Self::new(
+            ErrorKind::Syntax { char },
+            format!("{message} (char {char})"),
+        )
     }
 
     pub(crate) fn arguments(message: impl Into<String>) -> Self {

@@ -14,7 +14,6 @@ use crate::syntax::node::{Access, BinaryOp, Call, Index, Node, Range, Statement,
 use crate::unit::Unit;
 use crate::value::{Object, Value};
 
-
 /// Variables one session may hold.
 const VARIABLES_MAX: usize = 10_000;
 
@@ -45,7 +44,11 @@ impl Env {
             Node::Relational(chain) => self.relational(&chain.0, &chain.1),
             Node::Conditional(parts) => {
                 let condition = self.eval(&parts.0)?;
-                let chosen = if self.condition(&condition)? { &parts.1 } else { &parts.2 };
+                let chosen = if self.condition(&condition)? {
+                    &parts.1
+                } else {
+                    &parts.2
+                };
                 self.eval(chosen)
             }
             Node::Array(items) => self.array(items),
@@ -64,7 +67,10 @@ impl Env {
                 Ok(value)
             }
             Node::Define(definition) => {
-                let function = UserFunction { definition: definition.clone(), captured: self.frame.clone() };
+                let function = UserFunction {
+                    definition: definition.clone(),
+                    captured: self.frame.clone(),
+                };
                 let value = Value::Function(Function::User(Arc::new(function)));
                 self.store(&definition.name, value.clone())?;
                 Ok(value)
@@ -76,7 +82,9 @@ impl Env {
     pub(crate) fn store(&mut self, name: &Arc<str>, value: Value) -> Result<()> {
         access::check_nesting(self, &value)?;
         if self.variables.len() >= VARIABLES_MAX && !self.variables.contains_key(name) {
-            return Err(MathError::limit(format!("Too many variables: at most {VARIABLES_MAX} are allowed")));
+            return Err(MathError::limit(format!(
+                "Too many variables: at most {VARIABLES_MAX} are allowed"
+            )));
         }
         self.variables.insert(name.clone(), value);
         Ok(())
@@ -99,7 +107,10 @@ impl Env {
         }
         match Unit::named(self, name) {
             Some(unit) => Ok(Value::unit(unit)),
-            None => Err(MathError::new(ErrorKind::UndefinedSymbol, format!("Undefined symbol {name}"))),
+            None => Err(MathError::new(
+                ErrorKind::UndefinedSymbol,
+                format!("Undefined symbol {name}"),
+            )),
         }
     }
 
@@ -134,7 +145,11 @@ impl Env {
             Node::Percentage(op, pair) => {
                 let share = self.eval(&pair.1)?;
                 let part = arithmetic::multiply(self, &left, &share)?;
-                if *op == BinaryOp::Add { arithmetic::add(self, &left, &part) } else { arithmetic::subtract(self, &left, &part) }
+                if *op == BinaryOp::Add {
+                    arithmetic::add(self, &left, &part)
+                } else {
+                    arithmetic::subtract(self, &left, &part)
+                }
             }
             _ => Ok(left),
         }
@@ -190,8 +205,12 @@ impl Env {
             UnaryOp::Plus => arithmetic::plus(self, value),
             UnaryOp::BitNot => bits::bit_not(self, value),
             UnaryOp::Not => logic::not(self, value),
-            UnaryOp::Factorial => functions::probability::factorial(self, std::slice::from_ref(value)),
-            UnaryOp::Transpose => functions::matrices::ctranspose(self, std::slice::from_ref(value)),
+            UnaryOp::Factorial => {
+                functions::probability::factorial(self, std::slice::from_ref(value))
+            }
+            UnaryOp::Transpose => {
+                functions::matrices::ctranspose(self, std::slice::from_ref(value))
+            }
         }
     }
 
@@ -210,9 +229,14 @@ impl Env {
 
     pub(crate) fn condition(&mut self, value: &Value) -> Result<bool> {
         match value {
-            Value::Matrix(_) | Value::Object(_) | Value::Function(_) | Value::Node(_) | Value::Results(_) => {
-                Err(MathError::arguments(format!("Unsupported type of condition \"{}\"", value.type_name())))
-            }
+            Value::Matrix(_)
+            | Value::Object(_)
+            | Value::Function(_)
+            | Value::Node(_)
+            | Value::Results(_) => Err(MathError::arguments(format!(
+                "Unsupported type of condition \"{}\"",
+                value.type_name()
+            ))),
             // A text is true unless it is empty, however it reads as a number.
             Value::Text(text) => Ok(!text.is_empty()),
             other => truthy("conditional", other),
@@ -236,7 +260,11 @@ impl Env {
 
     fn range(&mut self, range: &Range) -> Result<Value> {
         let start = self.eval(&range.start)?;
-        let step = range.step.as_ref().map(|step| self.eval(step)).transpose()?;
+        let step = range
+            .step
+            .as_ref()
+            .map(|step| self.eval(step))
+            .transpose()?;
         let end = self.eval(&range.end)?;
         functions::range::from_to(self, &start, &end, step.as_ref())
     }
@@ -281,7 +309,11 @@ impl Env {
         match &access.object {
             Node::Symbol(name) => self.store(name, changed)?,
             Node::Access(outer) => self.assign_into(outer, changed)?,
-            _ => return Err(MathError::value("Cannot assign into a value that has no name")),
+            _ => {
+                return Err(MathError::value(
+                    "Cannot assign into a value that has no name",
+                ));
+            }
         }
         self.ascend();
         Ok(())
@@ -314,26 +346,41 @@ impl Env {
                     }
                 }
             }
-            Node::Access(access) if call.arguments.is_empty() || matches!(access.index, Index::Property(_)) => self.access(access)?,
+            Node::Access(access)
+                if call.arguments.is_empty() || matches!(access.index, Index::Property(_)) =>
+            {
+                self.access(access)?
+            }
             other => self.eval(other)?,
         };
         if call.optional && function.is_nothing() {
             return Ok(Value::Undefined);
         }
-        let arguments: Result<Vec<Value>> = call.arguments.iter().map(|argument| self.eval(argument)).collect();
+        let arguments: Result<Vec<Value>> = call
+            .arguments
+            .iter()
+            .map(|argument| self.eval(argument))
+            .collect();
         match &function {
             Value::Function(function) => self.call_function(function, &arguments?),
             // A matrix called like a function is indexed.
             Value::Matrix(_) | Value::Text(_) => access::get(self, &function, &arguments?),
             other => {
-                let text = crate::format::write_value(self, other, &crate::number::digits::Style::ANSWER)?;
-                Err(MathError::arguments(format!("'{}' is not a function; its value is:\n  {text}", call.function)))
+                let text =
+                    crate::format::write_value(self, other, &crate::number::digits::Style::ANSWER)?;
+                Err(MathError::arguments(format!(
+                    "'{}' is not a function; its value is:\n  {text}",
+                    call.function
+                )))
             }
         }
     }
 
     fn undefined_function(&self, name: &str) -> MathError {
-        MathError::new(ErrorKind::UndefinedFunction, format!("Undefined function {name}"))
+        MathError::new(
+            ErrorKind::UndefinedFunction,
+            format!("Undefined function {name}"),
+        )
     }
 
     /// One, two or three arguments, the usual numbers, stay on the stack.
@@ -348,30 +395,47 @@ impl Env {
                 self.call_builtin(builtin, &arguments)
             }
             nodes => {
-                let arguments: Result<Vec<Value>> = nodes.iter().map(|node| self.eval(node)).collect();
+                let arguments: Result<Vec<Value>> =
+                    nodes.iter().map(|node| self.eval(node)).collect();
                 self.call_builtin(builtin, &arguments?)
             }
         }
     }
 
     fn call_builtin(&mut self, builtin: &'static Builtin, arguments: &[Value]) -> Result<Value> {
-        let (count, least, most) = (arguments.len(), builtin.arguments_min, builtin.arguments_max);
+        let (count, least, most) = (
+            arguments.len(),
+            builtin.arguments_min,
+            builtin.arguments_max,
+        );
         if count < least {
-            return Err(MathError::arguments(format!("Too few arguments in function {} (expected: {least}, actual: {count})", builtin.name)));
+            return Err(MathError::arguments(format!(
+                "Too few arguments in function {} (expected: {least}, actual: {count})",
+                builtin.name
+            )));
         }
         if count > most {
-            return Err(MathError::arguments(format!("Too many arguments in function {} (expected: {most}, actual: {count})", builtin.name)));
+            return Err(MathError::arguments(format!(
+                "Too many arguments in function {} (expected: {most}, actual: {count})",
+                builtin.name
+            )));
         }
         self.purse.pay(1)?;
         (builtin.run)(self, arguments)
     }
 
-    pub(crate) fn call_function(&mut self, function: &Function, arguments: &[Value]) -> Result<Value> {
+    pub(crate) fn call_function(
+        &mut self,
+        function: &Function,
+        arguments: &[Value],
+    ) -> Result<Value> {
         match function {
             Function::Builtin(builtin) => self.call_builtin(builtin, arguments),
             Function::User(user) => self.call_user(user, arguments),
             Function::Typed(signatures) => functions::typed::dispatch(self, signatures, arguments),
-            Function::Method(method) => functions::expression::method(self, &method.0, &method.1, arguments),
+            Function::Method(method) => {
+                functions::expression::method(self, &method.0, &method.1, arguments)
+            }
         }
     }
 
@@ -386,8 +450,16 @@ impl Env {
             )));
         }
         self.descend()?;
-        let values = definition.parameters.iter().cloned().zip(arguments.iter().cloned()).collect();
-        let frame = Arc::new(Frame { values, outer: user.captured.clone() });
+        let values = definition
+            .parameters
+            .iter()
+            .cloned()
+            .zip(arguments.iter().cloned())
+            .collect();
+        let frame = Arc::new(Frame {
+            values,
+            outer: user.captured.clone(),
+        });
         let outer = self.frame.replace(frame);
         let result = self.eval(&definition.body);
         self.frame = outer;

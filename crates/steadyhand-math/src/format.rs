@@ -24,7 +24,9 @@ fn write_into(env: &mut Env, out: &mut String, value: &Value, style: &Style) -> 
         Value::Complex(z) => out.push_str(&write_complex(*z, style)),
         Value::Int(n) => out.push_str(&n.to_string()),
         Value::Big(n) => {
-            if n.magnitude().unsigned_abs() > env.purse.limits.big_digits as u64 && style.notation == crate::number::digits::Notation::Fixed {
+            if n.magnitude().unsigned_abs() > env.purse.limits.big_digits as u64
+                && style.notation == crate::number::digits::Notation::Fixed
+            {
                 return Err(MathError::limit("Number too large to be written out"));
             }
             out.push_str(&n.write(style));
@@ -36,7 +38,9 @@ fn write_into(env: &mut Env, out: &mut String, value: &Value, style: &Style) -> 
             let text = unit.write_styled(env, style)?;
             out.push_str(&text);
         }
-        Value::Matrix(matrix) if matrix.kind == MatrixKind::Sparse => write_sparse(env, out, matrix, style)?,
+        Value::Matrix(matrix) if matrix.kind == MatrixKind::Sparse => {
+            write_sparse(env, out, matrix, style)?
+        }
         Value::Matrix(matrix) => write_dense(env, out, matrix, style)?,
         Value::Object(object) => write_object(env, out, object, style)?,
         Value::Function(function) => out.push_str(&function.syntax()),
@@ -63,7 +67,11 @@ pub(crate) fn write_complex(z: Complex, style: &Style) -> String {
     }
     let (re_text, im_text) = (write_number(z.re, style), write_number(z.im, style));
     let unsigned = im_text.trim_start_matches('-');
-    let size = if im.abs() == 1.0 { String::from("i") } else { format!("{unsigned}i") };
+    let size = if im.abs() == 1.0 {
+        String::from("i")
+    } else {
+        format!("{unsigned}i")
+    };
     if im == 0.0 {
         return re_text;
     }
@@ -113,8 +121,16 @@ fn write_dense(env: &mut Env, out: &mut String, matrix: &Matrix, style: &Style) 
     write_level(env, out, &matrix.size, &matrix.cells, style)
 }
 
-fn write_level(env: &mut Env, out: &mut String, size: &[usize], cells: &[Value], style: &Style) -> Result<()> {
-    let [length, inner @ ..] = size else { return Ok(()) };
+fn write_level(
+    env: &mut Env,
+    out: &mut String,
+    size: &[usize],
+    cells: &[Value],
+    style: &Style,
+) -> Result<()> {
+    let [length, inner @ ..] = size else {
+        return Ok(());
+    };
     if inner.is_empty() {
         return write_list(env, out, cells, style);
     }
@@ -131,7 +147,14 @@ fn write_level(env: &mut Env, out: &mut String, size: &[usize], cells: &[Value],
 }
 
 fn write_sparse(env: &mut Env, out: &mut String, matrix: &Matrix, style: &Style) -> Result<()> {
-    let (rows, columns) = (matrix.rows(), if matrix.size.len() > 1 { matrix.columns() } else { matrix.rows().min(1) });
+    let (rows, columns) = (
+        matrix.rows(),
+        if matrix.size.len() > 1 {
+            matrix.columns()
+        } else {
+            matrix.rows().min(1)
+        },
+    );
     let mut lines = String::new();
     let mut filled = 0;
     for column in 0..columns {
@@ -145,8 +168,15 @@ fn write_sparse(env: &mut Env, out: &mut String, matrix: &Matrix, style: &Style)
         }
     }
     let total = rows * columns;
-    let density = if total == 0 { 0.0 } else { f64::from(filled) / total as f64 };
-    out.push_str(&format!("Sparse Matrix [{rows} x {columns}] density: {}\n{lines}", write_number(density, style)));
+    let density = if total == 0 {
+        0.0
+    } else {
+        f64::from(filled) / total as f64
+    };
+    out.push_str(&format!(
+        "Sparse Matrix [{rows} x {columns}] density: {}\n{lines}",
+        write_number(density, style)
+    ));
     Ok(())
 }
 
@@ -181,7 +211,11 @@ fn write_factors(env: &mut Env, out: &mut String, object: &Object) -> Result<()>
         }
         let text = write_value(env, value, &Style::EXACT)?;
         let is_permutation = key.chars().all(|c| matches!(c, 'p' | 'q' | 'P'));
-        let text = if is_permutation { text.trim_matches(['[', ']']).replace(", ", ",") } else { text };
+        let text = if is_permutation {
+            text.trim_matches(['[', ']']).replace(", ", ",")
+        } else {
+            text
+        };
         out.push_str(&format!("{key}: {text}"));
     }
     // A permutation of columns too: the sparse factorisation ends with an empty line.

@@ -23,8 +23,17 @@ pub(crate) struct Builtin {
 pub(crate) const ANY_NUMBER: usize = usize::MAX;
 
 impl Builtin {
-    pub(crate) const fn new(name: &'static str, arguments: std::ops::RangeInclusive<usize>, run: Native) -> Self {
-        Self { name, arguments_min: *arguments.start(), arguments_max: *arguments.end(), run }
+    pub(crate) const fn new(
+        name: &'static str,
+        arguments: std::ops::RangeInclusive<usize>,
+        run: Native,
+    ) -> Self {
+        Self {
+            name,
+            arguments_min: *arguments.start(),
+            arguments_max: *arguments.end(),
+            run,
+        }
     }
 }
 
@@ -51,7 +60,8 @@ impl Function {
         match self {
             Self::User(user) => {
                 let definition = &user.definition;
-                let parameters: Vec<&str> = definition.parameters.iter().map(|name| &**name).collect();
+                let parameters: Vec<&str> =
+                    definition.parameters.iter().map(|name| &**name).collect();
                 format!("{}({})", definition.name, parameters.join(", "))
             }
             Self::Builtin(_) | Self::Typed(_) | Self::Method(_) => "function".into(),

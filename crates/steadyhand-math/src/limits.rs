@@ -43,7 +43,10 @@ pub(crate) struct Purse {
 
 impl Purse {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { steps_left: limits.steps, limits }
+        Self {
+            steps_left: limits.steps,
+            limits,
+        }
     }
 
     pub(crate) fn refill(&mut self) {
@@ -65,7 +68,10 @@ impl Purse {
     fn broke(&mut self) -> MathError {
         // Nothing may catch the error and go on spending.
         self.steps_left = 0;
-        MathError::limit(format!("Expression too expensive: it needs more than {} steps", self.limits.steps))
+        MathError::limit(format!(
+            "Expression too expensive: it needs more than {} steps",
+            self.limits.steps
+        ))
     }
 
     pub(crate) fn pay_cells(&mut self, cells: usize) -> Result<()> {

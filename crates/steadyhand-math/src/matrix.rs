@@ -41,19 +41,34 @@ impl MatrixKind {
 
 impl Matrix {
     pub(crate) fn vector(cells: Vec<Value>) -> Self {
-        Self { kind: MatrixKind::Dense, size: vec![cells.len()], cells }
+        Self {
+            kind: MatrixKind::Dense,
+            size: vec![cells.len()],
+            cells,
+        }
     }
 
     pub(crate) fn array(cells: Vec<Value>) -> Self {
-        Self { kind: MatrixKind::Array, ..Self::vector(cells) }
+        Self {
+            kind: MatrixKind::Array,
+            ..Self::vector(cells)
+        }
     }
 
     pub(crate) fn grid(rows: usize, columns: usize, cells: Vec<Value>) -> Self {
-        Self { kind: MatrixKind::Dense, size: vec![rows, columns], cells }
+        Self {
+            kind: MatrixKind::Dense,
+            size: vec![rows, columns],
+            cells,
+        }
     }
 
     pub(crate) fn numbers(kind: MatrixKind, size: Vec<usize>, cells: &[f64]) -> Self {
-        Self { kind, size, cells: cells.iter().map(|x| Value::Num(*x)).collect() }
+        Self {
+            kind,
+            size,
+            cells: cells.iter().map(|x| Value::Num(*x)).collect(),
+        }
     }
 
     pub(crate) fn of_kind(self, kind: MatrixKind) -> Self {
@@ -61,10 +76,19 @@ impl Matrix {
     }
 
     /// Of this size, every cell the same; paid for.
-    pub(crate) fn filled(env: &mut Env, kind: MatrixKind, size: Vec<usize>, cell: &Value) -> Result<Self> {
+    pub(crate) fn filled(
+        env: &mut Env,
+        kind: MatrixKind,
+        size: Vec<usize>,
+        cell: &Value,
+    ) -> Result<Self> {
         let count = cell_count(&size);
         env.purse.pay_cells(count)?;
-        Ok(Self { kind, size, cells: vec![cell.clone(); count] })
+        Ok(Self {
+            kind,
+            size,
+            cells: vec![cell.clone(); count],
+        })
     }
 
     /// Puts rows, which may be matrices themselves, on top of each other.
@@ -72,7 +96,11 @@ impl Matrix {
         let nested = items.iter().any(|item| matches!(item, Value::Matrix(_)));
         env.purse.pay_cells(items.len())?;
         if !nested {
-            return Ok(Self { kind, size: vec![items.len()], cells: items });
+            return Ok(Self {
+                kind,
+                size: vec![items.len()],
+                cells: items,
+            });
         }
         let mut inner: Option<Vec<usize>> = None;
         let mut cells = Vec::new();
@@ -84,12 +112,26 @@ impl Matrix {
             let expected = inner.get_or_insert_with(|| size.to_vec());
             if expected != size {
                 if kind == MatrixKind::Array {
-                    return Ok(Self { kind, size: vec![items.len()], cells: items });
+                    return Ok(Self {
+                        kind,
+                        size: vec![items.len()],
+                        cells: items,
+                    });
                 }
                 let (found, wanted) = (dimension_text(size), dimension_text(expected));
-                return Err(MathError::dimensions(format!("Dimension mismatch ({found} != {wanted})")));
+                return Err(MathError::dimensions(format!(
+                    "Dimension mismatch ({found} != {wanted})"
+                )));
             }
-            env.purse.pay_cells(cells.len() + own.len()).or_else(|error| if own.len() > 64 { Err(error) } else { env.purse.pay(1) })?;
+            env.purse
+                .pay_cells(cells.len() + own.len())
+                .or_else(|error| {
+                    if own.len() > 64 {
+                        Err(error)
+                    } else {
+                        env.purse.pay(1)
+                    }
+                })?;
             cells.extend_from_slice(own);
         }
         let mut size = vec![items.len()];
@@ -121,7 +163,13 @@ impl Matrix {
         let inner = self.size[1..].to_vec();
         let length = cell_count(&inner).max(1);
         let kind = self.kind;
-        let part = |cells: &[Value]| Value::matrix(Self { kind, size: inner.clone(), cells: cells.to_vec() });
+        let part = |cells: &[Value]| {
+            Value::matrix(Self {
+                kind,
+                size: inner.clone(),
+                cells: cells.to_vec(),
+            })
+        };
         if self.cells.is_empty() {
             return (0..self.size[0]).map(|_| part(&[])).collect();
         }
@@ -138,10 +186,20 @@ impl Matrix {
             2 => {
                 let (rows, columns) = (self.size[0], self.size[1]);
                 if columns == 0 {
-                    return Err(MathError::dimensions(format!("Cannot transpose a 2D matrix with no columns (size: {})", self.size_text())));
+                    return Err(MathError::dimensions(format!(
+                        "Cannot transpose a 2D matrix with no columns (size: {})",
+                        self.size_text()
+                    )));
                 }
-                let cells = (0..columns).flat_map(|c| (0..rows).map(move |r| (r, c))).map(|(r, c)| self.at(r, c).clone()).collect();
-                Ok(Self { kind: self.kind, size: vec![columns, rows], cells })
+                let cells = (0..columns)
+                    .flat_map(|c| (0..rows).map(move |r| (r, c)))
+                    .map(|(r, c)| self.at(r, c).clone())
+                    .collect();
+                Ok(Self {
+                    kind: self.kind,
+                    size: vec![columns, rows],
+                    cells,
+                })
             }
             _ => Err(MathError::dimensions(format!(
                 "Matrix must be a vector or two dimensional (size: {})",
@@ -152,7 +210,8 @@ impl Matrix {
 }
 
 pub(crate) fn cell_count(size: &[usize]) -> usize {
-    size.iter().fold(1usize, |product, length| product.saturating_mul(*length))
+    size.iter()
+        .fold(1usize, |product, length| product.saturating_mul(*length))
 }
 
 pub(crate) fn dimension_text(size: &[usize]) -> String {
@@ -165,7 +224,11 @@ pub(crate) fn broadcast_size(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
     let length = a.len().max(b.len());
     (0..length)
         .map(|i| {
-            let of = |size: &[usize]| (i + size.len()).checked_sub(length).map_or(1, |at| size[at]);
+            let of = |size: &[usize]| {
+                (i + size.len())
+                    .checked_sub(length)
+                    .map_or(1, |at| size[at])
+            };
             match (of(a), of(b)) {
                 (x, y) if x == y => Ok(x),
                 (1, y) => Ok(y),
@@ -173,7 +236,11 @@ pub(crate) fn broadcast_size(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
                 (x, y) => {
                     let (wide, narrow) = if x > y { (x, y) } else { (y, x) };
                     let _ = (wide, narrow);
-                    Err(MathError::dimensions(format!("shape mismatch: {} and {} cannot be combined", dimension_text(a), dimension_text(b))))
+                    Err(MathError::dimensions(format!(
+                        "shape mismatch: {} and {} cannot be combined",
+                        dimension_text(a),
+                        dimension_text(b)
+                    )))
                 }
             }
         })

@@ -49,7 +49,9 @@ impl Session {
     /// A session whose every expression stays within these limits.
     #[must_use]
     pub fn with_limits(limits: Limits) -> Self {
-        Self { env: Env::new(limits) }
+        Self {
+            env: Env::new(limits),
+        }
     }
 
     /// Makes the random functions repeat themselves, for tests.
@@ -84,9 +86,13 @@ impl Answer {
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         match &self.value {
-            Value::Num(x) if x.fract() == 0.0 && x.abs() < 9_007_199_254_740_992.0 => serde_json::Value::from(*x as i64),
-            Value::Num(x) => serde_json::Number::from_f64(*x)
-                .map_or_else(|| write_number(*x, &Style::ANSWER).into(), serde_json::Value::Number),
+            Value::Num(x) if x.fract() == 0.0 && x.abs() < 9_007_199_254_740_992.0 => {
+                serde_json::Value::from(*x as i64)
+            }
+            Value::Num(x) => serde_json::Number::from_f64(*x).map_or_else(
+                || write_number(*x, &Style::ANSWER).into(),
+                serde_json::Value::Number,
+            ),
             Value::Bool(value) => (*value).into(),
             Value::Null | Value::Undefined => serde_json::Value::Null,
             Value::Text(text) => serde_json::Value::from(&**text),

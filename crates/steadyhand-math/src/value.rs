@@ -57,8 +57,14 @@ pub(crate) enum ObjectKind {
 
 impl Object {
     pub(crate) fn of<const N: usize>(entries: [(&str, Value); N]) -> Self {
-        let entries = entries.into_iter().map(|(key, value)| (key.into(), value)).collect();
-        Self { entries, kind: ObjectKind::Plain }
+        let entries = entries
+            .into_iter()
+            .map(|(key, value)| (key.into(), value))
+            .collect();
+        Self {
+            entries,
+            kind: ObjectKind::Plain,
+        }
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {

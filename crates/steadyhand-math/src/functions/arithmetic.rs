@@ -32,14 +32,24 @@ pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("lcm", 1..=ANY_NUMBER, lcm),
     Builtin::new("log", 1..=2, log),
     Builtin::new("ln", 1..=1, log),
-    Builtin::new("log10", 1..=1, |env, args| each(env, &args[0], |env, x| log_scalar(env, "log10", x, f64::log10, Some(10)))),
-    Builtin::new("log2", 1..=1, |env, args| each(env, &args[0], |env, x| log_scalar(env, "log2", x, f64::log2, Some(2)))),
+    Builtin::new("log10", 1..=1, |env, args| {
+        each(env, &args[0], |env, x| {
+            log_scalar(env, "log10", x, f64::log10, Some(10))
+        })
+    }),
+    Builtin::new("log2", 1..=1, |env, args| {
+        each(env, &args[0], |env, x| {
+            log_scalar(env, "log2", x, f64::log2, Some(2))
+        })
+    }),
     Builtin::new("log1p", 1..=2, log1p),
     Builtin::new("nthRoot", 1..=2, nth_root),
     Builtin::new("nthRoots", 1..=2, nth_roots),
     Builtin::new("sign", 1..=1, |env, args| each(env, &args[0], sign)),
     Builtin::new("sqrt", 1..=1, |env, args| each(env, &args[0], sqrt_scalar)),
-    Builtin::new("square", 1..=1, |env, args| each(env, &args[0], |env, x| multiply_scalar(env, x, x))),
+    Builtin::new("square", 1..=1, |env, args| {
+        each(env, &args[0], |env, x| multiply_scalar(env, x, x))
+    }),
     Builtin::new("xgcd", 2..=2, xgcd),
 ];
 
@@ -49,7 +59,10 @@ pub(crate) fn abs(env: &mut Env, value: &Value) -> Result<Value> {
         Value::Complex(z) => Value::Num(z.abs()),
         Value::Int(n) => Value::int(n.abs()),
         Value::Big(n) => Value::big(n.abs()),
-        Value::Frac(n) => Value::frac(Fraction { numerator: n.numerator.abs(), denominator: n.denominator.clone() }),
+        Value::Frac(n) => Value::frac(Fraction {
+            numerator: n.numerator.abs(),
+            denominator: n.denominator.clone(),
+        }),
         Value::Unit(unit) => Value::unit(unit.map(|value| abs(env, value))?),
         other => Value::Num(to_f64(&simple("abs", other, 0)?).abs()),
     })
@@ -61,16 +74,27 @@ fn cube(env: &mut Env, value: &Value) -> Result<Value> {
 }
 
 fn cbrt(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let all_roots = args.get(1).map(|all| truthy("cbrt", all)).transpose()?.unwrap_or(false);
+    let all_roots = args
+        .get(1)
+        .map(|all| truthy("cbrt", all))
+        .transpose()?
+        .unwrap_or(false);
     each(env, &args[0], |env, value| match value {
-        Value::Unit(unit) => unit.pow(env, &Value::Num(1.0 / 3.0)).and_then(|root| exact_cube_root(env, unit, root)),
+        Value::Unit(unit) => unit
+            .pow(env, &Value::Num(1.0 / 3.0))
+            .and_then(|root| exact_cube_root(env, unit, root)),
         value => match simple("cbrt", value, 0)? {
             Value::Complex(z) => Ok(complex_cube_roots(z, all_roots)),
             Value::Num(x) if all_roots => Ok(complex_cube_roots(x.into(), true)),
             Value::Big(n) => {
-                env.purse.pay(transcendental::cost(env.settings.precision))?;
+                env.purse
+                    .pay(transcendental::cost(env.settings.precision))?;
                 let root = transcendental::root(&n.abs(), 3, env.settings.precision);
-                Ok(Value::big(if n.is_negative() { root.negated() } else { root }))
+                Ok(Value::big(if n.is_negative() {
+                    root.negated()
+                } else {
+                    root
+                }))
             }
             value => Ok(Value::Num(to_f64(&value).cbrt())),
         },
@@ -104,7 +128,8 @@ pub(crate) fn exp(env: &mut Env, value: &Value) -> Result<Value> {
     Ok(match simple("exp", value, 0)? {
         Value::Complex(z) => z.exp().into(),
         Value::Big(n) => {
-            env.purse.pay(transcendental::cost(env.settings.precision))?;
+            env.purse
+                .pay(transcendental::cost(env.settings.precision))?;
             Value::big(transcendental::exp(&n, env.settings.precision))
         }
         value => Value::Num(to_f64(&value).exp()),
@@ -115,9 +140,12 @@ fn expm1(env: &mut Env, value: &Value) -> Result<Value> {
     Ok(match simple("expm1", value, 0)? {
         Value::Complex(z) => (z.exp() - 1.0.into()).into(),
         Value::Big(n) => {
-            env.purse.pay(transcendental::cost(env.settings.precision))?;
+            env.purse
+                .pay(transcendental::cost(env.settings.precision))?;
             let precision = env.settings.precision;
-            Value::big(transcendental::exp(&n, precision + 20).subtract(&Decimal::integer(1), precision))
+            Value::big(
+                transcendental::exp(&n, precision + 20).subtract(&Decimal::integer(1), precision),
+            )
         }
         value => Value::Num(to_f64(&value).exp_m1()),
     })
@@ -142,7 +170,11 @@ pub(crate) fn sqrt_scalar(env: &mut Env, value: &Value) -> Result<Value> {
 }
 
 fn sqrt_number(x: f64) -> Value {
-    if x >= 0.0 || x.is_nan() { Value::Num(x.sqrt()) } else { Complex::new(0.0, (-x).sqrt()).into() }
+    if x >= 0.0 || x.is_nan() {
+        Value::Num(x.sqrt())
+    } else {
+        Complex::new(0.0, (-x).sqrt()).into()
+    }
 }
 
 fn sign(env: &mut Env, value: &Value) -> Result<Value> {
@@ -156,24 +188,41 @@ fn sign(env: &mut Env, value: &Value) -> Result<Value> {
             Value::Complex(z) => z.scale(1.0 / z.abs()).into(),
             Value::Int(n) => Value::int(n.signum()),
             Value::Big(n) if matches!(*n, Decimal::Nan) => Value::Big(n),
-            Value::Big(n) => Value::big(Decimal::integer(if n.is_zero() { 0 } else if n.is_negative() { -1 } else { 1 })),
+            Value::Big(n) => Value::big(Decimal::integer(if n.is_zero() {
+                0
+            } else if n.is_negative() {
+                -1
+            } else {
+                1
+            })),
             Value::Frac(n) => Value::frac(Fraction::integer(n.numerator.signum())),
             value => {
                 let x = to_f64(&value);
-                Value::Num(if x == 0.0 || x.is_nan() { x.abs() } else { x.signum() })
+                Value::Num(if x == 0.0 || x.is_nan() {
+                    x.abs()
+                } else {
+                    x.signum()
+                })
             }
         },
     })
 }
 
-fn log_scalar(env: &mut Env, name: &str, value: &Value, of_number: fn(f64) -> f64, base: Option<i64>) -> Result<Value> {
+fn log_scalar(
+    env: &mut Env,
+    name: &str,
+    value: &Value,
+    of_number: fn(f64) -> f64,
+    base: Option<i64>,
+) -> Result<Value> {
     let divisor = base.map_or(1.0, |base| (base as f64).ln());
     let complex = |z: Complex| Value::from(z.ln().scale(1.0 / divisor));
     Ok(match simple(name, value, 0)? {
         Value::Complex(z) => complex(z),
         Value::Big(n) if n.is_negative() => complex(n.to_f64().into()),
         Value::Big(n) => {
-            env.purse.pay(2 * transcendental::cost(env.settings.precision))?;
+            env.purse
+                .pay(2 * transcendental::cost(env.settings.precision))?;
             let precision = env.settings.precision;
             match base {
                 None => Value::big(transcendental::ln(&n, precision)),
@@ -191,7 +240,11 @@ fn log_scalar(env: &mut Env, name: &str, value: &Value, of_number: fn(f64) -> f6
         }
         value => {
             let x = to_f64(&value);
-            if x >= 0.0 || x.is_nan() { Value::Num(of_number(x)) } else { complex(x.into()) }
+            if x >= 0.0 || x.is_nan() {
+                Value::Num(of_number(x))
+            } else {
+                complex(x.into())
+            }
         }
     })
 }
@@ -201,7 +254,9 @@ pub(crate) fn natural_log(env: &mut Env, value: &Value) -> Result<Value> {
 }
 
 fn log(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let Some(base) = args.get(1) else { return each(env, &args[0], natural_log) };
+    let Some(base) = args.get(1) else {
+        return each(env, &args[0], natural_log);
+    };
     both(env, &args[0], base, |env, value, base| {
         if let (Value::Num(value), Value::Num(base)) = (value, base)
             && *value >= 0.0
@@ -219,11 +274,13 @@ fn log(env: &mut Env, args: &[Value]) -> Result<Value> {
 }
 
 fn log1p(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let logs = each(env, &args[0], |env, value| match simple("log1p", value, 0)? {
-        Value::Num(x) if x >= -1.0 || x.is_nan() => Ok(Value::Num(x.ln_1p())),
-        value => {
-            let plus_one = add_scalar(env, &value, &Value::Num(1.0))?;
-            natural_log(env, &plus_one)
+    let logs = each(env, &args[0], |env, value| {
+        match simple("log1p", value, 0)? {
+            Value::Num(x) if x >= -1.0 || x.is_nan() => Ok(Value::Num(x.ln_1p())),
+            value => {
+                let plus_one = add_scalar(env, &value, &Value::Num(1.0))?;
+                natural_log(env, &plus_one)
+            }
         }
     })?;
     match args.get(1) {
@@ -237,28 +294,51 @@ fn log1p(env: &mut Env, args: &[Value]) -> Result<Value> {
 
 fn nth_root(env: &mut Env, args: &[Value]) -> Result<Value> {
     let two = Value::Num(2.0);
-    both(env, &args[0], args.get(1).unwrap_or(&two), |env, value, order| {
-        if let Value::Unit(unit) = value {
-            let power = 1.0 / to_f64(order);
-            return unit.pow(env, &Value::Num(power));
-        }
-        match pair(env, "nthRoot", value, order)? {
-            Pair::Num(a, root) => nth_root_number(a, root).map(Value::Num),
-            Pair::Complex(..) => Err(MathError::arguments("Complex number not supported in function nthRoot. Use nthRoots instead.")),
-            Pair::Big(a, root) => {
-                env.purse.pay(transcendental::cost(env.settings.precision))?;
-                let order = root.to_i64().filter(|order| *order != 0 && order.unsigned_abs() <= 1000);
-                let order = order.ok_or_else(|| MathError::value("Root must be a small non-zero integer"))?;
-                if a.is_negative() && order % 2 == 0 {
-                    return Err(MathError::value("Root must be odd when a is negative."));
-                }
-                let size = transcendental::root(&a.abs(), order.unsigned_abs() as u32, env.settings.precision);
-                let size = if order < 0 { Decimal::integer(1).divide(&size, env.settings.precision) } else { size };
-                Ok(Value::big(if a.is_negative() { size.negated() } else { size }))
+    both(
+        env,
+        &args[0],
+        args.get(1).unwrap_or(&two),
+        |env, value, order| {
+            if let Value::Unit(unit) = value {
+                let power = 1.0 / to_f64(order);
+                return unit.pow(env, &Value::Num(power));
             }
-            _ => nth_root_number(to_f64(value), to_f64(order)).map(Value::Num),
-        }
-    })
+            match pair(env, "nthRoot", value, order)? {
+                Pair::Num(a, root) => nth_root_number(a, root).map(Value::Num),
+                Pair::Complex(..) => Err(MathError::arguments(
+                    "Complex number not supported in function nthRoot. Use nthRoots instead.",
+                )),
+                Pair::Big(a, root) => {
+                    env.purse
+                        .pay(transcendental::cost(env.settings.precision))?;
+                    let order = root
+                        .to_i64()
+                        .filter(|order| *order != 0 && order.unsigned_abs() <= 1000);
+                    let order = order
+                        .ok_or_else(|| MathError::value("Root must be a small non-zero integer"))?;
+                    if a.is_negative() && order % 2 == 0 {
+                        return Err(MathError::value("Root must be odd when a is negative."));
+                    }
+                    let size = transcendental::root(
+                        &a.abs(),
+                        order.unsigned_abs() as u32,
+                        env.settings.precision,
+                    );
+                    let size = if order < 0 {
+                        Decimal::integer(1).divide(&size, env.settings.precision)
+                    } else {
+                        size
+                    };
+                    Ok(Value::big(if a.is_negative() {
+                        size.negated()
+                    } else {
+                        size
+                    }))
+                }
+                _ => nth_root_number(to_f64(value), to_f64(order)).map(Value::Num),
+            }
+        },
+    )
 }
 
 fn nth_root_number(a: f64, root: f64) -> Result<f64> {
@@ -281,8 +361,13 @@ fn nth_root_number(a: f64, root: f64) -> Result<f64> {
 }
 
 fn nth_roots(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let order = args.get(1).map_or(Ok(2), |order| whole("nthRoots", order))?;
-    let order = u32::try_from(order).ok().filter(|order| *order > 0).ok_or_else(|| MathError::value("Root must be greater than zero"))?;
+    let order = args
+        .get(1)
+        .map_or(Ok(2), |order| whole("nthRoots", order))?;
+    let order = u32::try_from(order)
+        .ok()
+        .filter(|order| *order > 0)
+        .ok_or_else(|| MathError::value("Root must be greater than zero"))?;
     env.purse.pay_cells(order as usize)?;
     let z = crate::convert::to_complex(&simple("nthRoots", &args[0], 0)?);
     if z.is_zero() {
@@ -296,7 +381,15 @@ fn nth_roots(env: &mut Env, args: &[Value]) -> Result<Value> {
 fn exact_root(z: Complex, order: u32, k: u32) -> Complex {
     let radius = z.abs().powf(1.0 / f64::from(order));
     let quarter = (z.re == 0.0 || z.im == 0.0).then(|| {
-        let start = if z.re > 0.0 { 0 } else if z.im > 0.0 { 1 } else if z.re < 0.0 { 2 } else { 3 };
+        let start = if z.re > 0.0 {
+            0
+        } else if z.im > 0.0 {
+            1
+        } else if z.re < 0.0 {
+            2
+        } else {
+            3
+        };
         let turns = 4 * k + start;
         (turns % order == 0).then(|| turns / order % 4)
     });
@@ -305,17 +398,33 @@ fn exact_root(z: Complex, order: u32, k: u32) -> Complex {
         Some(1) => Complex::new(0.0, radius),
         Some(2) => Complex::new(-radius, 0.0),
         Some(_) => Complex::new(0.0, -radius),
-        None => Complex::polar(radius, (z.arg() + std::f64::consts::TAU * f64::from(k)) / f64::from(order)),
+        None => Complex::polar(
+            radius,
+            (z.arg() + std::f64::consts::TAU * f64::from(k)) / f64::from(order),
+        ),
     }
 }
 
 /// Whole numbers of whatever kind, and the kind to give back.
-fn integers(env: &mut Env, name: &str, a: &Value, b: &Value) -> Result<(BigInt, BigInt, fn(BigInt) -> Value)> {
-    let not_whole = || MathError::value(format!("Parameters in function {name} must be integer numbers"));
+fn integers(
+    env: &mut Env,
+    name: &str,
+    a: &Value,
+    b: &Value,
+) -> Result<(BigInt, BigInt, fn(BigInt) -> Value)> {
+    let not_whole = || {
+        MathError::value(format!(
+            "Parameters in function {name} must be integer numbers"
+        ))
+    };
     let digits = env.purse.limits.big_digits;
     let whole = |decimal: Decimal| decimal.to_bigint(digits).ok_or_else(not_whole);
     Ok(match pair(env, name, a, b)? {
-        Pair::Num(a, b) => (whole(Decimal::from_f64(a))?, whole(Decimal::from_f64(b))?, |n| Value::Num(to_f64(&Value::int(n)))),
+        Pair::Num(a, b) => (
+            whole(Decimal::from_f64(a))?,
+            whole(Decimal::from_f64(b))?,
+            |n| Value::Num(to_f64(&Value::int(n))),
+        ),
         Pair::Int(a, b) => (a, b, Value::int),
         Pair::Big(a, b) => (whole(a)?, whole(b)?, |n| Value::big(Decimal::new(n, 0))),
         _ => return Err(not_whole()),
@@ -326,7 +435,10 @@ fn gcd(env: &mut Env, args: &[Value]) -> Result<Value> {
     fold_integers(env, args, |env, a, b| {
         if let Pair::Frac(a, b) = pair(env, "gcd", a, b)? {
             let above = (&a.numerator * &b.denominator).gcd(&(&b.numerator * &a.denominator));
-            return Ok(Value::frac(Fraction::new(above, a.denominator * b.denominator)?));
+            return Ok(Value::frac(Fraction::new(
+                above,
+                a.denominator * b.denominator,
+            )?));
         }
         let (a, b, back) = integers(env, "gcd", a, b)?;
         Ok(back(a.gcd(&b)))
@@ -337,7 +449,10 @@ fn lcm(env: &mut Env, args: &[Value]) -> Result<Value> {
     fold_integers(env, args, |env, a, b| {
         if let Pair::Frac(a, b) = pair(env, "lcm", a, b)? {
             let above = a.numerator.lcm(&b.numerator);
-            return Ok(Value::frac(Fraction::new(above, a.denominator.gcd(&b.denominator))?));
+            return Ok(Value::frac(Fraction::new(
+                above,
+                a.denominator.gcd(&b.denominator),
+            )?));
         }
         let (a, b, back) = integers(env, "lcm", a, b)?;
         Ok(back(a.lcm(&b)))
@@ -350,7 +465,9 @@ fn fold_integers(env: &mut Env, args: &[Value], apply: crate::broadcast::Scalar2
         args => args.to_vec(),
     };
     if args.is_empty() {
-        return Err(MathError::arguments("Too few arguments in function gcd (expected: 1, actual: 0)"));
+        return Err(MathError::arguments(
+            "Too few arguments in function gcd (expected: 1, actual: 0)",
+        ));
     }
     let mut result = args[0].clone();
     for value in &args[1..] {
@@ -387,7 +504,11 @@ fn invmod(env: &mut Env, args: &[Value]) -> Result<Value> {
         return Ok(Value::Num(f64::NAN));
     }
     let inverse = extended.x.mod_floor(&modulus);
-    Ok(back(if inverse.is_negative() { inverse + modulus } else { inverse }))
+    Ok(back(if inverse.is_negative() {
+        inverse + modulus
+    } else {
+        inverse
+    }))
 }
 
 fn hypot(env: &mut Env, args: &[Value]) -> Result<Value> {
@@ -396,7 +517,10 @@ fn hypot(env: &mut Env, args: &[Value]) -> Result<Value> {
         let mut sum = Decimal::zero();
         for value in &values {
             let big = to_big(&simple("hypot", value, 0)?);
-            sum = sum.add(&big.multiply(&big, env.settings.precision), env.settings.precision);
+            sum = sum.add(
+                &big.multiply(&big, env.settings.precision),
+                env.settings.precision,
+            );
         }
         return Ok(Value::big(sum.sqrt(env.settings.precision)));
     }

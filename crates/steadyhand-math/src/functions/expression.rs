@@ -34,7 +34,10 @@ fn compile(env: &mut Env, value: &Value) -> Result<Value> {
 }
 
 fn compiled(node: Arc<Node>) -> Value {
-    Value::object(Object { kind: ObjectKind::Compiled, ..Object::of([("node", Value::Node(node))]) })
+    Value::object(Object {
+        kind: ObjectKind::Compiled,
+        ..Object::of([("node", Value::Node(node))])
+    })
 }
 
 /// Runs with variables of its own, given as an object or left empty.
@@ -44,11 +47,19 @@ fn run_apart(env: &mut Env, node: &Node, scope: Option<&Value>) -> Result<Value>
         None | Some(Value::Undefined | Value::Null) => {}
         Some(Value::Object(object)) => {
             env.purse.pay_cells(object.entries.len())?;
-            variables.extend(object.entries.iter().map(|(key, value)| (key.clone(), value.clone())));
+            variables.extend(
+                object
+                    .entries
+                    .iter()
+                    .map(|(key, value)| (key.clone(), value.clone())),
+            );
         }
         Some(other) => return Err(wrong_type("evaluate", other, 1)),
     }
-    let (own, frame) = (std::mem::replace(&mut env.variables, variables), env.frame.take());
+    let (own, frame) = (
+        std::mem::replace(&mut env.variables, variables),
+        env.frame.take(),
+    );
     let result = env.descend().and_then(|()| env.eval(node));
     env.variables = own;
     env.frame = frame;
@@ -61,7 +72,12 @@ fn evaluate(env: &mut Env, args: &[Value]) -> Result<Value> {
         // Several texts share their variables.
         let (own, frame) = (std::mem::take(&mut env.variables), env.frame.take());
         if let Some(Value::Object(object)) = args.get(1) {
-            env.variables.extend(object.entries.iter().map(|(key, value)| (key.clone(), value.clone())));
+            env.variables.extend(
+                object
+                    .entries
+                    .iter()
+                    .map(|(key, value)| (key.clone(), value.clone())),
+            );
         }
         let result = each_text(env, matrix);
         env.variables = own;
@@ -80,12 +96,19 @@ fn each_text(env: &mut Env, matrix: &crate::matrix::Matrix) -> Result<Value> {
         cells.push(env.eval(&node)?);
         env.ascend();
     }
-    Ok(crate::matrix::Matrix { cells, ..matrix.clone() }.into())
+    Ok(crate::matrix::Matrix {
+        cells,
+        ..matrix.clone()
+    }
+    .into())
 }
 
 /// A parser in an expression shares the variables of the expression it is in.
 fn parser(_: &mut Env, _: &[Value]) -> Result<Value> {
-    Ok(Value::object(Object { kind: ObjectKind::Parser, ..Object::default() }))
+    Ok(Value::object(Object {
+        kind: ObjectKind::Parser,
+        ..Object::default()
+    }))
 }
 
 /// `node.evaluate({x: 2})`, `parser.set("x", 3)`, …
@@ -103,12 +126,16 @@ pub(crate) fn method(env: &mut Env, object: &Value, name: &str, args: &[Value]) 
                 Some(Value::Node(node)) => run_apart(env, node, args.first()),
                 _ => Err(MathError::value("Nothing was compiled")),
             },
-            (ObjectKind::Parser, "evaluate" | "eval", [Value::Matrix(matrix)]) => each_text(env, matrix),
+            (ObjectKind::Parser, "evaluate" | "eval", [Value::Matrix(matrix)]) => {
+                each_text(env, matrix)
+            }
             (ObjectKind::Parser, "evaluate" | "eval", [text]) => {
                 let node = read(env, "evaluate", text)?;
                 env.eval(&node)
             }
-            (ObjectKind::Parser, "get", [Value::Text(name)]) => Ok(env.variables.get(name).cloned().unwrap_or(Value::Undefined)),
+            (ObjectKind::Parser, "get", [Value::Text(name)]) => {
+                Ok(env.variables.get(name).cloned().unwrap_or(Value::Undefined))
+            }
             (ObjectKind::Parser, "set", [Value::Text(name), value]) => {
                 env.store(name, value.clone())?;
                 Ok(value.clone())
@@ -121,8 +148,12 @@ pub(crate) fn method(env: &mut Env, object: &Value, name: &str, args: &[Value]) 
                 env.variables.clear();
                 Ok(Value::Undefined)
             }
-            _ => Err(MathError::arguments(format!("Unexpected arguments in method {name}"))),
+            _ => Err(MathError::arguments(format!(
+                "Unexpected arguments in method {name}"
+            ))),
         },
-        _ => Err(MathError::arguments(format!("No access to method \"{name}\""))),
+        _ => Err(MathError::arguments(format!(
+            "No access to method \"{name}\""
+        ))),
     }
 }

@@ -9,5 +9,7 @@ use crate::value::Value;
 pub(crate) const TABLE: &[Builtin] = &[];
 
 pub(crate) fn help(_: &mut Env, _: &[Node]) -> Result<Value> {
-    Err(MathError::unsupported("Function help is left out here; the documentation is mathjs's own"))
+    Err(MathError::unsupported(
+        "Function help is left out here; the documentation is mathjs's own",
+    ))
 }

@@ -16,12 +16,21 @@ pub(crate) const TABLE: &[Builtin] = &[];
 /// The function an argument is: a name, a definition, or an expression with one free name.
 fn callback(env: &mut Env, node: &Node) -> Result<Function> {
     let inline = match node {
-        Node::Symbol(_) | Node::Define(_) | Node::Call(_) | Node::Paren(_) | Node::Assign(_) => None,
+        Node::Symbol(_) | Node::Define(_) | Node::Call(_) | Node::Paren(_) | Node::Assign(_) => {
+            None
+        }
         other => free_name(env, other),
     };
     if let Some(parameter) = inline {
-        let definition = Definition { name: "anonymous".into(), parameters: vec![parameter], body: node.clone() };
-        return Ok(Function::User(Arc::new(UserFunction { definition: Arc::new(definition), captured: env.frame.clone() })));
+        let definition = Definition {
+            name: "anonymous".into(),
+            parameters: vec![parameter],
+            body: node.clone(),
+        };
+        return Ok(Function::User(Arc::new(UserFunction {
+            definition: Arc::new(definition),
+            captured: env.frame.clone(),
+        })));
     }
     match env.eval(node)? {
         Value::Function(function) => Ok(function),
@@ -41,9 +50,9 @@ fn free_name(env: &Env, node: &Node) -> Option<Arc<str>> {
             free_name(env, &pair.0).or_else(|| free_name(env, &pair.1))
         }
         Node::Relational(chain) => chain.1.iter().find_map(|node| free_name(env, node)),
-        Node::Conditional(parts) => {
-            free_name(env, &parts.0).or_else(|| free_name(env, &parts.1)).or_else(|| free_name(env, &parts.2))
-        }
+        Node::Conditional(parts) => free_name(env, &parts.0)
+            .or_else(|| free_name(env, &parts.1))
+            .or_else(|| free_name(env, &parts.2)),
         Node::Array(items) => items.iter().find_map(|node| free_name(env, node)),
         Node::Object(entries) => entries.iter().find_map(|(_, node)| free_name(env, node)),
         Node::Call(call) => call.arguments.iter().find_map(|node| free_name(env, node)),
@@ -51,7 +60,12 @@ fn free_name(env: &Env, node: &Node) -> Option<Arc<str>> {
             Index::Subset(parts) => parts.iter().find_map(|node| free_name(env, node)),
             Index::Property(_) => None,
         }),
-        Node::Constant(_) | Node::Range(_) | Node::Assign(_) | Node::AssignInto(_) | Node::Define(_) | Node::Block(_) => None,
+        Node::Constant(_)
+        | Node::Range(_)
+        | Node::Assign(_)
+        | Node::AssignInto(_)
+        | Node::Define(_)
+        | Node::Block(_) => None,
     }
 }
 
@@ -59,7 +73,11 @@ fn free_name(env: &Env, node: &Node) -> Option<Arc<str>> {
 fn arity(function: &Function) -> usize {
     match function {
         Function::User(user) => user.definition.parameters.len(),
-        Function::Typed(object) => object.entries.keys().next().map_or(1, |signature| signature.split(',').count()),
+        Function::Typed(object) => object
+            .entries
+            .keys()
+            .next()
+            .map_or(1, |signature| signature.split(',').count()),
         Function::Builtin(_) | Function::Method(_) => 1,
     }
 }
@@ -75,7 +93,14 @@ fn position(at: usize, size: &[usize]) -> Value {
     Matrix::array(index).into()
 }
 
-fn call_on_cell(env: &mut Env, function: &Function, cells: &[Value], at: usize, size: &[usize], whole: &Value) -> Result<Value> {
+fn call_on_cell(
+    env: &mut Env,
+    function: &Function,
+    cells: &[Value],
+    at: usize,
+    size: &[usize],
+    whole: &Value,
+) -> Result<Value> {
     env.purse.pay(1)?;
     let mut arguments = cells.to_vec();
     let wanted = arity(function);
@@ -89,7 +114,9 @@ fn call_on_cell(env: &mut Env, function: &Function, cells: &[Value], at: usize, 
 }
 
 pub(crate) fn map(env: &mut Env, args: &[Node]) -> Result<Value> {
-    let [lists @ .., function] = args else { return Err(too_few("map")) };
+    let [lists @ .., function] = args else {
+        return Err(too_few("map"));
+    };
     if lists.is_empty() {
         return Err(too_few("map"));
     }
@@ -115,27 +142,49 @@ pub(crate) fn map_values(env: &mut Env, values: &[Value], function: &Function) -
     env.purse.pay_cells(count)?;
     let mut cells = Vec::with_capacity(count);
     for at in 0..count {
-        let arguments: Vec<Value> =
-            matrices.iter().map(|matrix| matrix.cells[broadcast_index(at, &size, &matrix.size)].clone()).collect();
-        cells.push(call_on_cell(env, function, &arguments, at, &size, &values[0])?);
+        let arguments: Vec<Value> = matrices
+            .iter()
+            .map(|matrix| matrix.cells[broadcast_index(at, &size, &matrix.size)].clone())
+            .collect();
+        cells.push(call_on_cell(
+            env, function, &arguments, at, &size, &values[0],
+        )?);
     }
     if cells.iter().any(|cell| matches!(cell, Value::Matrix(_))) && size.len() == 1 {
         return Ok(Matrix::stack(env, matrices[0].kind, cells)?.into());
     }
-    Ok(Matrix { kind: matrices[0].kind, size, cells }.into())
+    Ok(Matrix {
+        kind: matrices[0].kind,
+        size,
+        cells,
+    }
+    .into())
 }
 
 pub(crate) fn filter(env: &mut Env, args: &[Node]) -> Result<Value> {
-    let [list, function] = args else { return Err(too_few("filter")) };
+    let [list, function] = args else {
+        return Err(too_few("filter"));
+    };
     let list = env.eval(list)?;
-    let Value::Matrix(matrix) = &list else { return Err(wrong_type("filter", &list, 0)) };
+    let Value::Matrix(matrix) = &list else {
+        return Err(wrong_type("filter", &list, 0));
+    };
     if matrix.size.len() > 1 {
-        return Err(MathError::dimensions("Only one dimensional matrices supported"));
+        return Err(MathError::dimensions(
+            "Only one dimensional matrices supported",
+        ));
     }
     let function = callback(env, function)?;
     let mut cells = Vec::new();
     for (at, cell) in matrix.cells.iter().enumerate() {
-        let keep = call_on_cell(env, &function, std::slice::from_ref(cell), at, &matrix.size, &list)?;
+        let keep = call_on_cell(
+            env,
+            &function,
+            std::slice::from_ref(cell),
+            at,
+            &matrix.size,
+            &list,
+        )?;
         if env.condition(&keep)? {
             cells.push(cell.clone());
         }
@@ -144,16 +193,29 @@ pub(crate) fn filter(env: &mut Env, args: &[Node]) -> Result<Value> {
 }
 
 pub(crate) fn for_each(env: &mut Env, args: &[Node]) -> Result<Value> {
-    let [list, function] = args else { return Err(too_few("forEach")) };
+    let [list, function] = args else {
+        return Err(too_few("forEach"));
+    };
     let list = env.eval(list)?;
-    let Value::Matrix(matrix) = &list else { return Err(wrong_type("forEach", &list, 0)) };
+    let Value::Matrix(matrix) = &list else {
+        return Err(wrong_type("forEach", &list, 0));
+    };
     let function = callback(env, function)?;
     for (at, cell) in matrix.cells.iter().enumerate() {
-        call_on_cell(env, &function, std::slice::from_ref(cell), at, &matrix.size, &list)?;
+        call_on_cell(
+            env,
+            &function,
+            std::slice::from_ref(cell),
+            at,
+            &matrix.size,
+            &list,
+        )?;
     }
     Ok(Value::Undefined)
 }
 
 fn too_few(name: &str) -> MathError {
-    MathError::arguments(format!("Too few arguments in function {name} (expected: 2)"))
+    MathError::arguments(format!(
+        "Too few arguments in function {name} (expected: 2)"
+    ))
 }

@@ -7,7 +7,9 @@ use crate::function::Builtin;
 use crate::functions::arithmetic;
 use crate::functions::complex::conj;
 use crate::matrix::Matrix;
-use crate::ops::arithmetic::{add_scalar, divide_scalar, multiply_scalar, negate_scalar, subtract_scalar};
+use crate::ops::arithmetic::{
+    add_scalar, divide_scalar, multiply_scalar, negate_scalar, subtract_scalar,
+};
 use crate::ops::compare::{equal_scalar, larger};
 use crate::value::Value;
 
@@ -38,7 +40,10 @@ pub(crate) fn as_matrix<'a>(function: &str, value: &'a Value) -> Result<&'a Matr
 pub(crate) fn square<'a>(function: &str, value: &'a Value) -> Result<&'a Matrix> {
     let matrix = as_matrix(function, value)?;
     if !matrix.is_square() {
-        return Err(MathError::dimensions(format!("Matrix must be square (size: {})", matrix.size_text())));
+        return Err(MathError::dimensions(format!(
+            "Matrix must be square (size: {})",
+            matrix.size_text()
+        )));
     }
     Ok(matrix)
 }
@@ -48,23 +53,39 @@ pub(crate) fn multiply(env: &mut Env, a: &Matrix, b: &Matrix) -> Result<Value> {
     let mismatch = |text: String| Err(MathError::dimensions(text));
     let (left, right) = (a.size.as_slice(), b.size.as_slice());
     match (left, right) {
-        ([n], [m]) if n != m => return mismatch(format!("Dimension mismatch in multiplication. Vectors must have the same length ({n} != {m})")),
+        ([n], [m]) if n != m => {
+            return mismatch(format!(
+                "Dimension mismatch in multiplication. Vectors must have the same length ({n} != {m})"
+            ));
+        }
         ([n], [m, _]) if n != m => {
-            return mismatch(format!("Dimension mismatch in multiplication. Vector length ({n}) must match Matrix rows ({m})"));
+            return mismatch(format!(
+                "Dimension mismatch in multiplication. Vector length ({n}) must match Matrix rows ({m})"
+            ));
         }
         ([_, n], [m]) if n != m => {
-            return mismatch(format!("Dimension mismatch in multiplication. Matrix columns ({n}) must match Vector length ({m})"));
+            return mismatch(format!(
+                "Dimension mismatch in multiplication. Matrix columns ({n}) must match Vector length ({m})"
+            ));
         }
         ([_, n], [m, _]) if n != m => {
-            return mismatch(format!("Dimension mismatch in multiplication. Matrix A columns ({n}) must match Matrix B rows ({m})"));
+            return mismatch(format!(
+                "Dimension mismatch in multiplication. Matrix A columns ({n}) must match Matrix B rows ({m})"
+            ));
         }
         ([_] | [_, _], [_] | [_, _]) => {}
         (a, b) => {
             let (a, b) = (a.len(), b.len());
-            return mismatch(format!("Can only multiply a 1 or 2 dimensional matrix (the matrices have {a} and {b} dimensions)"));
+            return mismatch(format!(
+                "Can only multiply a 1 or 2 dimensional matrix (the matrices have {a} and {b} dimensions)"
+            ));
         }
     }
-    let (rows, inner) = if left.len() == 1 { (1, left[0]) } else { (left[0], left[1]) };
+    let (rows, inner) = if left.len() == 1 {
+        (1, left[0])
+    } else {
+        (left[0], left[1])
+    };
     let columns = if right.len() == 1 { 1 } else { right[1] };
     if inner == 0 {
         return mismatch("Cannot multiply two empty vectors".into());
@@ -72,12 +93,18 @@ pub(crate) fn multiply(env: &mut Env, a: &Matrix, b: &Matrix) -> Result<Value> {
     env.purse.pay((rows * columns) as u64 * inner as u64)?;
     env.purse.pay_cells(rows * columns)?;
     let mut cells = Vec::with_capacity(rows * columns);
-    let numbers = a.cells.iter().chain(&b.cells).all(|cell| matches!(cell, Value::Num(_)));
+    let numbers = a
+        .cells
+        .iter()
+        .chain(&b.cells)
+        .all(|cell| matches!(cell, Value::Num(_)));
     for row in 0..rows {
         for column in 0..columns {
             let left = &a.cells[row * inner..(row + 1) * inner];
             if numbers {
-                let sum = (0..inner).map(|k| to_f64(&left[k]) * to_f64(&b.cells[k * columns + column])).sum::<f64>();
+                let sum = (0..inner)
+                    .map(|k| to_f64(&left[k]) * to_f64(&b.cells[k * columns + column]))
+                    .sum::<f64>();
                 cells.push(Value::Num(sum));
                 continue;
             }
@@ -91,7 +118,11 @@ pub(crate) fn multiply(env: &mut Env, a: &Matrix, b: &Matrix) -> Result<Value> {
     }
     let kind = a.kind.with(b.kind);
     let size = match (left.len(), right.len()) {
-        (1, 1) => return cells.pop().ok_or_else(|| MathError::dimensions("Empty product")),
+        (1, 1) => {
+            return cells
+                .pop()
+                .ok_or_else(|| MathError::dimensions("Empty product"));
+        }
         (1, _) => vec![columns],
         (_, 1) => vec![rows],
         _ => vec![rows, columns],
@@ -108,16 +139,29 @@ pub(crate) fn product(env: &mut Env, a: &Matrix, b: &Matrix) -> Result<Matrix> {
 
 pub(crate) fn identity(env: &mut Env, n: usize) -> Result<Matrix> {
     env.purse.pay_cells(n.saturating_mul(n))?;
-    let cells = (0..n * n).map(|at| Value::Num(if at / n == at % n { 1.0 } else { 0.0 })).collect();
+    let cells = (0..n * n)
+        .map(|at| Value::Num(if at / n == at % n { 1.0 } else { 0.0 }))
+        .collect();
     Ok(Matrix::grid(n, n, cells))
 }
 
 pub(crate) fn power(env: &mut Env, matrix: &Matrix, exponent: i64) -> Result<Matrix> {
     if !matrix.is_square() {
-        return Err(MathError::dimensions(format!("For A^b, A must be a square matrix (size: {})", matrix.size_text())));
+        return Err(MathError::dimensions(format!(
+            "For A^b, A must be a square matrix (size: {})",
+            matrix.size_text()
+        )));
     }
-    let base = if exponent < 0 { inverse(env, matrix)? } else { matrix.clone() };
-    let (mut result, mut base, mut n) = (identity(env, matrix.rows())?.of_kind(matrix.kind), base, exponent.unsigned_abs());
+    let base = if exponent < 0 {
+        inverse(env, matrix)?
+    } else {
+        matrix.clone()
+    };
+    let (mut result, mut base, mut n) = (
+        identity(env, matrix.rows())?.of_kind(matrix.kind),
+        base,
+        exponent.unsigned_abs(),
+    );
     while n > 0 {
         if n & 1 == 1 {
             result = product(env, &result, &base)?;
@@ -136,7 +180,9 @@ fn cube_of(n: usize) -> u64 {
 }
 
 fn det(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let Value::Matrix(matrix) = &args[0] else { return simple("det", &args[0], 0) };
+    let Value::Matrix(matrix) = &args[0] else {
+        return simple("det", &args[0], 0);
+    };
     if matrix.cells.len() == 1 {
         return Ok(matrix.cells[0].clone());
     }
@@ -161,14 +207,20 @@ pub(crate) fn determinant(env: &mut Env, matrix: &Matrix) -> Result<Value> {
     let mut negated = false;
     for k in 0..n {
         if is_zero(env, &cells[at(k, k)]) {
-            let Some(swap) = (k + 1..n).find(|row| !is_zero(env, &cells[at(*row, k)])) else { return Ok(zero()) };
+            let Some(swap) = (k + 1..n).find(|row| !is_zero(env, &cells[at(*row, k)])) else {
+                return Ok(zero());
+            };
             for column in 0..n {
                 cells.swap(at(k, column), at(swap, column));
             }
             negated = !negated;
         }
         let pivot = cells[at(k, k)].clone();
-        let previous = if k == 0 { Value::Num(1.0) } else { cells[at(k - 1, k - 1)].clone() };
+        let previous = if k == 0 {
+            Value::Num(1.0)
+        } else {
+            cells[at(k - 1, k - 1)].clone()
+        };
         for row in k + 1..n {
             for column in k + 1..n {
                 let left = multiply_scalar(env, &cells[at(row, column)], &pivot)?;
@@ -179,7 +231,11 @@ pub(crate) fn determinant(env: &mut Env, matrix: &Matrix) -> Result<Value> {
         }
     }
     let last = cells[at(n - 1, n - 1)].clone();
-    if negated { negate_scalar(env, &last) } else { Ok(last) }
+    if negated {
+        negate_scalar(env, &last)
+    } else {
+        Ok(last)
+    }
 }
 
 fn inv(env: &mut Env, args: &[Value]) -> Result<Value> {
@@ -195,7 +251,10 @@ pub(crate) fn inverse(env: &mut Env, matrix: &Matrix) -> Result<Matrix> {
         return Ok(Matrix::vector(vec![cell]).of_kind(matrix.kind));
     }
     if !matrix.is_square() {
-        return Err(MathError::dimensions(format!("Matrix must be square (size: {})", matrix.size_text())));
+        return Err(MathError::dimensions(format!(
+            "Matrix must be square (size: {})",
+            matrix.size_text()
+        )));
     }
     let n = matrix.rows();
     env.purse.pay(cube_of(n))?;
@@ -206,7 +265,9 @@ pub(crate) fn inverse(env: &mut Env, matrix: &Matrix) -> Result<Matrix> {
     for column in 0..n {
         let pivot = largest_below(env, &left, column)?;
         if is_zero(env, left.at(pivot, column)) {
-            return Err(MathError::value("Cannot calculate inverse, determinant is zero"));
+            return Err(MathError::value(
+                "Cannot calculate inverse, determinant is zero",
+            ));
         }
         swap_rows(&mut left, column, pivot);
         swap_rows(&mut right, column, pivot);
@@ -228,12 +289,23 @@ pub(crate) fn inverse(env: &mut Env, matrix: &Matrix) -> Result<Matrix> {
 fn inverse_of_two(env: &mut Env, matrix: &Matrix) -> Result<Matrix> {
     let determinant = determinant(env, matrix)?;
     if is_exact_zero(&determinant) {
-        return Err(MathError::value("Cannot calculate inverse, determinant is zero"));
+        return Err(MathError::value(
+            "Cannot calculate inverse, determinant is zero",
+        ));
     }
-    let order = [(matrix.at(1, 1), false), (matrix.at(0, 1), true), (matrix.at(1, 0), true), (matrix.at(0, 0), false)];
+    let order = [
+        (matrix.at(1, 1), false),
+        (matrix.at(0, 1), true),
+        (matrix.at(1, 0), true),
+        (matrix.at(0, 0), false),
+    ];
     let mut cells = Vec::with_capacity(4);
     for (cell, negate) in order {
-        let cell = if negate { negate_scalar(env, cell)? } else { cell.clone() };
+        let cell = if negate {
+            negate_scalar(env, cell)?
+        } else {
+            cell.clone()
+        };
         cells.push(divide_scalar(env, &cell, &determinant)?);
     }
     Ok(Matrix::grid(2, 2, cells).of_kind(matrix.kind))
@@ -263,13 +335,21 @@ pub(crate) fn swap_rows(matrix: &mut Matrix, a: usize, b: usize) {
     let columns = matrix.columns();
     if a != b {
         for column in 0..columns {
-            matrix.cells.swap(a * columns + column, b * columns + column);
+            matrix
+                .cells
+                .swap(a * columns + column, b * columns + column);
         }
     }
 }
 
 /// Subtracts a multiple of one row from another.
-fn eliminate(env: &mut Env, matrix: &mut Matrix, row: usize, source: usize, factor: &Value) -> Result<()> {
+fn eliminate(
+    env: &mut Env,
+    matrix: &mut Matrix,
+    row: usize,
+    source: usize,
+    factor: &Value,
+) -> Result<()> {
     let columns = matrix.columns();
     for column in 0..columns {
         let part = multiply_scalar(env, factor, matrix.at(source, column))?;
@@ -284,7 +364,10 @@ pub(crate) fn vector(function: &str, value: &Value) -> Result<Vec<Value>> {
     let matrix = as_matrix(function, value)?;
     let long = matrix.size.iter().filter(|length| **length != 1).count();
     if long > 1 {
-        return Err(MathError::dimensions(format!("Expected a column vector, instead got a matrix of size ({})", matrix.size_text())));
+        return Err(MathError::dimensions(format!(
+            "Expected a column vector, instead got a matrix of size ({})",
+            matrix.size_text()
+        )));
     }
     Ok(matrix.cells.clone())
 }
@@ -292,10 +375,16 @@ pub(crate) fn vector(function: &str, value: &Value) -> Result<Vec<Value>> {
 fn dot(env: &mut Env, args: &[Value]) -> Result<Value> {
     let (a, b) = (vector("dot", &args[0])?, vector("dot", &args[1])?);
     if a.len() != b.len() {
-        return Err(MathError::dimensions(format!("Vectors must have equal length ({} != {})", a.len(), b.len())));
+        return Err(MathError::dimensions(format!(
+            "Vectors must have equal length ({} != {})",
+            a.len(),
+            b.len()
+        )));
     }
     if a.is_empty() {
-        return Err(MathError::dimensions("Cannot calculate the dot product of empty vectors"));
+        return Err(MathError::dimensions(
+            "Cannot calculate the dot product of empty vectors",
+        ));
     }
     let mut sum: Option<Value> = None;
     for (a, b) in a.iter().zip(&b) {
@@ -313,7 +402,11 @@ fn dot(env: &mut Env, args: &[Value]) -> Result<Value> {
 fn cross(env: &mut Env, args: &[Value]) -> Result<Value> {
     let (a, b) = (vector("cross", &args[0])?, vector("cross", &args[1])?);
     let ([a0, a1, a2], [b0, b1, b2]) = (a.as_slice(), b.as_slice()) else {
-        return Err(MathError::dimensions(format!("Vectors with length 3 expected (Size A = [{}], B = [{}])", a.len(), b.len())));
+        return Err(MathError::dimensions(format!(
+            "Vectors with length 3 expected (Size A = [{}], B = [{}])",
+            a.len(),
+            b.len()
+        )));
     };
     let mut cells = Vec::with_capacity(3);
     for (p, q, r, s) in [(a1, b2, a2, b1), (a2, b0, a0, b2), (a0, b1, a1, b0)] {
@@ -321,15 +414,32 @@ fn cross(env: &mut Env, args: &[Value]) -> Result<Value> {
         cells.push(subtract_scalar(env, &left, &right)?);
     }
     let matrix = as_matrix("cross", &args[0])?;
-    let size = if matrix.size.len() > 1 { vec![1, 3] } else { vec![3] };
-    Ok(Matrix { kind: matrix.kind, size, cells }.into())
+    let size = if matrix.size.len() > 1 {
+        vec![1, 3]
+    } else {
+        vec![3]
+    };
+    Ok(Matrix {
+        kind: matrix.kind,
+        size,
+        cells,
+    }
+    .into())
 }
 
 fn kron(env: &mut Env, args: &[Value]) -> Result<Value> {
     let (a, b) = (as_matrix("kron", &args[0])?, as_matrix("kron", &args[1])?);
-    let as_rows = |matrix: &Matrix| if matrix.size.len() == 1 { (1, matrix.size[0]) } else { (matrix.rows(), matrix.columns()) };
+    let as_rows = |matrix: &Matrix| {
+        if matrix.size.len() == 1 {
+            (1, matrix.size[0])
+        } else {
+            (matrix.rows(), matrix.columns())
+        }
+    };
     if a.size.len() > 2 || b.size.len() > 2 {
-        return Err(MathError::dimensions("Vector dimensions greater than 2 are not supported in function kron"));
+        return Err(MathError::dimensions(
+            "Vector dimensions greater than 2 are not supported in function kron",
+        ));
     }
     let ((m, n), (p, q)) = (as_rows(a), as_rows(b));
     let total = (m * p).saturating_mul(n * q);
@@ -337,12 +447,24 @@ fn kron(env: &mut Env, args: &[Value]) -> Result<Value> {
     let mut cells = Vec::with_capacity(total);
     for row in 0..m * p {
         for column in 0..n * q {
-            let (left, right) = (&a.cells[row / p * n + column / q], &b.cells[row % p * q + column % q]);
+            let (left, right) = (
+                &a.cells[row / p * n + column / q],
+                &b.cells[row % p * q + column % q],
+            );
             cells.push(multiply_scalar(env, left, right)?);
         }
     }
-    let size = if a.size.len() == 1 && b.size.len() == 1 { vec![n * q] } else { vec![m * p, n * q] };
-    Ok(Matrix { kind: a.kind.with(b.kind), size, cells }.into())
+    let size = if a.size.len() == 1 && b.size.len() == 1 {
+        vec![n * q]
+    } else {
+        vec![m * p, n * q]
+    };
+    Ok(Matrix {
+        kind: a.kind.with(b.kind),
+        size,
+        cells,
+    }
+    .into())
 }
 
 fn trace(env: &mut Env, args: &[Value]) -> Result<Value> {

@@ -10,9 +10,13 @@ use crate::syntax::node::Node;
 use crate::value::Value;
 
 pub(crate) const TABLE: &[Builtin] = &[
-    Builtin::new("xor", 2..=2, |env, args| logic::xor(env, &args[0], &args[1])),
+    Builtin::new("xor", 2..=2, |env, args| {
+        logic::xor(env, &args[0], &args[1])
+    }),
     Builtin::new("not", 1..=1, |env, args| logic::not(env, &args[0])),
-    Builtin::new("nullish", 2..=2, |env, args| nullish(env, &args[0], &args[1])),
+    Builtin::new("nullish", 2..=2, |env, args| {
+        nullish(env, &args[0], &args[1])
+    }),
 ];
 
 pub(crate) fn and(env: &mut Env, args: &[Node]) -> Result<Value> {
@@ -31,7 +35,10 @@ fn stop_early(
     apply: fn(&mut Env, &Value, &Value) -> Result<Value>,
 ) -> Result<Value> {
     let [a, b] = args else {
-        return Err(MathError::arguments(format!("Unexpected number of arguments in function {name} (expected: 2, actual: {})", args.len())));
+        return Err(MathError::arguments(format!(
+            "Unexpected number of arguments in function {name} (expected: 2, actual: {})",
+            args.len()
+        )));
     };
     let left = env.eval(a)?;
     if !matches!(left, Value::Matrix(_)) && truthy(name, &left)? == known {
@@ -44,7 +51,9 @@ fn stop_early(
 /// `a ?? b`: b where a is null or undefined.
 pub(crate) fn nullish(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
     if matches!(a, Value::Matrix(_)) {
-        return both(env, a, b, |_, a, b| Ok(if a.is_nothing() { b.clone() } else { a.clone() }));
+        return both(env, a, b, |_, a, b| {
+            Ok(if a.is_nothing() { b.clone() } else { a.clone() })
+        });
     }
     Ok(if a.is_nothing() { b.clone() } else { a.clone() })
 }

@@ -62,71 +62,79 @@ enum Entry {
 /// The version of mathjs whose language this is.
 const VERSION: &str = "15.2.0";
 
-static NAMES: LazyLock<HashMap<&'static str, Entry, foldhash::fast::RandomState>> = LazyLock::new(|| {
-    let mut names = HashMap::default();
-    let tables: &[&'static [Builtin]] = &[
-        algebra::TABLE,
-        arithmetic::TABLE,
-        bitwise::TABLE,
-        combinatorics::TABLE,
-        complex::TABLE,
-        construction::TABLE,
-        eigen::TABLE,
-        expression::TABLE,
-        factor::TABLE,
-        fourier::TABLE,
-        geometry::TABLE,
-        help::TABLE,
-        higher::TABLE,
-        linear::TABLE,
-        logical::TABLE,
-        matrices::TABLE,
-        matrix_functions::TABLE,
-        ode::TABLE,
-        operators::TABLE,
-        probability::TABLE,
-        random::TABLE,
-        range::TABLE,
-        relational::TABLE,
-        reshape::TABLE,
-        rounding::TABLE,
-        sets::TABLE,
-        signal::TABLE,
-        sorting::TABLE,
-        special::TABLE,
-        statistics::TABLE,
-        strings::TABLE,
-        trigonometry::TABLE,
-        typed::TABLE,
-        units::TABLE,
-        utils::TABLE,
-    ];
-    for builtin in tables.iter().copied().flatten() {
-        names.insert(builtin.name, Entry::Builtin(builtin));
-    }
-    for (name, value, unit) in CONSTANTS {
-        names.insert(name, if unit.is_empty() { Entry::Number(*value) } else { Entry::Physical(*value, unit) });
-    }
-    let numbers = [
-        ("pi", consts::PI),
-        ("PI", consts::PI),
-        ("tau", consts::TAU),
-        ("e", consts::E),
-        ("E", consts::E),
-        ("phi", 1.618_033_988_749_895),
-        ("LN2", consts::LN_2),
-        ("LN10", consts::LN_10),
-        ("LOG2E", consts::LOG2_E),
-        ("LOG10E", consts::LOG10_E),
-        ("SQRT1_2", consts::FRAC_1_SQRT_2),
-        ("SQRT2", consts::SQRT_2),
-    ];
-    names.extend(numbers.map(|(name, value)| (name, Entry::Number(value))));
-    names.insert("i", Entry::ImaginaryUnit);
-    names.insert("version", Entry::Version);
-    names.extend(LAZY.iter().map(|(name, lazy)| (*name, Entry::Lazy(*lazy))));
-    names
-});
+static NAMES: LazyLock<HashMap<&'static str, Entry, foldhash::fast::RandomState>> =
+    LazyLock::new(|| {
+        let mut names = HashMap::default();
+        let tables: &[&'static [Builtin]] = &[
+            algebra::TABLE,
+            arithmetic::TABLE,
+            bitwise::TABLE,
+            combinatorics::TABLE,
+            complex::TABLE,
+            construction::TABLE,
+            eigen::TABLE,
+            expression::TABLE,
+            factor::TABLE,
+            fourier::TABLE,
+            geometry::TABLE,
+            help::TABLE,
+            higher::TABLE,
+            linear::TABLE,
+            logical::TABLE,
+            matrices::TABLE,
+            matrix_functions::TABLE,
+            ode::TABLE,
+            operators::TABLE,
+            probability::TABLE,
+            random::TABLE,
+            range::TABLE,
+            relational::TABLE,
+            reshape::TABLE,
+            rounding::TABLE,
+            sets::TABLE,
+            signal::TABLE,
+            sorting::TABLE,
+            special::TABLE,
+            statistics::TABLE,
+            strings::TABLE,
+            trigonometry::TABLE,
+            typed::TABLE,
+            units::TABLE,
+            utils::TABLE,
+        ];
+        for builtin in tables.iter().copied().flatten() {
+            names.insert(builtin.name, Entry::Builtin(builtin));
+        }
+        for (name, value, unit) in CONSTANTS {
+            names.insert(
+                name,
+                if unit.is_empty() {
+                    Entry::Number(*value)
+                } else {
+                    Entry::Physical(*value, unit)
+                },
+            );
+        }
+        let numbers = [
+            ("pi", consts::PI),
+            ("PI", consts::PI),
+            ("tau", consts::TAU),
+            ("e", consts::E),
+            ("E", consts::E),
+            ("phi", 1.618_033_988_749_895),
+            ("LN2", consts::LN_2),
+            ("LN10", consts::LN_10),
+            ("LOG2E", consts::LOG2_E),
+            ("LOG10E", consts::LOG10_E),
+            ("SQRT1_2", consts::FRAC_1_SQRT_2),
+            ("SQRT2", consts::SQRT_2),
+        ];
+        names.extend(numbers.map(|(name, value)| (name, Entry::Number(value))));
+        names.insert("i", Entry::ImaginaryUnit);
+        names.insert("version", Entry::Version);
+        names.extend(LAZY.iter().map(|(name, lazy)| (*name, Entry::Lazy(*lazy))));
+        names
+    });
 
 /// Functions that look at their arguments before these are computed.
 const LAZY: &[(&str, Lazy)] = &[
@@ -160,13 +168,20 @@ pub(crate) fn is_defined(name: &str) -> bool {
 pub(crate) fn constant(env: &mut Env, name: &str) -> Result<Option<Value>> {
     Ok(Some(match NAMES.get(name) {
         Some(Entry::Number(value)) => match (env.settings.number, name) {
-            (NumberKind::BigNumber, "pi" | "PI") => Value::big(transcendental::pi(env.settings.precision)),
-            (NumberKind::BigNumber, "e" | "E") => Value::big(transcendental::e(env.settings.precision)),
+            (NumberKind::BigNumber, "pi" | "PI") => {
+                Value::big(transcendental::pi(env.settings.precision))
+            }
+            (NumberKind::BigNumber, "e" | "E") => {
+                Value::big(transcendental::e(env.settings.precision))
+            }
             _ => Value::Num(*value),
         },
         Some(Entry::Physical(value, unit)) => {
             let unit = Unit::read(env, unit)?.with_value(env, &Value::Num(*value))?;
-            Value::unit(Unit { fixed_prefix: true, ..unit })
+            Value::unit(Unit {
+                fixed_prefix: true,
+                ..unit
+            })
         }
         Some(Entry::ImaginaryUnit) => I.into(),
         Some(Entry::Version) => Value::text(VERSION),

@@ -13,21 +13,31 @@ pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("factorial", 1..=1, factorial),
     Builtin::new("gamma", 1..=1, |env, args| each(env, &args[0], gamma)),
     Builtin::new("lgamma", 1..=1, |env, args| each(env, &args[0], lgamma)),
-    Builtin::new("combinations", 2..=2, |env, args| both(env, &args[0], &args[1], combinations)),
-    Builtin::new("combinationsWithRep", 2..=2, |env, args| both(env, &args[0], &args[1], combinations_with_rep)),
+    Builtin::new("combinations", 2..=2, |env, args| {
+        both(env, &args[0], &args[1], combinations)
+    }),
+    Builtin::new("combinationsWithRep", 2..=2, |env, args| {
+        both(env, &args[0], &args[1], combinations_with_rep)
+    }),
     Builtin::new("permutations", 1..=2, permutations),
 ];
 
 pub(crate) fn factorial(env: &mut Env, args: &[Value]) -> Result<Value> {
-    each(env, &args[0], |env, value| match simple("factorial", value, 0)? {
-        Value::Num(n) if n < 0.0 => Err(MathError::value("Value must be non-negative")),
-        Value::Num(n) => Ok(Value::Num(special::gamma(n + 1.0))),
-        Value::Int(n) => factorial_big(env, &Decimal::new((*n).clone(), 0)).map(|big| match big.to_bigint(usize::MAX) {
-            Some(n) => Value::int(n),
-            None => Value::Num(f64::INFINITY),
-        }),
-        Value::Big(n) => factorial_big(env, &n).map(Value::big),
-        other => Err(wrong_type("factorial", &other, 0)),
+    each(env, &args[0], |env, value| {
+        match simple("factorial", value, 0)? {
+            Value::Num(n) if n < 0.0 => Err(MathError::value("Value must be non-negative")),
+            Value::Num(n) => Ok(Value::Num(special::gamma(n + 1.0))),
+            Value::Int(n) => {
+                factorial_big(env, &Decimal::new((*n).clone(), 0)).map(|big| {
+                    match big.to_bigint(usize::MAX) {
+                        Some(n) => Value::int(n),
+                        None => Value::Num(f64::INFINITY),
+                    }
+                })
+            }
+            Value::Big(n) => factorial_big(env, &n).map(Value::big),
+            other => Err(wrong_type("factorial", &other, 0)),
+        }
     })
 }
 
@@ -37,7 +47,9 @@ fn factorial_big(env: &mut Env, n: &Decimal) -> Result<Decimal> {
         return Err(MathError::value("Value must be non-negative"));
     }
     let Some(n) = n.to_i64() else {
-        return Err(MathError::value("Integer BigNumber expected in function factorial"));
+        return Err(MathError::value(
+            "Integer BigNumber expected in function factorial",
+        ));
     };
     let mut product = Decimal::integer(1);
     for factor in 2..=n {
@@ -66,7 +78,9 @@ fn gamma(env: &mut Env, value: &Value) -> Result<Value> {
 fn lgamma(_: &mut Env, value: &Value) -> Result<Value> {
     match simple("lgamma", value, 0)? {
         Value::Complex(z) => Ok(special::ln_gamma_complex(z).into()),
-        Value::Big(_) => Err(MathError::unsupported("mathjs doesn't yet provide an implementation of the algorithm lgamma for BigNumber")),
+        Value::Big(_) => Err(MathError::unsupported(
+            "mathjs doesn't yet provide an implementation of the algorithm lgamma for BigNumber",
+        )),
         value => Ok(Value::Num(special::ln_gamma(to_f64(&value)))),
     }
 }
@@ -79,7 +93,9 @@ fn counts(name: &str, n: &Value, k: &Value) -> Result<(f64, f64)> {
             value => to_f64(&value),
         };
         if x < 0.0 || x.fract() != 0.0 || !x.is_finite() {
-            return Err(MathError::value(format!("Positive integer value expected in function {name}")));
+            return Err(MathError::value(format!(
+                "Positive integer value expected in function {name}"
+            )));
         }
         Ok(x)
     };
@@ -99,7 +115,11 @@ pub(crate) fn choose(env: &mut Env, n: f64, k: f64) -> Result<f64> {
         }
         i += 1.0;
     }
-    Ok(if result < 9e15 { result.round() } else { result })
+    Ok(if result < 9e15 {
+        result.round()
+    } else {
+        result
+    })
 }
 
 fn combinations(env: &mut Env, n: &Value, k: &Value) -> Result<Value> {
@@ -114,7 +134,9 @@ fn combinations(env: &mut Env, n: &Value, k: &Value) -> Result<Value> {
         for i in 1..=smaller {
             env.purse.pay(8)?;
             let precision = env.settings.precision + 16;
-            result = result.multiply(&Decimal::from_f64(n - smaller as f64 + i as f64), precision).divide(&Decimal::integer(i), precision);
+            result = result
+                .multiply(&Decimal::from_f64(n - smaller as f64 + i as f64), precision)
+                .divide(&Decimal::integer(i), precision);
         }
         return Ok(Value::big(result.rounded(env.settings.precision)));
     }
@@ -124,17 +146,23 @@ fn combinations(env: &mut Env, n: &Value, k: &Value) -> Result<Value> {
 fn combinations_with_rep(env: &mut Env, n: &Value, k: &Value) -> Result<Value> {
     let (n, k) = counts("combinationsWithRep", n, k)?;
     if n < 1.0 {
-        return Err(MathError::value("k must be less than or equal to n + k - 1"));
+        return Err(MathError::value(
+            "k must be less than or equal to n + k - 1",
+        ));
     }
     choose(env, n + k - 1.0, k).map(Value::Num)
 }
 
 fn permutations(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let Some(k) = args.get(1) else { return factorial(env, args) };
+    let Some(k) = args.get(1) else {
+        return factorial(env, args);
+    };
     both(env, &args[0], k, |env, n, k| {
         let (n, k) = counts("permutations", n, k)?;
         if k > n {
-            return Err(MathError::value("second argument k must be less than or equal to first argument n"));
+            return Err(MathError::value(
+                "second argument k must be less than or equal to first argument n",
+            ));
         }
         let mut product = 1.0;
         let mut factor = n - k + 1.0;

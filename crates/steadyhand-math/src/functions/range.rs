@@ -14,7 +14,12 @@ use crate::value::Value;
 pub(crate) const TABLE: &[Builtin] = &[Builtin::new("range", 1..=4, range)];
 
 /// `start:step:end`, the end included.
-pub(crate) fn from_to(env: &mut Env, start: &Value, end: &Value, step: Option<&Value>) -> Result<Value> {
+pub(crate) fn from_to(
+    env: &mut Env,
+    start: &Value,
+    end: &Value,
+    step: Option<&Value>,
+) -> Result<Value> {
     let one = Value::Num(1.0);
     sequence(env, start, end, step.unwrap_or(&one), true)
 }
@@ -28,20 +33,47 @@ fn range(env: &mut Env, args: &[Value]) -> Result<Value> {
     let one = Value::Num(1.0);
     match args {
         [Value::Text(text)] => {
-            let parts: Result<Vec<f64>> = text.split(':').map(|part| read_number(part.trim())).collect();
+            let parts: Result<Vec<f64>> = text
+                .split(':')
+                .map(|part| read_number(part.trim()))
+                .collect();
             match parts?.as_slice() {
-                [start, end] => sequence(env, &Value::Num(*start), &Value::Num(*end), &one, include_end),
-                [start, step, end] => sequence(env, &Value::Num(*start), &Value::Num(*end), &Value::Num(*step), include_end),
-                _ => Err(MathError::value(format!("String \"{text}\" is no valid range"))),
+                [start, end] => sequence(
+                    env,
+                    &Value::Num(*start),
+                    &Value::Num(*end),
+                    &one,
+                    include_end,
+                ),
+                [start, step, end] => sequence(
+                    env,
+                    &Value::Num(*start),
+                    &Value::Num(*end),
+                    &Value::Num(*step),
+                    include_end,
+                ),
+                _ => Err(MathError::value(format!(
+                    "String \"{text}\" is no valid range"
+                ))),
             }
         }
         [start, end] => sequence(env, start, end, &one, include_end),
         [start, end, step] => sequence(env, start, end, step, include_end),
-        _ => Err(wrong_type("range", args.first().unwrap_or(&Value::Undefined), 0)),
+        _ => Err(wrong_type(
+            "range",
+            args.first().unwrap_or(&Value::Undefined),
+            0,
+        )),
     }
 }
 
-fn sequence(env: &mut Env, start: &Value, end: &Value, step: &Value, include_end: bool) -> Result<Value> {
+fn sequence(
+    env: &mut Env,
+    start: &Value,
+    end: &Value,
+    step: &Value,
+    include_end: bool,
+) -> Result<Value> {
     if let (Value::Num(start), Value::Num(end), Value::Num(step)) = (start, end, step) {
         return numbers(env, *start, *end, *step, include_end);
     }
@@ -57,11 +89,19 @@ fn sequence(env: &mut Env, start: &Value, end: &Value, step: &Value, include_end
     if size == 0.0 || !truthy("range", &step)? {
         return Err(MathError::value("Step must be non-zero"));
     }
-    let (before, after) = if size > 0.0 { (Ordering::Less, Ordering::Greater) } else { (Ordering::Greater, Ordering::Less) };
+    let (before, after) = if size > 0.0 {
+        (Ordering::Less, Ordering::Greater)
+    } else {
+        (Ordering::Greater, Ordering::Less)
+    };
     let mut cells = Vec::new();
     loop {
         let offset = multiply_scalar(env, &step, &Value::Num(cells.len() as f64))?;
-        let next = if cells.is_empty() { start.clone() } else { add_scalar(env, &start, &offset)? };
+        let next = if cells.is_empty() {
+            start.clone()
+        } else {
+            add_scalar(env, &start, &offset)?
+        };
         match order(env, "range", &next, &end)? {
             Some(order) if order == before => {}
             Some(Ordering::Equal) if include_end => {}
@@ -88,9 +128,19 @@ fn numbers(env: &mut Env, start: f64, end: f64, step: f64, include_end: bool) ->
     // A last step that misses the end by a rounding error still reaches it.
     let nearest = span.round();
     let on_step = (span - nearest).abs() <= 1e-12 * span.abs().max(1.0);
-    let count = if on_step { nearest + f64::from(u8::from(include_end)) } else { span.floor() + 1.0 };
+    let count = if on_step {
+        nearest + f64::from(u8::from(include_end))
+    } else {
+        span.floor() + 1.0
+    };
     let count = count.max(0.0);
-    env.purse.pay_cells(if count > 1e15 { usize::MAX } else { count as usize })?;
-    let cells = (0..count as usize).map(|i| Value::Num(start + i as f64 * step)).collect();
+    env.purse.pay_cells(if count > 1e15 {
+        usize::MAX
+    } else {
+        count as usize
+    })?;
+    let cells = (0..count as usize)
+        .map(|i| Value::Num(start + i as f64 * step))
+        .collect();
     Ok(Matrix::vector(cells).into())
 }

@@ -12,21 +12,43 @@ use crate::value::Value;
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("compare", 2..=2, compare),
-    Builtin::new("compareNatural", 2..=2, |env, args| Ok(Value::Num(sign_of(Some(natural(env, &args[0], &args[1])?))))),
-    Builtin::new("compareText", 2..=2, |env, args| both(env, &args[0], &args[1], compare_text)),
-    Builtin::new("deepEqual", 2..=2, |env, args| Ok(Value::Bool(deep_equal(env, &args[0], &args[1])?))),
-    Builtin::new("equal", 2..=2, |env, args| compare::equal(env, &args[0], &args[1])),
-    Builtin::new("equalScalar", 2..=2, |env, args| compare::equal(env, &args[0], &args[1])),
+    Builtin::new("compareNatural", 2..=2, |env, args| {
+        Ok(Value::Num(sign_of(Some(natural(env, &args[0], &args[1])?))))
+    }),
+    Builtin::new("compareText", 2..=2, |env, args| {
+        both(env, &args[0], &args[1], compare_text)
+    }),
+    Builtin::new("deepEqual", 2..=2, |env, args| {
+        Ok(Value::Bool(deep_equal(env, &args[0], &args[1])?))
+    }),
+    Builtin::new("equal", 2..=2, |env, args| {
+        compare::equal(env, &args[0], &args[1])
+    }),
+    Builtin::new("equalScalar", 2..=2, |env, args| {
+        compare::equal(env, &args[0], &args[1])
+    }),
     Builtin::new("equalText", 2..=2, equal_text),
-    Builtin::new("larger", 2..=2, |env, args| compare::larger(env, &args[0], &args[1])),
-    Builtin::new("largerEq", 2..=2, |env, args| compare::larger_eq(env, &args[0], &args[1])),
-    Builtin::new("smaller", 2..=2, |env, args| compare::smaller(env, &args[0], &args[1])),
-    Builtin::new("smallerEq", 2..=2, |env, args| compare::smaller_eq(env, &args[0], &args[1])),
-    Builtin::new("unequal", 2..=2, |env, args| compare::unequal(env, &args[0], &args[1])),
+    Builtin::new("larger", 2..=2, |env, args| {
+        compare::larger(env, &args[0], &args[1])
+    }),
+    Builtin::new("largerEq", 2..=2, |env, args| {
+        compare::larger_eq(env, &args[0], &args[1])
+    }),
+    Builtin::new("smaller", 2..=2, |env, args| {
+        compare::smaller(env, &args[0], &args[1])
+    }),
+    Builtin::new("smallerEq", 2..=2, |env, args| {
+        compare::smaller_eq(env, &args[0], &args[1])
+    }),
+    Builtin::new("unequal", 2..=2, |env, args| {
+        compare::unequal(env, &args[0], &args[1])
+    }),
 ];
 
 pub(crate) fn compare(env: &mut Env, args: &[Value]) -> Result<Value> {
-    both(env, &args[0], &args[1], |env, a, b| Ok(Value::Num(sign_of(order(env, "compare", a, b)?))))
+    both(env, &args[0], &args[1], |env, a, b| {
+        Ok(Value::Num(sign_of(order(env, "compare", a, b)?)))
+    })
 }
 
 fn text_order(a: &Value, b: &Value) -> Result<Ordering> {
@@ -42,7 +64,9 @@ pub(crate) fn compare_text(_: &mut Env, a: &Value, b: &Value) -> Result<Value> {
 }
 
 fn equal_text(env: &mut Env, args: &[Value]) -> Result<Value> {
-    both(env, &args[0], &args[1], |_, a, b| Ok(Value::Bool(text_order(a, b)? == Ordering::Equal)))
+    both(env, &args[0], &args[1], |_, a, b| {
+        Ok(Value::Bool(text_order(a, b)? == Ordering::Equal))
+    })
 }
 
 pub(crate) fn deep_equal(env: &mut Env, a: &Value, b: &Value) -> Result<bool> {
@@ -77,7 +101,11 @@ pub(crate) fn natural(env: &mut Env, a: &Value, b: &Value) -> Result<Ordering> {
     env.purse.pay(1)?;
     if rank(a) == 0 && rank(b) == 0 {
         let by_size = order(env, "compareNatural", a, b)?.unwrap_or(Ordering::Equal);
-        return Ok(if by_size == Ordering::Equal { a.type_name().cmp(b.type_name()).then(Ordering::Equal) } else { by_size });
+        return Ok(if by_size == Ordering::Equal {
+            a.type_name().cmp(b.type_name()).then(Ordering::Equal)
+        } else {
+            by_size
+        });
     }
     Ok(match (a, b) {
         (Value::Matrix(_), _) | (_, Value::Matrix(_)) => natural_matrices(env, a, b)?,
@@ -95,7 +123,10 @@ pub(crate) fn natural(env: &mut Env, a: &Value, b: &Value) -> Result<Ordering> {
         }
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
         (Value::Object(a), Value::Object(b)) => {
-            let mut keys: (Vec<_>, Vec<_>) = (a.entries.keys().cloned().collect(), b.entries.keys().cloned().collect());
+            let mut keys: (Vec<_>, Vec<_>) = (
+                a.entries.keys().cloned().collect(),
+                b.entries.keys().cloned().collect(),
+            );
             keys.0.sort();
             keys.1.sort();
             let by_keys = keys.0.cmp(&keys.1);
@@ -150,7 +181,10 @@ pub(crate) fn natural_text(a: &str, b: &str) -> Ordering {
     for (a, b) in left.iter().zip(&right) {
         let order = match (a.parse::<f64>(), b.parse::<f64>()) {
             (Ok(a), Ok(b)) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
-            _ => a.to_lowercase().cmp(&b.to_lowercase()).then_with(|| a.cmp(b)),
+            _ => a
+                .to_lowercase()
+                .cmp(&b.to_lowercase())
+                .then_with(|| a.cmp(b)),
         };
         if order != Ordering::Equal {
             return order;

@@ -34,13 +34,20 @@ fn merge_sort(
         return Ok(values);
     }
     let right = values.split_off(values.len() / 2);
-    let (left, right) = (merge_sort(env, values, compare)?, merge_sort(env, right, compare)?);
+    let (left, right) = (
+        merge_sort(env, values, compare)?,
+        merge_sort(env, right, compare)?,
+    );
     let mut merged = Vec::with_capacity(left.len() + right.len());
     let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
     while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
         env.purse.pay(1)?;
         let take_right = compare(env, a, b)? == Ordering::Greater;
-        merged.extend(if take_right { right.next() } else { left.next() });
+        merged.extend(if take_right {
+            right.next()
+        } else {
+            left.next()
+        });
     }
     merged.extend(left);
     merged.extend(right);
@@ -56,7 +63,9 @@ fn compare_with(env: &mut Env, how: Option<&Value>, a: &Value, b: &Value) -> Res
             "asc" => ascending(env),
             "desc" => ascending(env).map(Ordering::reverse),
             "natural" => natural(env, a, b),
-            _ => Err(MathError::value("String \"asc\", \"desc\", or \"natural\" expected")),
+            _ => Err(MathError::value(
+                "String \"asc\", \"desc\", or \"natural\" expected",
+            )),
         },
         Some(Value::Function(function)) => {
             let sign = env.call_function(function, &[a.clone(), b.clone()])?;
@@ -67,40 +76,70 @@ fn compare_with(env: &mut Env, how: Option<&Value>, a: &Value, b: &Value) -> Res
 }
 
 fn sort(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let Value::Matrix(matrix) = &args[0] else { return Err(wrong_type("sort", &args[0], 0)) };
+    let Value::Matrix(matrix) = &args[0] else {
+        return Err(wrong_type("sort", &args[0], 0));
+    };
     if matrix.size.len() > 1 {
         return Err(MathError::dimensions("One dimensional array expected"));
     }
     env.purse.pay_cells(matrix.cells.len())?;
     let how = args.get(1);
-    let cells = sorted(env, matrix.cells.clone(), |env, a, b| compare_with(env, how, a, b))?;
-    Ok(Matrix { cells, ..(**matrix).clone() }.into())
+    let cells = sorted(env, matrix.cells.clone(), |env, a, b| {
+        compare_with(env, how, a, b)
+    })?;
+    Ok(Matrix {
+        cells,
+        ..(**matrix).clone()
+    }
+    .into())
 }
 
 /// `partitionSelect(x, k)` also leaves x in order, where x is a variable.
 pub(crate) fn partition_select(env: &mut Env, args: &[Node]) -> Result<Value> {
     let [list, k, how @ ..] = args else {
-        return Err(MathError::arguments(format!("Too few arguments in function partitionSelect (expected: 2, actual: {})", args.len())));
+        return Err(MathError::arguments(format!(
+            "Too few arguments in function partitionSelect (expected: 2, actual: {})",
+            args.len()
+        )));
     };
     let value = env.eval(list)?;
-    let Value::Matrix(matrix) = &value else { return Err(wrong_type("partitionSelect", &value, 0)) };
+    let Value::Matrix(matrix) = &value else {
+        return Err(wrong_type("partitionSelect", &value, 0));
+    };
     if matrix.size.len() > 1 {
-        return Err(MathError::dimensions("Only one dimensional matrices supported"));
+        return Err(MathError::dimensions(
+            "Only one dimensional matrices supported",
+        ));
     }
     let k = env.eval(k)?;
     let position = whole("partitionSelect", &k)?;
     let how = how.first().map(|node| env.eval(node)).transpose()?;
-    let cells = sorted(env, matrix.cells.clone(), |env, a, b| compare_with(env, how.as_ref(), a, b))?;
-    let chosen = usize::try_from(position).ok().and_then(|at| cells.get(at)).cloned();
-    let chosen = chosen.ok_or_else(|| MathError::value("k must be a non-negative integer within the list"))?;
+    let cells = sorted(env, matrix.cells.clone(), |env, a, b| {
+        compare_with(env, how.as_ref(), a, b)
+    })?;
+    let chosen = usize::try_from(position)
+        .ok()
+        .and_then(|at| cells.get(at))
+        .cloned();
+    let chosen = chosen
+        .ok_or_else(|| MathError::value("k must be a non-negative integer within the list"))?;
     if let Node::Symbol(name) = list {
-        env.store(name, Matrix { cells, ..(**matrix).clone() }.into())?;
+        env.store(
+            name,
+            Matrix {
+                cells,
+                ..(**matrix).clone()
+            }
+            .into(),
+        )?;
     }
     Ok(chosen)
 }
 
 pub(crate) fn quantile_seq(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let Value::Matrix(matrix) = &args[0] else { return Err(wrong_type("quantileSeq", &args[0], 0)) };
+    let Value::Matrix(matrix) = &args[0] else {
+        return Err(wrong_type("quantileSeq", &args[0], 0));
+    };
     let (is_sorted, dimension) = match &args[2..] {
         [] => (false, None),
         [Value::Bool(is_sorted)] => (*is_sorted, None),
@@ -111,7 +150,9 @@ pub(crate) fn quantile_seq(env: &mut Env, args: &[Value]) -> Result<Value> {
     match dimension {
         Some(dimension) => {
             let dimension = dimension_of("quantileSeq", dimension, matrix)?;
-            along(env, matrix, dimension, |env, line| quantiles(env, line, &args[1], is_sorted))
+            along(env, matrix, dimension, |env, line| {
+                quantiles(env, line, &args[1], is_sorted)
+            })
         }
         None => quantiles(env, &matrix.cells, &args[1], is_sorted),
     }
@@ -119,16 +160,24 @@ pub(crate) fn quantile_seq(env: &mut Env, args: &[Value]) -> Result<Value> {
 
 fn quantiles(env: &mut Env, values: &[Value], wanted: &Value, is_sorted: bool) -> Result<Value> {
     if values.is_empty() {
-        return Err(MathError::value("Cannot calculate quantile of an empty sequence"));
+        return Err(MathError::value(
+            "Cannot calculate quantile of an empty sequence",
+        ));
     }
     env.purse.pay_cells(values.len())?;
     let ordered = if is_sorted {
         values.to_vec()
     } else {
-        sorted(env, values.to_vec(), |env, a, b| Ok(order(env, "quantileSeq", a, b)?.unwrap_or(Ordering::Equal)))?
+        sorted(env, values.to_vec(), |env, a, b| {
+            Ok(order(env, "quantileSeq", a, b)?.unwrap_or(Ordering::Equal))
+        })?
     };
     if let Value::Matrix(list) = wanted {
-        let cells: Result<Vec<Value>> = list.cells.iter().map(|probability| quantile(env, &ordered, probability)).collect();
+        let cells: Result<Vec<Value>> = list
+            .cells
+            .iter()
+            .map(|probability| quantile(env, &ordered, probability))
+            .collect();
         return Ok(Matrix::array(cells?).into());
     }
     let probability = to_f64(&simple("quantileSeq", wanted, 1)?);
@@ -137,7 +186,9 @@ fn quantiles(env: &mut Env, values: &[Value], wanted: &Value, is_sorted: bool) -
         let cuts = whole("quantileSeq", wanted)?;
         env.purse.pay_cells(cuts as usize)?;
         let shares = (1..=cuts).map(|cut| Value::Num(cut as f64 / (cuts + 1) as f64));
-        let cells: Result<Vec<Value>> = shares.map(|share| quantile(env, &ordered, &share)).collect();
+        let cells: Result<Vec<Value>> = shares
+            .map(|share| quantile(env, &ordered, &share))
+            .collect();
         return Ok(Matrix::array(cells?).into());
     }
     quantile(env, &ordered, wanted)
@@ -146,7 +197,9 @@ fn quantiles(env: &mut Env, values: &[Value], wanted: &Value, is_sorted: bool) -
 fn quantile(env: &mut Env, ordered: &[Value], probability: &Value) -> Result<Value> {
     let share = to_f64(&simple("quantileSeq", probability, 1)?);
     if !(0.0..=1.0).contains(&share) {
-        return Err(MathError::value("Probability must be between 0 and 1, inclusive"));
+        return Err(MathError::value(
+            "Probability must be between 0 and 1, inclusive",
+        ));
     }
     let position = share * (ordered.len() - 1) as f64;
     let fraction = position % 1.0;

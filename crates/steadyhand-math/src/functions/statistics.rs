@@ -12,18 +12,30 @@ use crate::ops::compare::{equal_scalar, order};
 use crate::value::Value;
 
 pub(crate) const TABLE: &[Builtin] = &[
-    Builtin::new("max", 1..=ANY_NUMBER, |env, args| over(env, "max", args, max)),
-    Builtin::new("min", 1..=ANY_NUMBER, |env, args| over(env, "min", args, min)),
-    Builtin::new("sum", 1..=ANY_NUMBER, |env, args| over(env, "sum", args, sum)),
-    Builtin::new("prod", 1..=ANY_NUMBER, |env, args| over(env, "prod", args, prod)),
-    Builtin::new("mean", 1..=ANY_NUMBER, |env, args| over(env, "mean", args, mean)),
+    Builtin::new("max", 1..=ANY_NUMBER, |env, args| {
+        over(env, "max", args, max)
+    }),
+    Builtin::new("min", 1..=ANY_NUMBER, |env, args| {
+        over(env, "min", args, min)
+    }),
+    Builtin::new("sum", 1..=ANY_NUMBER, |env, args| {
+        over(env, "sum", args, sum)
+    }),
+    Builtin::new("prod", 1..=ANY_NUMBER, |env, args| {
+        over(env, "prod", args, prod)
+    }),
+    Builtin::new("mean", 1..=ANY_NUMBER, |env, args| {
+        over(env, "mean", args, mean)
+    }),
     Builtin::new("median", 1..=ANY_NUMBER, |env, args| {
         let values = flatten_args(env, args)?;
         median(env, &values)
     }),
     Builtin::new("mode", 1..=ANY_NUMBER, mode),
     Builtin::new("mad", 1..=ANY_NUMBER, mad),
-    Builtin::new("variance", 1..=ANY_NUMBER, |env, args| spread(env, "variance", args, variance)),
+    Builtin::new("variance", 1..=ANY_NUMBER, |env, args| {
+        spread(env, "variance", args, variance)
+    }),
     Builtin::new("std", 1..=ANY_NUMBER, |env, args| {
         spread(env, "std", args, |env, values, kind| {
             let variance = variance(env, values, kind)?;
@@ -32,7 +44,11 @@ pub(crate) const TABLE: &[Builtin] = &[
     }),
     Builtin::new("cumsum", 1..=ANY_NUMBER, cumsum),
     Builtin::new("corr", 2..=2, corr),
-    Builtin::new("quantileSeq", 2..=4, crate::functions::sorting::quantile_seq),
+    Builtin::new(
+        "quantileSeq",
+        2..=4,
+        crate::functions::sorting::quantile_seq,
+    ),
 ];
 
 /// All numbers in all arguments.
@@ -42,7 +58,11 @@ pub(crate) fn flatten_args(env: &mut Env, args: &[Value]) -> Result<Vec<Value>> 
         match arg {
             Value::Matrix(matrix) => {
                 env.purse.pay_cells(matrix.cells.len())?;
-                if matrix.cells.iter().any(|cell| matches!(cell, Value::Matrix(_))) {
+                if matrix
+                    .cells
+                    .iter()
+                    .any(|cell| matches!(cell, Value::Matrix(_)))
+                {
                     env.descend()?;
                     values.extend(flatten_args(env, &matrix.cells)?);
                     env.ascend();
@@ -68,7 +88,9 @@ fn over(env: &mut Env, name: &str, args: &[Value], reduce: Reduce) -> Result<Val
     }
     let values = flatten_args(env, args)?;
     if values.is_empty() {
-        return Err(MathError::value(format!("Cannot calculate {name} of an empty array")));
+        return Err(MathError::value(format!(
+            "Cannot calculate {name} of an empty array"
+        )));
     }
     reduce(env, &values)
 }
@@ -77,7 +99,10 @@ fn over(env: &mut Env, name: &str, args: &[Value], reduce: Reduce) -> Result<Val
 pub(crate) fn dimension_of(name: &str, value: &Value, matrix: &Matrix) -> Result<usize> {
     let dimension = whole(name, value)?;
     if dimension < 1 || dimension as usize > matrix.size.len() {
-        return Err(MathError::dimensions(format!("Index out of range ({dimension} > {})", matrix.size.len())));
+        return Err(MathError::dimensions(format!(
+            "Index out of range ({dimension} > {})",
+            matrix.size.len()
+        )));
     }
     Ok(dimension as usize - 1)
 }
@@ -96,23 +121,37 @@ pub(crate) fn along(
     let mut cells = Vec::with_capacity(outer * inner);
     for o in 0..outer {
         for i in 0..inner {
-            let line: Vec<Value> = (0..length).map(|k| matrix.cells[(o * length + k) * inner + i].clone()).collect();
+            let line: Vec<Value> = (0..length)
+                .map(|k| matrix.cells[(o * length + k) * inner + i].clone())
+                .collect();
             cells.push(reduce(env, &line)?);
         }
     }
     let mut size = matrix.size.clone();
     size.remove(dimension);
     if size.is_empty() {
-        return cells.pop().ok_or_else(|| MathError::dimensions("Empty matrix"));
+        return cells
+            .pop()
+            .ok_or_else(|| MathError::dimensions("Empty matrix"));
     }
     if cells.iter().any(|cell| matches!(cell, Value::Matrix(_))) {
         let stacked = Matrix::stack(env, matrix.kind, cells)?;
         return Ok(stacked.into());
     }
-    Ok(Matrix { kind: matrix.kind, size, cells }.into())
+    Ok(Matrix {
+        kind: matrix.kind,
+        size,
+        cells,
+    }
+    .into())
 }
 
-fn extreme(env: &mut Env, name: &str, values: &[Value], wanted: std::cmp::Ordering) -> Result<Value> {
+fn extreme(
+    env: &mut Env,
+    name: &str,
+    values: &[Value],
+    wanted: std::cmp::Ordering,
+) -> Result<Value> {
     let mut best: Option<Value> = None;
     for value in values {
         env.purse.pay(1)?;
@@ -132,7 +171,9 @@ fn extreme(env: &mut Env, name: &str, values: &[Value], wanted: std::cmp::Orderi
         Some(Value::Text(text)) => simple(name, &Value::Text(text), 0),
         Some(Value::Complex(z)) => Err(wrong_type(name, &Value::Complex(z), 0)),
         Some(value) => Ok(value),
-        None => Err(MathError::value(format!("Cannot calculate {name} of an empty array"))),
+        None => Err(MathError::value(format!(
+            "Cannot calculate {name} of an empty array"
+        ))),
     }
 }
 
@@ -182,9 +223,13 @@ pub(crate) fn mean(env: &mut Env, values: &[Value]) -> Result<Value> {
 
 fn median(env: &mut Env, values: &[Value]) -> Result<Value> {
     if values.is_empty() {
-        return Err(MathError::value("Cannot calculate median of an empty array"));
+        return Err(MathError::value(
+            "Cannot calculate median of an empty array",
+        ));
     }
-    let ordered = sorted(env, values.to_vec(), |env, a, b| Ok(order(env, "median", a, b)?.unwrap_or(std::cmp::Ordering::Equal)))?;
+    let ordered = sorted(env, values.to_vec(), |env, a, b| {
+        Ok(order(env, "median", a, b)?.unwrap_or(std::cmp::Ordering::Equal))
+    })?;
     let middle = ordered.len() / 2;
     if ordered.len() % 2 == 1 {
         return Ok(ordered[middle].clone());
@@ -203,7 +248,9 @@ fn mode(env: &mut Env, args: &[Value]) -> Result<Value> {
         env.purse.pay(counts.len() as u64 + 1)?;
         let mut found = None;
         for (at, (known, _)) in counts.iter().enumerate() {
-            if matches!((known, &value), (Value::Text(a), Value::Text(b)) if a == b) || equal_scalar(env, known, &value).unwrap_or(false) {
+            if matches!((known, &value), (Value::Text(a), Value::Text(b)) if a == b)
+                || equal_scalar(env, known, &value).unwrap_or(false)
+            {
                 found = Some(at);
                 break;
             }
@@ -214,7 +261,14 @@ fn mode(env: &mut Env, args: &[Value]) -> Result<Value> {
         }
     }
     let most = counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
-    Ok(Matrix::array(counts.into_iter().filter(|(_, count)| *count == most).map(|(value, _)| value).collect()).into())
+    Ok(Matrix::array(
+        counts
+            .into_iter()
+            .filter(|(_, count)| *count == most)
+            .map(|(value, _)| value)
+            .collect(),
+    )
+    .into())
 }
 
 fn mad(env: &mut Env, args: &[Value]) -> Result<Value> {
@@ -240,11 +294,15 @@ fn spread(env: &mut Env, name: &str, args: &[Value], measure: Spread) -> Result<
         && !matches!(dimension, Value::Matrix(_))
     {
         let dimension = dimension_of(name, dimension, matrix)?;
-        return along(env, matrix, dimension, |env, line| measure(env, line, &kind));
+        return along(env, matrix, dimension, |env, line| {
+            measure(env, line, &kind)
+        });
     }
     let values = flatten_args(env, args)?;
     if values.is_empty() {
-        return Err(MathError::value(format!("Cannot calculate {name} of an empty array")));
+        return Err(MathError::value(format!(
+            "Cannot calculate {name} of an empty array"
+        )));
     }
     measure(env, &values, &kind)
 }
@@ -268,7 +326,9 @@ fn variance(env: &mut Env, values: &[Value], kind: &str) -> Result<Value> {
         "uncorrected" => count,
         "biased" => count + 1.0,
         other => {
-            return Err(MathError::value(format!("Unknown normalization \"{other}\". Choose \"unbiased\" (default), \"uncorrected\", or \"biased\".")));
+            return Err(MathError::value(format!(
+                "Unknown normalization \"{other}\". Choose \"unbiased\" (default), \"uncorrected\", or \"biased\"."
+            )));
         }
     };
     if divisor == 0.0 {
@@ -281,8 +341,14 @@ fn variance(env: &mut Env, values: &[Value], kind: &str) -> Result<Value> {
 fn cumsum(env: &mut Env, args: &[Value]) -> Result<Value> {
     let (matrix, dimension) = match args {
         [Value::Matrix(matrix)] => ((**matrix).clone(), 0),
-        [Value::Matrix(matrix), dimension] => ((**matrix).clone(), dimension_of("cumsum", dimension, matrix)?),
-        scalars => (Matrix::array(scalars.to_vec()).of_kind(MatrixKind::Array), 0),
+        [Value::Matrix(matrix), dimension] => (
+            (**matrix).clone(),
+            dimension_of("cumsum", dimension, matrix)?,
+        ),
+        scalars => (
+            Matrix::array(scalars.to_vec()).of_kind(MatrixKind::Array),
+            0,
+        ),
     };
     let mut cells = matrix.cells.clone();
     env.purse.pay_cells(cells.len())?;
@@ -297,9 +363,15 @@ fn cumsum(env: &mut Env, args: &[Value]) -> Result<Value> {
 }
 
 fn corr(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let (Value::Matrix(a), Value::Matrix(b)) = (&args[0], &args[1]) else { return Err(wrong_type("corr", &args[0], 0)) };
+    let (Value::Matrix(a), Value::Matrix(b)) = (&args[0], &args[1]) else {
+        return Err(wrong_type("corr", &args[0], 0));
+    };
     if a.size != b.size {
-        return Err(MathError::dimensions(format!("Dimension mismatch ({} != {})", a.size_text(), b.size_text())));
+        return Err(MathError::dimensions(format!(
+            "Dimension mismatch ({} != {})",
+            a.size_text(),
+            b.size_text()
+        )));
     }
     if a.size.len() == 1 {
         return pearson(env, &a.cells, &b.cells);
@@ -314,7 +386,12 @@ fn corr(env: &mut Env, args: &[Value]) -> Result<Value> {
 
 fn pearson(env: &mut Env, x: &[Value], y: &[Value]) -> Result<Value> {
     env.purse.pay(x.len() as u64)?;
-    let numbers = |values: &[Value]| -> Result<Vec<f64>> { values.iter().map(|value| simple("corr", value, 0).map(|value| to_f64(&value))).collect() };
+    let numbers = |values: &[Value]| -> Result<Vec<f64>> {
+        values
+            .iter()
+            .map(|value| simple("corr", value, 0).map(|value| to_f64(&value)))
+            .collect()
+    };
     let (x, y) = (numbers(x)?, numbers(y)?);
     let n = x.len() as f64;
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();

@@ -35,17 +35,27 @@ impl Trig {
         Ok(match number {
             Value::Complex(z) => (self.complex)(z).into(),
             Value::Big(n) => {
-                env.purse.pay(4 * transcendental::cost(env.settings.precision))?;
+                env.purse
+                    .pay(4 * transcendental::cost(env.settings.precision))?;
                 let precision = env.settings.precision;
                 match self.big {
                     Some(big) if (self.domain)(n.to_f64()) => Value::big(big(&n, precision)),
                     _ if !(self.domain)(n.to_f64()) => (self.complex)(n.to_f64().into()).into(),
-                    _ => return Err(MathError::unsupported(format!("Function {} is left out for BigNumber; use number(x)", self.name))),
+                    _ => {
+                        return Err(MathError::unsupported(format!(
+                            "Function {} is left out for BigNumber; use number(x)",
+                            self.name
+                        )));
+                    }
                 }
             }
             value => {
                 let x = to_f64(&value);
-                if (self.domain)(x) || x.is_nan() { Value::Num((self.real)(x)) } else { (self.complex)(x.into()).into() }
+                if (self.domain)(x) || x.is_nan() {
+                    Value::Num((self.real)(x))
+                } else {
+                    (self.complex)(x.into()).into()
+                }
             }
         })
     }
@@ -106,7 +116,10 @@ trig! {
 
 fn big_asinh(x: &Decimal, precision: usize) -> Decimal {
     let working = precision + 12;
-    let root = x.multiply(x, 2 * working).add(&Decimal::integer(1), 2 * working).sqrt(working);
+    let root = x
+        .multiply(x, 2 * working)
+        .add(&Decimal::integer(1), 2 * working)
+        .sqrt(working);
     if x.is_negative() {
         return big_asinh(&x.negated(), precision).negated();
     }
@@ -115,13 +128,18 @@ fn big_asinh(x: &Decimal, precision: usize) -> Decimal {
 
 fn big_acosh(x: &Decimal, precision: usize) -> Decimal {
     let working = precision + 12;
-    let root = x.multiply(x, 2 * working).subtract(&Decimal::integer(1), 2 * working).sqrt(working);
+    let root = x
+        .multiply(x, 2 * working)
+        .subtract(&Decimal::integer(1), 2 * working)
+        .sqrt(working);
     transcendental::ln(&x.add(&root, working), precision)
 }
 
 fn big_atanh(x: &Decimal, precision: usize) -> Decimal {
     let (working, one) = (precision + 12, Decimal::integer(1));
-    let quotient = one.add(x, working).divide(&one.subtract(x, working), working);
+    let quotient = one
+        .add(x, working)
+        .divide(&one.subtract(x, working), working);
     transcendental::ln(&quotient, working).divide(&Decimal::integer(2), precision)
 }
 

@@ -24,13 +24,23 @@ fn typed(_: &mut Env, args: &[Value]) -> Result<Value> {
     }
 }
 
-pub(crate) fn dispatch(env: &mut Env, signatures: &Arc<Object>, arguments: &[Value]) -> Result<Value> {
+pub(crate) fn dispatch(
+    env: &mut Env,
+    signatures: &Arc<Object>,
+    arguments: &[Value],
+) -> Result<Value> {
     let accepts = |signature: &str| {
         let parameters: Vec<&str> = signature.split(',').map(str::trim).collect();
         parameters.len() == arguments.len()
-            && parameters.iter().zip(arguments).all(|(parameter, argument)| {
-                parameter.split('|').map(str::trim).any(|kind| kind == "any" || kind == argument.type_name())
-            })
+            && parameters
+                .iter()
+                .zip(arguments)
+                .all(|(parameter, argument)| {
+                    parameter
+                        .split('|')
+                        .map(str::trim)
+                        .any(|kind| kind == "any" || kind == argument.type_name())
+                })
     };
     for (signature, function) in &signatures.entries {
         if accepts(signature)
@@ -40,5 +50,8 @@ pub(crate) fn dispatch(env: &mut Env, signatures: &Arc<Object>, arguments: &[Val
         }
     }
     let kinds: Vec<&str> = arguments.iter().map(Value::type_name).collect();
-    Err(MathError::arguments(format!("No signature of this typed function takes ({})", kinds.join(", "))))
+    Err(MathError::arguments(format!(
+        "No signature of this typed function takes ({})",
+        kinds.join(", ")
+    )))
 }

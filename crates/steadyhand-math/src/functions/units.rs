@@ -27,7 +27,9 @@ pub(crate) const TABLE: &[Builtin] = &[
 /// `5.4 cm to inch`; the target is a unit or the text of one.
 pub(crate) fn to(env: &mut Env, value: &Value, target: &Value) -> Result<Value> {
     both(env, value, target, |env, value, target| {
-        let Value::Unit(quantity) = value else { return Err(wrong_type("to", value, 0)) };
+        let Value::Unit(quantity) = value else {
+            return Err(wrong_type("to", value, 0));
+        };
         let target = as_unit(env, "to", target)?;
         Ok(Value::unit(quantity.to(env, &target)?))
     })
@@ -49,14 +51,19 @@ fn to_si(env: &mut Env, args: &[Value]) -> Result<Value> {
 }
 
 fn to_best(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let Value::Unit(quantity) = &args[0] else { return Err(wrong_type("toBest", &args[0], 0)) };
+    let Value::Unit(quantity) = &args[0] else {
+        return Err(wrong_type("toBest", &args[0], 0));
+    };
     let offset = match args.get(2) {
         Some(Value::Object(options)) => options.get("offset").map_or(1.2, to_f64),
         _ => 1.2,
     };
     let Some(wanted) = args.get(1) else {
         let best = quantity.best(env, offset);
-        return Ok(Value::unit(Unit { fixed_prefix: true, ..best }));
+        return Ok(Value::unit(Unit {
+            fixed_prefix: true,
+            ..best
+        }));
     };
     let mut candidates = Vec::new();
     match wanted {
@@ -78,20 +85,29 @@ fn to_best(env: &mut Env, args: &[Value]) -> Result<Value> {
 
 fn unit(env: &mut Env, args: &[Value]) -> Result<Value> {
     match args {
-        [Value::Matrix(_)] => crate::broadcast::each(env, &args[0], |env, value| unit(env, std::slice::from_ref(value))),
+        [Value::Matrix(_)] => crate::broadcast::each(env, &args[0], |env, value| {
+            unit(env, std::slice::from_ref(value))
+        }),
         [Value::Text(text)] => Ok(Value::unit(Unit::read(env, text)?)),
         [Value::Unit(unit)] => Ok(Value::Unit(unit.clone())),
         [number] => {
             let number = simple("unit", number, 0)?;
-            Ok(Value::unit(Unit::without_value(Vec::new()).with_value(env, &number)?))
+            Ok(Value::unit(
+                Unit::without_value(Vec::new()).with_value(env, &number)?,
+            ))
         }
         [number, name] => {
             let name = as_unit(env, "unit", name)?;
             let number = simple("unit", number, 0)?;
-            let bare = Unit { value: None, ..(*name).clone() };
+            let bare = Unit {
+                value: None,
+                ..(*name).clone()
+            };
             Ok(Value::unit(bare.with_value(env, &number)?))
         }
-        _ => Err(MathError::arguments("Too few arguments in function unit (expected: 1, actual: 0)")),
+        _ => Err(MathError::arguments(
+            "Too few arguments in function unit (expected: 1, actual: 0)",
+        )),
     }
 }
 
@@ -103,7 +119,9 @@ fn create_unit(env: &mut Env, args: &[Value]) -> Result<Value> {
         }
         return Ok(last);
     }
-    let Value::Text(name) = &args[0] else { return Err(wrong_type("createUnit", &args[0], 0)) };
+    let Value::Text(name) = &args[0] else {
+        return Err(wrong_type("createUnit", &args[0], 0));
+    };
     create_one(env, name, args.get(1))
 }
 
@@ -121,8 +139,11 @@ fn create_one(env: &mut Env, name: &str, definition: Option<&Value>) -> Result<V
         None | Some(Value::Undefined | Value::Null) => None,
         Some(Value::Text(text)) if text.is_empty() => None,
         Some(Value::Text(text)) => {
-            let (value, unit) = Unit::read_parts(env, text)
-                .map_err(|error| MathError::units(format!("Could not create unit \"{name}\" from \"{text}\": {error}")))?;
+            let (value, unit) = Unit::read_parts(env, text).map_err(|error| {
+                MathError::units(format!(
+                    "Could not create unit \"{name}\" from \"{text}\": {error}"
+                ))
+            })?;
             let unit = unit.with_value(env, &Value::Num(value.unwrap_or(1.0)))?;
             Some((unit.value.as_ref().map_or(1.0, to_f64), unit.dimensions))
         }
@@ -130,9 +151,17 @@ fn create_one(env: &mut Env, name: &str, definition: Option<&Value>) -> Result<V
         Some(other) => return Err(wrong_type("createUnit", other, 1)),
     };
     let aliases: Vec<String> = match options.get("aliases") {
-        Some(Value::Matrix(matrix)) => {
-            matrix.cells.iter().filter_map(|cell| if let Value::Text(text) = cell { Some(text.to_string()) } else { None }).collect()
-        }
+        Some(Value::Matrix(matrix)) => matrix
+            .cells
+            .iter()
+            .filter_map(|cell| {
+                if let Value::Text(text) = cell {
+                    Some(text.to_string())
+                } else {
+                    None
+                }
+            })
+            .collect(),
         _ => Vec::new(),
     };
     let prefixes = match options.get("prefixes") {
@@ -140,13 +169,18 @@ fn create_one(env: &mut Env, name: &str, definition: Option<&Value>) -> Result<V
         _ => PrefixSet::None,
     };
     let offset = options.get("offset").map_or(0.0, to_f64);
-    env.units.create(name, &aliases, prefixes, offset, measure)?;
-    Unit::named(env, name).map(Value::unit).ok_or_else(|| MathError::units(format!("Unit \"{name}\" not found.")))
+    env.units
+        .create(name, &aliases, prefixes, offset, measure)?;
+    Unit::named(env, name)
+        .map(Value::unit)
+        .ok_or_else(|| MathError::units(format!("Unit \"{name}\" not found.")))
 }
 
 /// `splitUnit(1 m, ["feet", "inch"])`: whole feet, and the rest in inches.
 fn split_unit(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let (Value::Unit(quantity), Value::Matrix(names)) = (&args[0], &args[1]) else { return Err(wrong_type("splitUnit", &args[0], 0)) };
+    let (Value::Unit(quantity), Value::Matrix(names)) = (&args[0], &args[1]) else {
+        return Err(wrong_type("splitUnit", &args[0], 0));
+    };
     let mut rest = (**quantity).clone();
     let mut parts: Vec<Value> = Vec::new();
     let mut sum = Value::Num(0.0);
@@ -158,12 +192,21 @@ fn split_unit(env: &mut Env, args: &[Value]) -> Result<Value> {
         }
         let number = rest.number(env)?;
         let rounded = round_scalar(&number, &Value::Num(0.0), ROUND)?;
-        let whole = if equal_scalar(env, &rounded, &number)? { rounded } else { round_scalar(&number, &Value::Num(0.0), FIX)? };
-        let part = Unit { value: None, ..(*target).clone() }.with_value(env, &whole)?;
+        let whole = if equal_scalar(env, &rounded, &number)? {
+            rounded
+        } else {
+            round_scalar(&number, &Value::Num(0.0), FIX)?
+        };
+        let part = Unit {
+            value: None,
+            ..(*target).clone()
+        }
+        .with_value(env, &whole)?;
         if let Some(value) = &part.value {
             sum = add_scalar(env, &sum, value)?;
         }
-        let difference = subtract_scalar(env, &Value::unit(rest.clone()), &Value::unit(part.clone()))?;
+        let difference =
+            subtract_scalar(env, &Value::unit(rest.clone()), &Value::unit(part.clone()))?;
         parts.push(Value::unit(part));
         match difference {
             Value::Unit(unit) => rest = (*unit).clone(),

@@ -11,8 +11,14 @@ pub(crate) struct Complex {
 
 pub(crate) const I: Complex = Complex { re: 0.0, im: 1.0 };
 const ONE: Complex = Complex { re: 1.0, im: 0.0 };
-const NAN: Complex = Complex { re: f64::NAN, im: f64::NAN };
-const INFINITY: Complex = Complex { re: f64::INFINITY, im: f64::INFINITY };
+const NAN: Complex = Complex {
+    re: f64::NAN,
+    im: f64::NAN,
+};
+const INFINITY: Complex = Complex {
+    re: f64::INFINITY,
+    im: f64::INFINITY,
+};
 
 impl From<f64> for Complex {
     fn from(re: f64) -> Self {
@@ -26,7 +32,10 @@ impl Add for Complex {
         match (self.is_infinite(), other.is_infinite()) {
             (true, true) => NAN,
             (true, false) | (false, true) => INFINITY,
-            (false, false) => Self { re: self.re + other.re, im: self.im + other.im },
+            (false, false) => Self {
+                re: self.re + other.re,
+                im: self.im + other.im,
+            },
         }
     }
 }
@@ -41,7 +50,10 @@ impl Sub for Complex {
 impl Neg for Complex {
     type Output = Self;
     fn neg(self) -> Self {
-        Self { re: -self.re, im: -self.im }
+        Self {
+            re: -self.re,
+            im: -self.im,
+        }
     }
 }
 
@@ -49,12 +61,19 @@ impl Mul for Complex {
     type Output = Self;
     fn mul(self, other: Self) -> Self {
         if self.is_infinite() || other.is_infinite() {
-            return if self.is_zero() || other.is_zero() { NAN } else { INFINITY };
+            return if self.is_zero() || other.is_zero() {
+                NAN
+            } else {
+                INFINITY
+            };
         }
         if self.im == 0.0 && other.im == 0.0 {
             return (self.re * other.re).into();
         }
-        Self { re: self.re * other.re - self.im * other.im, im: self.re * other.im + self.im * other.re }
+        Self {
+            re: self.re * other.re - self.im * other.im,
+            im: self.re * other.im + self.im * other.re,
+        }
     }
 }
 
@@ -71,17 +90,26 @@ impl Div for Complex {
             return 0.0.into();
         }
         if other.im == 0.0 {
-            return Self { re: self.re / other.re, im: self.im / other.re };
+            return Self {
+                re: self.re / other.re,
+                im: self.im / other.re,
+            };
         }
         // Scale by the larger part of the divisor, so that squares neither overflow nor vanish.
         if other.re.abs() < other.im.abs() {
             let ratio = other.re / other.im;
             let scale = other.re * ratio + other.im;
-            Self { re: (self.re * ratio + self.im) / scale, im: (self.im * ratio - self.re) / scale }
+            Self {
+                re: (self.re * ratio + self.im) / scale,
+                im: (self.im * ratio - self.re) / scale,
+            }
         } else {
             let ratio = other.im / other.re;
             let scale = other.im * ratio + other.re;
-            Self { re: (self.re + self.im * ratio) / scale, im: (self.im - self.re * ratio) / scale }
+            Self {
+                re: (self.re + self.im * ratio) / scale,
+                im: (self.im - self.re * ratio) / scale,
+            }
         }
     }
 }
@@ -92,7 +120,10 @@ impl Complex {
     }
 
     pub(crate) fn polar(radius: f64, angle: f64) -> Self {
-        Self { re: radius * angle.cos(), im: radius * angle.sin() }
+        Self {
+            re: radius * angle.cos(),
+            im: radius * angle.sin(),
+        }
     }
 
     pub(crate) fn is_zero(self) -> bool {
@@ -104,11 +135,17 @@ impl Complex {
     }
 
     pub(crate) fn scale(self, factor: f64) -> Self {
-        Self { re: self.re * factor, im: self.im * factor }
+        Self {
+            re: self.re * factor,
+            im: self.im * factor,
+        }
     }
 
     pub(crate) fn conjugate(self) -> Self {
-        Self { re: self.re, im: -self.im }
+        Self {
+            re: self.re,
+            im: -self.im,
+        }
     }
 
     pub(crate) fn abs(self) -> f64 {
@@ -125,19 +162,36 @@ impl Complex {
 
     pub(crate) fn sqrt(self) -> Self {
         if self.im == 0.0 {
-            return if self.re >= 0.0 { self.re.sqrt().into() } else { Self { re: 0.0, im: (-self.re).sqrt() } };
+            return if self.re >= 0.0 {
+                self.re.sqrt().into()
+            } else {
+                Self {
+                    re: 0.0,
+                    im: (-self.re).sqrt(),
+                }
+            };
         }
         let large = (0.5 * (self.abs() + self.re.abs())).sqrt();
         let small = self.im.abs() / (2.0 * large);
         if self.re >= 0.0 {
-            Self { re: large, im: small.copysign(self.im) }
+            Self {
+                re: large,
+                im: small.copysign(self.im),
+            }
         } else {
-            Self { re: small, im: large.copysign(self.im) }
+            Self {
+                re: small,
+                im: large.copysign(self.im),
+            }
         }
     }
 
     pub(crate) fn exp(self) -> Self {
-        if self.im == 0.0 { self.re.exp().into() } else { Self::polar(self.re.exp(), self.im) }
+        if self.im == 0.0 {
+            self.re.exp().into()
+        } else {
+            Self::polar(self.re.exp(), self.im)
+        }
     }
 
     fn log_abs(self) -> f64 {
@@ -158,7 +212,10 @@ impl Complex {
         if self.im == 0.0 && self.re > 0.0 {
             return self.re.ln().into();
         }
-        Self { re: self.log_abs(), im: self.arg() }
+        Self {
+            re: self.log_abs(),
+            im: self.arg(),
+        }
     }
 
     pub(crate) fn pow(self, exponent: Self) -> Self {
@@ -191,60 +248,102 @@ impl Complex {
     }
 
     pub(crate) fn sin(self) -> Self {
-        Self { re: self.re.sin() * self.im.cosh(), im: self.re.cos() * self.im.sinh() }
+        Self {
+            re: self.re.sin() * self.im.cosh(),
+            im: self.re.cos() * self.im.sinh(),
+        }
     }
 
     pub(crate) fn cos(self) -> Self {
-        Self { re: self.re.cos() * self.im.cosh(), im: -self.re.sin() * self.im.sinh() }
+        Self {
+            re: self.re.cos() * self.im.cosh(),
+            im: -self.re.sin() * self.im.sinh(),
+        }
     }
 
     pub(crate) fn tan(self) -> Self {
         let (a, b) = (2.0 * self.re, 2.0 * self.im);
         let d = a.cos() + b.cosh();
-        Self { re: a.sin() / d, im: b.sinh() / d }
+        Self {
+            re: a.sin() / d,
+            im: b.sinh() / d,
+        }
     }
 
     pub(crate) fn cot(self) -> Self {
         let (a, b) = (2.0 * self.re, 2.0 * self.im);
         let d = a.cos() - b.cosh();
-        Self { re: -a.sin() / d, im: b.sinh() / d }
+        Self {
+            re: -a.sin() / d,
+            im: b.sinh() / d,
+        }
     }
 
     pub(crate) fn sec(self) -> Self {
         let d = 0.5 * (2.0 * self.im).cosh() + 0.5 * (2.0 * self.re).cos();
-        Self { re: self.re.cos() * self.im.cosh() / d, im: self.re.sin() * self.im.sinh() / d }
+        Self {
+            re: self.re.cos() * self.im.cosh() / d,
+            im: self.re.sin() * self.im.sinh() / d,
+        }
     }
 
     pub(crate) fn csc(self) -> Self {
         let d = 0.5 * (2.0 * self.im).cosh() - 0.5 * (2.0 * self.re).cos();
-        Self { re: self.re.sin() * self.im.cosh() / d, im: -self.re.cos() * self.im.sinh() / d }
+        Self {
+            re: self.re.sin() * self.im.cosh() / d,
+            im: -self.re.cos() * self.im.sinh() / d,
+        }
     }
 
     /// log(i·z + √(1 − z²)), which both arcsine and arccosine are made of.
     fn log_of_circle(self) -> Self {
         let (a, b) = (self.re, self.im);
-        let root = Self { re: b * b - a * a + 1.0, im: -2.0 * a * b }.sqrt();
-        Self { re: root.re - b, im: root.im + a }.ln()
+        let root = Self {
+            re: b * b - a * a + 1.0,
+            im: -2.0 * a * b,
+        }
+        .sqrt();
+        Self {
+            re: root.re - b,
+            im: root.im + a,
+        }
+        .ln()
     }
 
     pub(crate) fn asin(self) -> Self {
         let log = self.log_of_circle();
-        Self { re: log.im, im: -log.re }
+        Self {
+            re: log.im,
+            im: -log.re,
+        }
     }
 
     pub(crate) fn acos(self) -> Self {
         let log = self.log_of_circle();
-        Self { re: FRAC_PI_2 - log.im, im: log.re }
+        Self {
+            re: FRAC_PI_2 - log.im,
+            im: log.re,
+        }
     }
 
     pub(crate) fn atan(self) -> Self {
         let (a, b) = (self.re, self.im);
         if a == 0.0 && b.abs() == 1.0 {
-            return Self { re: 0.0, im: b * f64::INFINITY };
+            return Self {
+                re: 0.0,
+                im: b * f64::INFINITY,
+            };
         }
         let d = a * a + (1.0 - b) * (1.0 - b);
-        let log = Self { re: (1.0 - b * b - a * a) / d, im: -2.0 * a / d }.ln();
-        Self { re: -0.5 * log.im, im: 0.5 * log.re }
+        let log = Self {
+            re: (1.0 - b * b - a * a) / d,
+            im: -2.0 * a / d,
+        }
+        .ln();
+        Self {
+            re: -0.5 * log.im,
+            im: 0.5 * log.re,
+        }
     }
 
     pub(crate) fn acot(self) -> Self {
@@ -256,41 +355,62 @@ impl Complex {
 
     pub(crate) fn asec(self) -> Self {
         if self.is_zero() {
-            return Self { re: 0.0, im: f64::INFINITY };
+            return Self {
+                re: 0.0,
+                im: f64::INFINITY,
+            };
         }
         self.reciprocal().acos()
     }
 
     pub(crate) fn acsc(self) -> Self {
         if self.is_zero() {
-            return Self { re: FRAC_PI_2, im: f64::INFINITY };
+            return Self {
+                re: FRAC_PI_2,
+                im: f64::INFINITY,
+            };
         }
         self.reciprocal().asin()
     }
 
     fn reciprocal(self) -> Self {
         let d = self.re * self.re + self.im * self.im;
-        Self { re: self.re / d, im: -self.im / d }
+        Self {
+            re: self.re / d,
+            im: -self.im / d,
+        }
     }
 
     pub(crate) fn sinh(self) -> Self {
-        Self { re: self.re.sinh() * self.im.cos(), im: self.re.cosh() * self.im.sin() }
+        Self {
+            re: self.re.sinh() * self.im.cos(),
+            im: self.re.cosh() * self.im.sin(),
+        }
     }
 
     pub(crate) fn cosh(self) -> Self {
-        Self { re: self.re.cosh() * self.im.cos(), im: self.re.sinh() * self.im.sin() }
+        Self {
+            re: self.re.cosh() * self.im.cos(),
+            im: self.re.sinh() * self.im.sin(),
+        }
     }
 
     pub(crate) fn tanh(self) -> Self {
         let (a, b) = (2.0 * self.re, 2.0 * self.im);
         let d = a.cosh() + b.cos();
-        Self { re: a.sinh() / d, im: b.sin() / d }
+        Self {
+            re: a.sinh() / d,
+            im: b.sin() / d,
+        }
     }
 
     pub(crate) fn coth(self) -> Self {
         let (a, b) = (2.0 * self.re, 2.0 * self.im);
         let d = a.cosh() - b.cos();
-        Self { re: a.sinh() / d, im: -b.sin() / d }
+        Self {
+            re: a.sinh() / d,
+            im: -b.sin() / d,
+        }
     }
 
     pub(crate) fn csch(self) -> Self {
@@ -319,7 +439,17 @@ impl Complex {
     pub(crate) fn acosh(self) -> Self {
         // acos turned by a right angle, onto the side whose real part is not negative.
         let acos = self.acos();
-        if acos.im <= 0.0 { Self { re: -acos.im, im: acos.re } } else { Self { re: acos.im, im: -acos.re } }
+        if acos.im <= 0.0 {
+            Self {
+                re: -acos.im,
+                im: acos.re,
+            }
+        } else {
+            Self {
+                re: acos.im,
+                im: -acos.re,
+            }
+        }
     }
 
     pub(crate) fn atanh(self) -> Self {
@@ -333,29 +463,48 @@ impl Complex {
                 im: if b == 0.0 { 0.0 } else { b / 0.0 },
             }
         } else {
-            Self { re: (one_plus * one_minus - b * b) / d, im: (b * one_minus + one_plus * b) / d }
+            Self {
+                re: (one_plus * one_minus - b * b) / d,
+                im: (b * one_minus + one_plus * b) / d,
+            }
         };
         let im = quotient.arg() / 2.0;
-        Self { re: quotient.log_abs() / 2.0, im: if no_imaginary { -im } else { im } }
+        Self {
+            re: quotient.log_abs() / 2.0,
+            im: if no_imaginary { -im } else { im },
+        }
     }
 
     pub(crate) fn acoth(self) -> Self {
         if self.is_zero() {
-            return Self { re: 0.0, im: FRAC_PI_2 };
+            return Self {
+                re: 0.0,
+                im: FRAC_PI_2,
+            };
         }
         self.reciprocal().atanh()
     }
 
     pub(crate) fn acsch(self) -> Self {
         if self.im == 0.0 {
-            return if self.re == 0.0 { Self { re: f64::INFINITY, im: 0.0 } } else { (1.0 / self.re).asinh().into() };
+            return if self.re == 0.0 {
+                Self {
+                    re: f64::INFINITY,
+                    im: 0.0,
+                }
+            } else {
+                (1.0 / self.re).asinh().into()
+            };
         }
         self.reciprocal().asinh()
     }
 
     pub(crate) fn asech(self) -> Self {
         if self.is_zero() {
-            return Self { re: f64::INFINITY, im: 0.0 };
+            return Self {
+                re: f64::INFINITY,
+                im: 0.0,
+            };
         }
         self.reciprocal().acosh()
     }
@@ -363,7 +512,9 @@ impl Complex {
     /// All roots of the given whole order, counted up from the principal angle.
     pub(crate) fn roots(self, order: u32) -> Vec<Self> {
         let (radius, angle) = (self.abs().powf(1.0 / f64::from(order)), self.arg());
-        (0..order).map(|k| Self::polar(radius, (angle + 2.0 * PI * f64::from(k)) / f64::from(order))).collect()
+        (0..order)
+            .map(|k| Self::polar(radius, (angle + 2.0 * PI * f64::from(k)) / f64::from(order)))
+            .collect()
     }
 
     /// `2 + 3i`, `-i`, `4`

@@ -72,14 +72,28 @@ impl Decimal {
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let digits = whole.trim_start_matches(['-', '+']);
-        let plain = digits.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit());
+        let plain = digits
+            .bytes()
+            .chain(fraction.bytes())
+            .all(|byte| byte.is_ascii_digit());
         if !plain || digits.len() + fraction.len() == 0 || whole.len() > digits.len() + 1 {
             return None;
         }
-        let exponent: i64 = exponent.strip_prefix('+').unwrap_or(exponent).parse().ok()?;
+        let exponent: i64 = exponent
+            .strip_prefix('+')
+            .unwrap_or(exponent)
+            .parse()
+            .ok()?;
         let mantissa: BigInt = format!("{digits}{fraction}").parse().ok()?;
-        let mantissa = if whole.starts_with('-') { -mantissa } else { mantissa };
-        Some(Self::new(mantissa, exponent.checked_sub(fraction.len() as i64)?))
+        let mantissa = if whole.starts_with('-') {
+            -mantissa
+        } else {
+            mantissa
+        };
+        Some(Self::new(
+            mantissa,
+            exponent.checked_sub(fraction.len() as i64)?,
+        ))
     }
 
     pub(crate) fn to_f64(&self) -> f64 {
@@ -87,13 +101,21 @@ impl Decimal {
             Self::Nan => f64::NAN,
             Self::Infinite { negative: false } => f64::INFINITY,
             Self::Infinite { negative: true } => f64::NEG_INFINITY,
-            Self::Finite { mantissa, exponent } => format!("{mantissa}e{exponent}").parse().unwrap_or(f64::NAN),
+            Self::Finite { mantissa, exponent } => {
+                format!("{mantissa}e{exponent}").parse().unwrap_or(f64::NAN)
+            }
         }
     }
 
     /// Rounded half up to `precision` significant digits, without trailing zeros.
     pub(crate) fn rounded(self, precision: usize) -> Self {
-        let Self::Finite { mut mantissa, mut exponent } = self else { return self };
+        let Self::Finite {
+            mut mantissa,
+            mut exponent,
+        } = self
+        else {
+            return self;
+        };
         let extra = digit_count(&mantissa).saturating_sub(precision as u64);
         if extra > 0 {
             mantissa = divide_rounding(&mantissa, &ten_to(extra));
@@ -112,7 +134,9 @@ impl Decimal {
         }
         let top = exponent + (text.len() - zeros) as i64;
         if top > EXPONENT_MAX {
-            return Self::Infinite { negative: mantissa.is_negative() };
+            return Self::Infinite {
+                negative: mantissa.is_negative(),
+            };
         }
         if top < -EXPONENT_MAX {
             return Self::zero();
@@ -150,12 +174,20 @@ impl Decimal {
 
     /// The whole number it is, if it is one of at most `digits_max` digits.
     pub(crate) fn to_bigint(&self, digits_max: usize) -> Option<BigInt> {
-        let Self::Finite { mantissa, exponent } = self else { return None };
+        let Self::Finite { mantissa, exponent } = self else {
+            return None;
+        };
         if *exponent >= 0 {
             let size = digit_count(mantissa) as i64 + exponent;
             return (size <= digits_max as i64).then(|| mantissa * ten_to(*exponent as u64));
         }
-        self.is_integer().then(|| if mantissa.is_zero() { BigInt::zero() } else { mantissa / ten_to(exponent.unsigned_abs()) })
+        self.is_integer().then(|| {
+            if mantissa.is_zero() {
+                BigInt::zero()
+            } else {
+                mantissa / ten_to(exponent.unsigned_abs())
+            }
+        })
     }
 
     pub(crate) fn to_i64(&self) -> Option<i64> {
@@ -165,7 +197,9 @@ impl Decimal {
     /// The power of ten of the first digit.
     pub(crate) fn magnitude(&self) -> i64 {
         match self {
-            Self::Finite { mantissa, exponent } if !mantissa.is_zero() => exponent + digit_count(mantissa) as i64 - 1,
+            Self::Finite { mantissa, exponent } if !mantissa.is_zero() => {
+                exponent + digit_count(mantissa) as i64 - 1
+            }
             _ => 0,
         }
     }
@@ -173,18 +207,33 @@ impl Decimal {
     pub(crate) fn negated(&self) -> Self {
         match self {
             Self::Finite { mantissa, exponent } => Self::new(-mantissa, *exponent),
-            Self::Infinite { negative } => Self::Infinite { negative: !negative },
+            Self::Infinite { negative } => Self::Infinite {
+                negative: !negative,
+            },
             Self::Nan => Self::Nan,
         }
     }
 
     pub(crate) fn abs(&self) -> Self {
-        if self.is_negative() { self.negated() } else { self.clone() }
+        if self.is_negative() {
+            self.negated()
+        } else {
+            self.clone()
+        }
     }
 
     pub(crate) fn add(&self, other: &Self, precision: usize) -> Self {
         match (self, other) {
-            (Self::Finite { mantissa: a, exponent: x }, Self::Finite { mantissa: b, exponent: y }) => {
+            (
+                Self::Finite {
+                    mantissa: a,
+                    exponent: x,
+                },
+                Self::Finite {
+                    mantissa: b,
+                    exponent: y,
+                },
+            ) => {
                 // The far smaller one cannot change the rounded sum; aligning it would cost its distance in digits.
                 let far = precision as i64 + 8;
                 if !a.is_zero() && !b.is_zero() {
@@ -207,7 +256,9 @@ impl Decimal {
             }
             (Self::Nan, _) | (_, Self::Nan) => Self::Nan,
             (Self::Infinite { negative: a }, Self::Infinite { negative: b }) if a != b => Self::Nan,
-            (Self::Infinite { negative }, _) | (_, Self::Infinite { negative }) => Self::Infinite { negative: *negative },
+            (Self::Infinite { negative }, _) | (_, Self::Infinite { negative }) => Self::Infinite {
+                negative: *negative,
+            },
         }
     }
 
@@ -217,20 +268,44 @@ impl Decimal {
 
     pub(crate) fn multiply(&self, other: &Self, precision: usize) -> Self {
         match (self, other) {
-            (Self::Finite { mantissa: a, exponent: x }, Self::Finite { mantissa: b, exponent: y }) => {
-                Self::new(a * b, x.saturating_add(*y)).rounded(precision)
-            }
+            (
+                Self::Finite {
+                    mantissa: a,
+                    exponent: x,
+                },
+                Self::Finite {
+                    mantissa: b,
+                    exponent: y,
+                },
+            ) => Self::new(a * b, x.saturating_add(*y)).rounded(precision),
             (Self::Nan, _) | (_, Self::Nan) => Self::Nan,
             _ if self.is_zero() || other.is_zero() => Self::Nan,
-            _ => Self::Infinite { negative: self.is_negative() != other.is_negative() },
+            _ => Self::Infinite {
+                negative: self.is_negative() != other.is_negative(),
+            },
         }
     }
 
     pub(crate) fn divide(&self, other: &Self, precision: usize) -> Self {
         match (self, other) {
-            (Self::Finite { mantissa: a, exponent: x }, Self::Finite { mantissa: b, exponent: y }) => {
+            (
+                Self::Finite {
+                    mantissa: a,
+                    exponent: x,
+                },
+                Self::Finite {
+                    mantissa: b,
+                    exponent: y,
+                },
+            ) => {
                 if b.is_zero() {
-                    return if a.is_zero() { Self::Nan } else { Self::Infinite { negative: a.is_negative() } };
+                    return if a.is_zero() {
+                        Self::Nan
+                    } else {
+                        Self::Infinite {
+                            negative: a.is_negative(),
+                        }
+                    };
                 }
                 if a.is_zero() {
                     return Self::zero();
@@ -238,12 +313,18 @@ impl Decimal {
                 let shift = (precision as u64 + 3 + digit_count(b)).saturating_sub(digit_count(a));
                 let (quotient, rest) = (a * ten_to(shift)).div_rem(b);
                 // A digit that says "and a bit more" keeps the half-way rounding honest.
-                let sticky = if rest.is_zero() { BigInt::zero() } else { BigInt::from(if a.sign() == b.sign() { 1 } else { -1 }) };
+                let sticky = if rest.is_zero() {
+                    BigInt::zero()
+                } else {
+                    BigInt::from(if a.sign() == b.sign() { 1 } else { -1 })
+                };
                 Self::new(quotient * 10 + sticky, x - y - shift as i64 - 1).rounded(precision)
             }
             (Self::Nan, _) | (_, Self::Nan) => Self::Nan,
             (Self::Infinite { .. }, Self::Infinite { .. }) => Self::Nan,
-            (Self::Infinite { .. }, _) => Self::Infinite { negative: self.is_negative() != other.is_negative() },
+            (Self::Infinite { .. }, _) => Self::Infinite {
+                negative: self.is_negative() != other.is_negative(),
+            },
             (_, Self::Infinite { .. }) => Self::zero(),
         }
     }
@@ -258,7 +339,11 @@ impl Decimal {
     }
 
     pub(crate) fn truncate(&self, decimals: i64) -> Self {
-        if self.is_negative() { self.ceil(decimals) } else { self.floor(decimals) }
+        if self.is_negative() {
+            self.ceil(decimals)
+        } else {
+            self.floor(decimals)
+        }
     }
 
     pub(crate) fn round(&self, decimals: i64) -> Self {
@@ -266,14 +351,20 @@ impl Decimal {
     }
 
     fn cut(&self, decimals: i64, divide: impl Fn(&BigInt, &BigInt) -> BigInt) -> Self {
-        let Self::Finite { mantissa, exponent } = self else { return self.clone() };
+        let Self::Finite { mantissa, exponent } = self else {
+            return self.clone();
+        };
         let extra = -decimals - exponent;
         if extra <= 0 {
             return self.clone();
         }
         // Past all its digits only the sign matters.
         let extra_digits = extra.min(digit_count(mantissa) as i64 + 1);
-        Self::new(divide(mantissa, &ten_to(extra_digits as u64)), exponent + extra).rounded(usize::MAX)
+        Self::new(
+            divide(mantissa, &ten_to(extra_digits as u64)),
+            exponent + extra,
+        )
+        .rounded(usize::MAX)
     }
 
     pub(crate) fn sqrt(&self, precision: usize) -> Self {
@@ -286,7 +377,11 @@ impl Decimal {
                 }
                 let scaled = mantissa * ten_to(shift as u64);
                 let root = scaled.sqrt();
-                let sticky = if &root * &root == scaled { BigInt::zero() } else { BigInt::one() };
+                let sticky = if &root * &root == scaled {
+                    BigInt::zero()
+                } else {
+                    BigInt::one()
+                };
                 Self::new(root * 10 + sticky, (exponent - shift) / 2 - 1).rounded(precision)
             }
             Self::Infinite { negative: true } | Self::Nan => Self::Nan,
@@ -313,13 +408,26 @@ impl Decimal {
     pub(crate) fn compare(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Nan, _) | (_, Self::Nan) => None,
-            (Self::Finite { mantissa: a, exponent: x }, Self::Finite { mantissa: b, exponent: y }) => {
+            (
+                Self::Finite {
+                    mantissa: a,
+                    exponent: x,
+                },
+                Self::Finite {
+                    mantissa: b,
+                    exponent: y,
+                },
+            ) => {
                 if a.sign() != b.sign() || a.sign() == Sign::NoSign {
                     return Some(a.sign().cmp(&b.sign()));
                 }
                 let by_size = self.magnitude().cmp(&other.magnitude());
                 if by_size != Ordering::Equal {
-                    return Some(if a.is_negative() { by_size.reverse() } else { by_size });
+                    return Some(if a.is_negative() {
+                        by_size.reverse()
+                    } else {
+                        by_size
+                    });
                 }
                 let exponent = *x.min(y);
                 Some((a * ten_to((x - exponent) as u64)).cmp(&(b * ten_to((y - exponent) as u64))))
@@ -337,7 +445,9 @@ impl Decimal {
     }
 
     pub(crate) fn digits(&self) -> Option<Digits> {
-        let Self::Finite { mantissa, exponent } = self else { return None };
+        let Self::Finite { mantissa, exponent } = self else {
+            return None;
+        };
         Some(Digits::read(&format!("{mantissa}e{exponent}")))
     }
 
@@ -346,7 +456,10 @@ impl Decimal {
             Self::Nan => "NaN".into(),
             Self::Infinite { negative: true } => "-Infinity".into(),
             Self::Infinite { negative: false } => "Infinity".into(),
-            Self::Finite { .. } => self.digits().map(|digits| digits.write(style)).unwrap_or_default(),
+            Self::Finite { .. } => self
+                .digits()
+                .map(|digits| digits.write(style))
+                .unwrap_or_default(),
         }
     }
 }
@@ -355,7 +468,11 @@ impl Decimal {
 fn divide_rounding(a: &BigInt, b: &BigInt) -> BigInt {
     let (quotient, rest) = a.div_rem(b);
     if rest.abs() * 2u8 >= b.abs() {
-        if a.is_negative() == b.is_negative() { quotient + 1 } else { quotient - 1 }
+        if a.is_negative() == b.is_negative() {
+            quotient + 1
+        } else {
+            quotient - 1
+        }
     } else {
         quotient
     }

@@ -40,7 +40,10 @@ impl Style {
     pub(crate) const ANSWER: Self = Self::digits(14);
 
     pub(crate) const fn digits(precision: usize) -> Self {
-        Self { precision: Some(precision), ..Self::EXACT }
+        Self {
+            precision: Some(precision),
+            ..Self::EXACT
+        }
     }
 }
 
@@ -56,9 +59,19 @@ impl Digits {
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let whole = whole.trim_start_matches(['-', '+']);
-        let digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).map(|byte| byte.wrapping_sub(b'0')).collect();
-        let point = whole.len() as i64 + exponent.trim_start_matches('+').parse::<i64>().unwrap_or(0);
-        Self { negative, digits, point }.trimmed()
+        let digits: Vec<u8> = whole
+            .bytes()
+            .chain(fraction.bytes())
+            .map(|byte| byte.wrapping_sub(b'0'))
+            .collect();
+        let point =
+            whole.len() as i64 + exponent.trim_start_matches('+').parse::<i64>().unwrap_or(0);
+        Self {
+            negative,
+            digits,
+            point,
+        }
+        .trimmed()
     }
 
     fn trimmed(mut self) -> Self {
@@ -82,7 +95,11 @@ impl Digits {
     /// Keeps `count` digits, rounding half up.
     pub(crate) fn rounded(mut self, count: i64) -> Self {
         if count < 0 {
-            return Self { digits: Vec::new(), ..self }.trimmed();
+            return Self {
+                digits: Vec::new(),
+                ..self
+            }
+            .trimmed();
         }
         let count = count as usize;
         if count >= self.digits.len() {
@@ -91,7 +108,12 @@ impl Digits {
         let up = self.digits[count] >= 5;
         self.digits.truncate(count);
         if up {
-            let nines = self.digits.iter().rev().take_while(|digit| **digit == 9).count();
+            let nines = self
+                .digits
+                .iter()
+                .rev()
+                .take_while(|digit| **digit == 9)
+                .count();
             self.digits.truncate(count - nines);
             match self.digits.last_mut() {
                 Some(last) => *last += 1,
@@ -123,7 +145,9 @@ impl Digits {
                     _ => self,
                 };
                 let exponent = rounded.exponent();
-                if rounded.digits.is_empty() || (style.lower_exponent <= exponent && exponent < style.upper_exponent) {
+                if rounded.digits.is_empty()
+                    || (style.lower_exponent <= exponent && exponent < style.upper_exponent)
+                {
                     rounded.fixed(0)
                 } else {
                     rounded.exponential(0)
@@ -133,11 +157,19 @@ impl Digits {
     }
 
     fn sign(&self) -> &'static str {
-        if self.negative && !self.digits.is_empty() { "-" } else { "" }
+        if self.negative && !self.digits.is_empty() {
+            "-"
+        } else {
+            ""
+        }
     }
 
     fn digit(&self, at: i64) -> char {
-        let digit = usize::try_from(at).ok().and_then(|at| self.digits.get(at)).copied().unwrap_or(0);
+        let digit = usize::try_from(at)
+            .ok()
+            .and_then(|at| self.digits.get(at))
+            .copied()
+            .unwrap_or(0);
         char::from(b'0' + digit)
     }
 
@@ -154,10 +186,18 @@ impl Digits {
             text.push(self.digit(at));
         }
         let wanted = (self.digits.len() as i64 - self.point).max(decimals as i64);
-        let wanted = if self.digits.is_empty() { decimals as i64 } else { wanted };
+        let wanted = if self.digits.is_empty() {
+            decimals as i64
+        } else {
+            wanted
+        };
         if wanted > 0 {
             text.push('.');
-            let start = if self.digits.is_empty() { 0 } else { self.point };
+            let start = if self.digits.is_empty() {
+                0
+            } else {
+                self.point
+            };
             text.extend((start..start + wanted).map(|at| self.digit(at)));
         }
         text
@@ -172,7 +212,11 @@ impl Digits {
             text.push('.');
             text.extend((1..count as i64).map(|at| self.digit(at)));
         }
-        let exponent = if self.digits.is_empty() { 0 } else { self.exponent() };
+        let exponent = if self.digits.is_empty() {
+            0
+        } else {
+            self.exponent()
+        };
         let sign = if exponent < 0 { '-' } else { '+' };
         format!("{text}e{sign}{}", exponent.abs())
     }
@@ -182,10 +226,18 @@ impl Digits {
             Some(precision) if precision > 0 => self.rounded(precision as i64),
             _ => self,
         };
-        let exponent = if rounded.digits.is_empty() { 0 } else { rounded.exponent().div_euclid(3) * 3 };
+        let exponent = if rounded.digits.is_empty() {
+            0
+        } else {
+            rounded.exponent().div_euclid(3) * 3
+        };
         let shift = rounded.exponent() - exponent;
         let decimals = precision.map_or(0, |precision| (precision as i64 - shift - 1).max(0));
-        let mantissa = Self { point: shift + 1, ..rounded }.fixed(decimals as usize);
+        let mantissa = Self {
+            point: shift + 1,
+            ..rounded
+        }
+        .fixed(decimals as usize);
         let sign = if exponent < 0 { '-' } else { '+' };
         format!("{mantissa}e{sign}{}", exponent.abs())
     }
@@ -197,7 +249,11 @@ pub(crate) fn write_number(x: f64, style: &Style) -> String {
         return "NaN".into();
     }
     if x.is_infinite() {
-        return if x > 0.0 { "Infinity".into() } else { "-Infinity".into() };
+        return if x > 0.0 {
+            "Infinity".into()
+        } else {
+            "-Infinity".into()
+        };
     }
     Digits::of(x).write(style)
 }
@@ -207,5 +263,9 @@ pub(crate) fn write_javascript(x: f64) -> String {
     if !x.is_finite() {
         return write_number(x, &Style::EXACT);
     }
-    Digits::of(x).write(&Style { lower_exponent: -7, upper_exponent: 21, ..Style::EXACT })
+    Digits::of(x).write(&Style {
+        lower_exponent: -7,
+        upper_exponent: 21,
+        ..Style::EXACT
+    })
 }

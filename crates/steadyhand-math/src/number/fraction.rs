@@ -23,24 +23,40 @@ impl Fraction {
             return Err(MathError::value("Division by Zero"));
         }
         let divisor = numerator.gcd(&denominator);
-        let divisor = if denominator.is_negative() { -divisor } else { divisor };
-        Ok(Self { numerator: numerator / &divisor, denominator: denominator / divisor })
+        let divisor = if denominator.is_negative() {
+            -divisor
+        } else {
+            divisor
+        };
+        Ok(Self {
+            numerator: numerator / &divisor,
+            denominator: denominator / divisor,
+        })
     }
 
     pub(crate) fn integer(n: impl Into<BigInt>) -> Self {
-        Self { numerator: n.into(), denominator: BigInt::one() }
+        Self {
+            numerator: n.into(),
+            denominator: BigInt::one(),
+        }
     }
 
     /// The simplest fraction that is this float; failing that, the nearest with a modest denominator.
     pub(crate) fn from_f64(x: f64) -> Result<Self> {
         if !x.is_finite() {
-            return Err(MathError::value(format!("{x} cannot be written as a fraction")));
+            return Err(MathError::value(format!(
+                "{x} cannot be written as a fraction"
+            )));
         }
         if x.fract() == 0.0 {
             let whole = Decimal::from_f64(x).to_bigint(400).unwrap_or_default();
             return Ok(Self::integer(whole));
         }
-        let scale = if x.abs() >= 1.0 { 10f64.powf((1.0 + x.abs().log10()).floor()) } else { 1.0 };
+        let scale = if x.abs() >= 1.0 {
+            10f64.powf((1.0 + x.abs().log10()).floor())
+        } else {
+            1.0
+        };
         let target = x.abs() / scale;
         // Walk down the Stern–Brocot tree between 0/1 and 1/1.
         let (mut a, mut b, mut c, mut d) = (0.0, 1.0, 1.0, 1.0);
@@ -73,27 +89,49 @@ impl Fraction {
         let text = text.trim();
         if let Some((numerator, denominator)) = text.split_once(['/', ':']) {
             let denominator: BigInt = denominator.trim().parse().ok()?;
-            let (whole, numerator) = numerator.trim().split_once(' ').unwrap_or(("0", numerator.trim()));
-            let (whole, numerator): (BigInt, BigInt) = (whole.parse().ok()?, numerator.trim().parse().ok()?);
-            let part = if whole.is_negative() { -numerator } else { numerator };
+            let (whole, numerator) = numerator
+                .trim()
+                .split_once(' ')
+                .unwrap_or(("0", numerator.trim()));
+            let (whole, numerator): (BigInt, BigInt) =
+                (whole.parse().ok()?, numerator.trim().parse().ok()?);
+            let part = if whole.is_negative() {
+                -numerator
+            } else {
+                numerator
+            };
             return Self::new(whole * &denominator + part, denominator).ok();
         }
         let (text, repeating) = match text.split_once('(') {
             Some((text, rest)) => (text, rest.strip_suffix(')')?),
             None => (text, ""),
         };
-        let Decimal::Finite { mantissa, exponent } = Decimal::read(text)? else { return None };
+        let Decimal::Finite { mantissa, exponent } = Decimal::read(text)? else {
+            return None;
+        };
         if exponent.abs() > 400 {
             return None;
         }
         let scale = ten_to(exponent.unsigned_abs());
-        let base = if exponent >= 0 { Self::integer(mantissa * scale) } else { Self::new(mantissa, scale).ok()? };
+        let base = if exponent >= 0 {
+            Self::integer(mantissa * scale)
+        } else {
+            Self::new(mantissa, scale).ok()?
+        };
         if repeating.is_empty() {
             return Some(base);
         }
         let nines = ten_to(repeating.len() as u64) - 1;
-        let tail = Self::new(repeating.parse().ok()?, nines * ten_to(exponent.unsigned_abs())).ok()?;
-        Some(if text.starts_with('-') { base.subtract(&tail) } else { base.add(&tail) })
+        let tail = Self::new(
+            repeating.parse().ok()?,
+            nines * ten_to(exponent.unsigned_abs()),
+        )
+        .ok()?;
+        Some(if text.starts_with('-') {
+            base.subtract(&tail)
+        } else {
+            base.add(&tail)
+        })
     }
 
     fn make(numerator: BigInt, denominator: BigInt) -> Self {
@@ -109,7 +147,8 @@ impl Fraction {
     }
 
     pub(crate) fn to_decimal(&self, precision: usize) -> Decimal {
-        Decimal::new(self.numerator.clone(), 0).divide(&Decimal::new(self.denominator.clone(), 0), precision)
+        Decimal::new(self.numerator.clone(), 0)
+            .divide(&Decimal::new(self.denominator.clone(), 0), precision)
     }
 
     pub(crate) fn is_integer(&self) -> bool {
@@ -124,7 +163,10 @@ impl Fraction {
     }
 
     pub(crate) fn negated(&self) -> Self {
-        Self { numerator: -&self.numerator, denominator: self.denominator.clone() }
+        Self {
+            numerator: -&self.numerator,
+            denominator: self.denominator.clone(),
+        }
     }
 
     pub(crate) fn subtract(&self, other: &Self) -> Self {
@@ -132,11 +174,17 @@ impl Fraction {
     }
 
     pub(crate) fn multiply(&self, other: &Self) -> Self {
-        Self::make(&self.numerator * &other.numerator, &self.denominator * &other.denominator)
+        Self::make(
+            &self.numerator * &other.numerator,
+            &self.denominator * &other.denominator,
+        )
     }
 
     pub(crate) fn divide(&self, other: &Self) -> Result<Self> {
-        Self::new(&self.numerator * &other.denominator, &self.denominator * &other.numerator)
+        Self::new(
+            &self.numerator * &other.denominator,
+            &self.denominator * &other.numerator,
+        )
     }
 
     pub(crate) fn floor(&self) -> BigInt {
@@ -148,12 +196,18 @@ impl Fraction {
     }
 
     pub(crate) fn digits(&self) -> u64 {
-        (self.numerator.bits().max(self.denominator.bits()) as f64 * std::f64::consts::LOG10_2) as u64 + 1
+        (self.numerator.bits().max(self.denominator.bits()) as f64 * std::f64::consts::LOG10_2)
+            as u64
+            + 1
     }
 
     /// As decimals, with the repeating part in parentheses: `0.(3)`.
     pub(crate) fn write_decimal(&self) -> String {
-        let sign = if self.numerator.is_negative() { "-" } else { "" };
+        let sign = if self.numerator.is_negative() {
+            "-"
+        } else {
+            ""
+        };
         let (whole, mut rest) = self.numerator.abs().div_rem(&self.denominator);
         let mut text = format!("{sign}{whole}");
         if rest.is_zero() {

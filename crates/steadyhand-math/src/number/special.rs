@@ -30,7 +30,11 @@ pub(crate) fn gamma(x: f64) -> f64 {
     }
     if x.fract() == 0.0 {
         if x <= 0.0 {
-            return if x.is_finite() { f64::INFINITY } else { f64::NAN };
+            return if x.is_finite() {
+                f64::INFINITY
+            } else {
+                f64::NAN
+            };
         }
         if x > 171.0 {
             return f64::INFINITY;
@@ -49,12 +53,18 @@ pub(crate) fn gamma(x: f64) -> f64 {
         let (four, five) = (three * x, three * x * x);
         return (TAU / x).sqrt()
             * (x / std::f64::consts::E).powf(x)
-            * (1.0 + 1.0 / (12.0 * x) + 1.0 / (288.0 * two) - 139.0 / (51_840.0 * three) - 571.0 / (2_488_320.0 * four)
+            * (1.0 + 1.0 / (12.0 * x) + 1.0 / (288.0 * two)
+                - 139.0 / (51_840.0 * three)
+                - 571.0 / (2_488_320.0 * four)
                 + 163_879.0 / (209_018_880.0 * five)
                 + 5_246_819.0 / (75_246_796_800.0 * five * x));
     }
     let x = x - 1.0;
-    let sum = LANCZOS.iter().enumerate().skip(1).fold(LANCZOS[0], |sum, (k, c)| sum + c / (x + k as f64));
+    let sum = LANCZOS
+        .iter()
+        .enumerate()
+        .skip(1)
+        .fold(LANCZOS[0], |sum, (k, c)| sum + c / (x + k as f64));
     let t = x + LANCZOS_G + 0.5;
     TAU.sqrt() * t.powf(x + 0.5) * (-t).exp() * sum
 }
@@ -95,7 +105,9 @@ pub(crate) fn ln_gamma(x: f64) -> f64 {
         -0.539_523_938_495_3e-5,
     ];
     let base = x + 5.5;
-    let sum = (1..7).rev().fold(SMALL[0], |sum, k| sum + SMALL[k] / (x + k as f64));
+    let sum = (1..7)
+        .rev()
+        .fold(SMALL[0], |sum, k| sum + SMALL[k] / (x + k as f64));
     0.918_938_533_204_672_8 + (x + 0.5) * base.ln() - base + sum.ln()
 }
 
@@ -185,7 +197,8 @@ pub(crate) fn zeta(s: f64) -> f64 {
         return f64::NAN;
     }
     if s < 0.0 {
-        let reflected = 2f64.powf(s) * PI.powf(s - 1.0) * (PI / 2.0 * s).sin() * gamma(1.0 - s) * zeta(1.0 - s);
+        let reflected =
+            2f64.powf(s) * PI.powf(s - 1.0) * (PI / 2.0 * s).sin() * gamma(1.0 - s) * zeta(1.0 - s);
         return reflected;
     }
     const N: usize = 24;

@@ -16,7 +16,9 @@ pub(crate) fn cost(precision: usize) -> u64 {
 /// Fixed point: the number times ten to the scale.
 fn fixed(x: &Decimal, scale: usize) -> BigInt {
     match x.round(scale as i64) {
-        Decimal::Finite { mantissa, exponent } => mantissa * ten_to((exponent + scale as i64).max(0) as u64),
+        Decimal::Finite { mantissa, exponent } => {
+            mantissa * ten_to((exponent + scale as i64).max(0) as u64)
+        }
         _ => BigInt::zero(),
     }
 }
@@ -44,7 +46,11 @@ fn arctan_inverse(n: u32, scale: &BigInt) -> BigInt {
     let mut positive = true;
     while !power.is_zero() {
         let term = &power / k;
-        if positive { sum += term } else { sum -= term }
+        if positive {
+            sum += term
+        } else {
+            sum -= term
+        }
         power /= square;
         k += 2;
         positive = !positive;
@@ -75,7 +81,11 @@ pub(crate) fn exp(x: &Decimal, precision: usize) -> Decimal {
         Decimal::Finite { .. } => {}
     }
     if x.magnitude() > 15 {
-        return if x.is_negative() { Decimal::zero() } else { Decimal::Infinite { negative: false } };
+        return if x.is_negative() {
+            Decimal::zero()
+        } else {
+            Decimal::Infinite { negative: false }
+        };
     }
     let size = x.magnitude().max(0) as usize;
     let scale = precision + GUARD + size;
@@ -88,7 +98,9 @@ pub(crate) fn exp(x: &Decimal, precision: usize) -> Decimal {
     let halvings = 8;
     let scale_factor = ten_to(scale as u64);
     let small: BigInt = rest >> halvings;
-    let mut sum = series(scale_factor.clone(), |term, n| term * &small / &scale_factor / n);
+    let mut sum = series(scale_factor.clone(), |term, n| {
+        term * &small / &scale_factor / n
+    });
     for _ in 0..halvings {
         sum = &sum * &sum / &scale_factor;
     }
@@ -124,9 +136,15 @@ pub(crate) fn ln(x: &Decimal, precision: usize) -> Decimal {
     let one = ten_to(scale as u64);
     // x = m × 10^k with m near one.
     let k = x.magnitude();
-    let Decimal::Finite { mantissa, .. } = x else { return Decimal::Nan };
+    let Decimal::Finite { mantissa, .. } = x else {
+        return Decimal::Nan;
+    };
     let m = Decimal::new(mantissa.clone(), 1 - digit_count(mantissa) as i64);
-    let (m, k) = if m.to_f64() > 3.0 { (m.divide(&Decimal::integer(10), scale + 5), k + 1) } else { (m, k) };
+    let (m, k) = if m.to_f64() > 3.0 {
+        (m.divide(&Decimal::integer(10), scale + 5), k + 1)
+    } else {
+        (m, k)
+    };
     let m = fixed(&m, scale);
     // ln m = 2 artanh((m − 1)/(m + 1)), after square roots that bring m closer to one.
     let (mut m, mut roots) = (m, 0);
@@ -148,7 +166,11 @@ pub(crate) fn ln(x: &Decimal, precision: usize) -> Decimal {
 
 pub(crate) fn power(a: &Decimal, b: &Decimal, precision: usize) -> Decimal {
     if a.is_zero() {
-        return if b.is_negative() { Decimal::Infinite { negative: false } } else { Decimal::zero() };
+        return if b.is_negative() {
+            Decimal::Infinite { negative: false }
+        } else {
+            Decimal::zero()
+        };
     }
     let working = precision + GUARD + b.magnitude().clamp(0, 40) as usize;
     exp(&ln(a, working).multiply(b, working), precision)
@@ -163,8 +185,12 @@ fn sin_cos_fixed(x: &Decimal, scale: usize) -> (BigInt, BigInt) {
     let turned = num_integer::Integer::mod_floor(&fixed(x, wide), &two_pi) / ten_to(size as u64);
     let angle = turned >> 3;
     let square = &angle * &angle / &one;
-    let mut sin = series(angle, |term, n| -(term * &square / &one) / ((2 * n) * (2 * n + 1)));
-    let mut cos = series(one.clone(), |term, n| -(term * &square / &one) / ((2 * n - 1) * (2 * n)));
+    let mut sin = series(angle, |term, n| {
+        -(term * &square / &one) / ((2 * n) * (2 * n + 1))
+    });
+    let mut cos = series(one.clone(), |term, n| {
+        -(term * &square / &one) / ((2 * n - 1) * (2 * n))
+    });
     for _ in 0..3 {
         let double_sin = &sin * &cos * 2 / &one;
         cos = (&cos * &cos - &sin * &sin) / &one;
@@ -207,7 +233,10 @@ pub(crate) fn atan(x: &Decimal, precision: usize) -> Decimal {
         return atan(&x.negated(), precision).negated();
     }
     if x.magnitude() >= 0 && x.to_f64() > 1.0 {
-        let rest = atan(&Decimal::integer(1).divide(x, precision + GUARD), precision + GUARD);
+        let rest = atan(
+            &Decimal::integer(1).divide(x, precision + GUARD),
+            precision + GUARD,
+        );
         return half_pi_wide(precision).subtract(&rest, precision);
     }
     let scale = precision + GUARD;
@@ -221,7 +250,11 @@ pub(crate) fn atan(x: &Decimal, precision: usize) -> Decimal {
     let square = &z * &z / &one;
     let (mut power, mut sum, mut n, mut positive) = (z, BigInt::zero(), 1u32, true);
     while !power.is_zero() {
-        if positive { sum += &power / n } else { sum -= &power / n }
+        if positive {
+            sum += &power / n
+        } else {
+            sum -= &power / n
+        }
         power = power * &square / &one;
         n += 2;
         positive = !positive;
@@ -237,10 +270,16 @@ fn half_pi_wide(precision: usize) -> Decimal {
 pub(crate) fn asin(x: &Decimal, precision: usize) -> Decimal {
     let working = precision + GUARD;
     let one = Decimal::integer(1);
-    let root = one.subtract(&x.multiply(x, 2 * working), working).sqrt(working);
+    let root = one
+        .subtract(&x.multiply(x, 2 * working), working)
+        .sqrt(working);
     if root.is_zero() {
         let half = half_pi_wide(precision).rounded(precision);
-        return if x.is_negative() { half.negated() } else { half };
+        return if x.is_negative() {
+            half.negated()
+        } else {
+            half
+        };
     }
     atan(&x.divide(&root, working), precision)
 }
@@ -253,12 +292,15 @@ pub(crate) fn sinh(x: &Decimal, precision: usize) -> Decimal {
     // Small arguments cancel: as many digits more as the argument has leading zeros.
     let working = precision + GUARD + (-x.magnitude()).clamp(0, 200) as usize;
     let (up, down) = (exp(x, working), exp(&x.negated(), working));
-    up.subtract(&down, working).divide(&Decimal::integer(2), precision)
+    up.subtract(&down, working)
+        .divide(&Decimal::integer(2), precision)
 }
 
 pub(crate) fn cosh(x: &Decimal, precision: usize) -> Decimal {
     let working = precision + GUARD;
-    exp(x, working).add(&exp(&x.negated(), working), working).divide(&Decimal::integer(2), precision)
+    exp(x, working)
+        .add(&exp(&x.negated(), working), working)
+        .divide(&Decimal::integer(2), precision)
 }
 
 pub(crate) fn tanh(x: &Decimal, precision: usize) -> Decimal {
@@ -271,7 +313,9 @@ pub(crate) fn root(x: &Decimal, order: u32, precision: usize) -> Decimal {
     if x.is_zero() {
         return Decimal::zero();
     }
-    let Decimal::Finite { mantissa, exponent } = x else { return x.clone() };
+    let Decimal::Finite { mantissa, exponent } = x else {
+        return x.clone();
+    };
     let order_wide = i64::from(order);
     let mut shift = (precision as i64 + 4) * order_wide - digit_count(mantissa) as i64;
     shift = shift.max(0);

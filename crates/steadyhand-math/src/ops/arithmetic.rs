@@ -85,8 +85,12 @@ pub(crate) fn multiply_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Val
     match (a, b) {
         (Value::Num(a), Value::Num(b)) => return Ok(Value::Num(a * b)),
         (Value::Unit(a), Value::Unit(b)) => return a.times(env, b, 1.0),
-        (Value::Unit(unit), factor) => return unit.scaled(env, &simple("multiply", factor, 1)?, 1.0),
-        (factor, Value::Unit(unit)) => return unit.scaled(env, &simple("multiply", factor, 0)?, 1.0),
+        (Value::Unit(unit), factor) => {
+            return unit.scaled(env, &simple("multiply", factor, 1)?, 1.0);
+        }
+        (factor, Value::Unit(unit)) => {
+            return unit.scaled(env, &simple("multiply", factor, 0)?, 1.0);
+        }
         _ => {}
     }
     Ok(match pair(env, "multiply", a, b)? {
@@ -102,7 +106,9 @@ pub(crate) fn divide_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value
     match (a, b) {
         (Value::Num(a), Value::Num(b)) => return Ok(Value::Num(a / b)),
         (Value::Unit(a), Value::Unit(b)) => return a.times(env, b, -1.0),
-        (Value::Unit(unit), divisor) => return unit.scaled(env, &simple("divide", divisor, 1)?, -1.0),
+        (Value::Unit(unit), divisor) => {
+            return unit.scaled(env, &simple("divide", divisor, 1)?, -1.0);
+        }
         (numerator, Value::Unit(unit)) => return unit.under(env, &simple("divide", numerator, 0)?),
         _ => {}
     }
@@ -131,7 +137,13 @@ pub(crate) fn modulo_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value
     }
     Ok(match pair(env, "mod", a, b)? {
         Pair::Num(a, b) => Value::Num(modulo_number(a, b)),
-        Pair::Complex(..) => return Err(wrong_type("mod", if matches!(a, Value::Complex(_)) { a } else { b }, 0)),
+        Pair::Complex(..) => {
+            return Err(wrong_type(
+                "mod",
+                if matches!(a, Value::Complex(_)) { a } else { b },
+                0,
+            ));
+        }
         Pair::Int(a, b) => Value::int(if b.is_zero() { a } else { a.mod_floor(&b) }),
         Pair::Big(a, b) => Value::big(modulo_big(&a, &b, env.settings.precision)),
         Pair::Frac(a, b) => Value::frac(if b.numerator.is_zero() {
@@ -150,7 +162,11 @@ fn modulo_number(a: f64, b: f64) -> f64 {
     let quotient = a / b;
     // A quotient a rounding error away from a whole number is that number.
     let nearest = quotient.round();
-    let times = if crate::ops::compare::nearly_equal(quotient, nearest, 1e-12, 1e-15) { nearest } else { quotient.floor() };
+    let times = if crate::ops::compare::nearly_equal(quotient, nearest, 1e-12, 1e-15) {
+        nearest
+    } else {
+        quotient.floor()
+    };
     a - b * times
 }
 
@@ -179,7 +195,10 @@ pub(crate) fn negate_scalar(env: &mut Env, value: &Value) -> Result<Value> {
         Value::Unit(unit) => {
             let value = unit.value.clone().unwrap_or(Value::Num(1.0));
             let negated = negate_scalar(env, &value)?;
-            Value::unit(crate::unit::Unit { value: Some(negated), ..(**unit).clone() })
+            Value::unit(crate::unit::Unit {
+                value: Some(negated),
+                ..(**unit).clone()
+            })
         }
         other => {
             let number = simple("unaryMinus", other, 0)?;

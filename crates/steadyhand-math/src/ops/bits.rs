@@ -37,9 +37,14 @@ fn combine(
         Pair::Int(a, b) => Ok(Value::int(large(a, b)?)),
         Pair::Big(a, b) => {
             let digits = env.purse.limits.big_digits.min(1000);
-            let (a, b) = (a.to_bigint(digits).ok_or_else(not_whole)?, b.to_bigint(digits).ok_or_else(not_whole)?);
+            let (a, b) = (
+                a.to_bigint(digits).ok_or_else(not_whole)?,
+                b.to_bigint(digits).ok_or_else(not_whole)?,
+            );
             env.purse.pay_digits(digits as u64)?;
-            Ok(Value::big(Decimal::new(large(a, b)?, 0).rounded(usize::MAX)))
+            Ok(Value::big(
+                Decimal::new(large(a, b)?, 0).rounded(usize::MAX),
+            ))
         }
         Pair::Frac(..) | Pair::Complex(..) => Err(wrong_type(name, a, 0)),
     }
@@ -47,19 +52,48 @@ fn combine(
 
 /// How far bits may be shifted: no number gets longer than about a thousand digits that way.
 fn distance(n: &BigInt) -> Result<u32> {
-    n.to_u32().filter(|n| *n <= 3300).ok_or_else(|| MathError::limit("Shift too far: at most 3300 bits are allowed"))
+    n.to_u32()
+        .filter(|n| *n <= 3300)
+        .ok_or_else(|| MathError::limit("Shift too far: at most 3300 bits are allowed"))
 }
 
 pub(crate) fn bit_and(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
-    both(env, a, b, |env, a, b| combine(env, "bitAnd", a, b, |a, b| f64::from(a & b), |a, b| Ok(a & b)))
+    both(env, a, b, |env, a, b| {
+        combine(
+            env,
+            "bitAnd",
+            a,
+            b,
+            |a, b| f64::from(a & b),
+            |a, b| Ok(a & b),
+        )
+    })
 }
 
 pub(crate) fn bit_or(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
-    both(env, a, b, |env, a, b| combine(env, "bitOr", a, b, |a, b| f64::from(a | b), |a, b| Ok(a | b)))
+    both(env, a, b, |env, a, b| {
+        combine(
+            env,
+            "bitOr",
+            a,
+            b,
+            |a, b| f64::from(a | b),
+            |a, b| Ok(a | b),
+        )
+    })
 }
 
 pub(crate) fn bit_xor(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
-    both(env, a, b, |env, a, b| combine(env, "bitXor", a, b, |a, b| f64::from(a ^ b), |a, b| Ok(a ^ b)))
+    both(env, a, b, |env, a, b| {
+        combine(
+            env,
+            "bitXor",
+            a,
+            b,
+            |a, b| f64::from(a ^ b),
+            |a, b| Ok(a ^ b),
+        )
+    })
 }
 
 pub(crate) fn shift_left(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
@@ -72,14 +106,18 @@ pub(crate) fn shift_left(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
 pub(crate) fn shift_right(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
     both(env, a, b, |env, a, b| {
         let small = |a: i32, b: i32| f64::from(a.wrapping_shr(b as u32));
-        combine(env, "rightArithShift", a, b, small, |a, b| Ok(a >> distance(&b)?))
+        combine(env, "rightArithShift", a, b, small, |a, b| {
+            Ok(a >> distance(&b)?)
+        })
     })
 }
 
 pub(crate) fn shift_right_logical(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
     both(env, a, b, |env, a, b| {
         let small = |a: i32, b: i32| f64::from((a as u32).wrapping_shr(b as u32));
-        combine(env, "rightLogShift", a, b, small, |a, b| Ok(a >> distance(&b)?))
+        combine(env, "rightLogShift", a, b, small, |a, b| {
+            Ok(a >> distance(&b)?)
+        })
     })
 }
 
@@ -91,7 +129,9 @@ pub(crate) fn bit_not(env: &mut Env, value: &Value) -> Result<Value> {
             let minus_one = Decimal::integer(-1);
             Ok(Value::big(minus_one.subtract(&n, env.settings.precision)))
         }
-        Value::Num(_) | Value::Big(_) => Err(MathError::value("Integer expected in function bitNot")),
+        Value::Num(_) | Value::Big(_) => {
+            Err(MathError::value("Integer expected in function bitNot"))
+        }
         other => Err(wrong_type("bitNot", &other, 0)),
     })
 }

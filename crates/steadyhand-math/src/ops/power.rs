@@ -21,9 +21,9 @@ pub(crate) fn pow(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
                 .map_err(|_| MathError::value("For A^b, b must be an integer"))?;
             linear::power(env, matrix, exponent).map(Value::matrix)
         }
-        (Value::Matrix(_), _) | (_, Value::Matrix(_)) => {
-            Err(MathError::arguments("Unexpected type of argument in function pow (a matrix cannot be an exponent; use .^)"))
-        }
+        (Value::Matrix(_), _) | (_, Value::Matrix(_)) => Err(MathError::arguments(
+            "Unexpected type of argument in function pow (a matrix cannot be an exponent; use .^)",
+        )),
         _ => pow_scalar(env, a, b),
     }
 }
@@ -66,7 +66,9 @@ fn pow_number(a: f64, b: f64) -> Value {
 
 fn pow_integer(env: &mut Env, a: &BigInt, b: &BigInt) -> Result<Value> {
     if b.is_negative() {
-        return Ok(Value::Num(to_f64(&Value::int(a.clone())).powf(b.to_f64().unwrap_or(f64::NAN))));
+        return Ok(Value::Num(
+            to_f64(&Value::int(a.clone())).powf(b.to_f64().unwrap_or(f64::NAN)),
+        ));
     }
     let exponent = b.to_u64().unwrap_or(u64::MAX);
     let digits = (a.bits() as f64 * exponent as f64 * std::f64::consts::LOG10_2) as u64 + 1;
@@ -90,7 +92,11 @@ fn pow_big(env: &mut Env, a: &Decimal, b: &Decimal) -> Result<Value> {
     {
         env.purse.pay_digits(precision as u64)?;
         let power = a.power(exponent.unsigned_abs(), precision + 5);
-        let result = if exponent < 0 { Decimal::integer(1).divide(&power, precision) } else { power.rounded(precision) };
+        let result = if exponent < 0 {
+            Decimal::integer(1).divide(&power, precision)
+        } else {
+            power.rounded(precision)
+        };
         return Ok(Value::big(result));
     }
     if a.is_negative() {
@@ -105,7 +111,8 @@ fn pow_fraction(env: &mut Env, a: &Fraction, b: &Fraction) -> Result<Value> {
         return Ok(pow_number(a.to_f64(), b.to_f64()));
     }
     let exponent = b.numerator.to_i64().unwrap_or(i64::MAX);
-    env.purse.pay_digits(a.digits().saturating_mul(exponent.unsigned_abs()))?;
+    env.purse
+        .pay_digits(a.digits().saturating_mul(exponent.unsigned_abs()))?;
     let size = exponent.unsigned_abs() as u32;
     let (above, below) = (a.numerator.pow(size), a.denominator.pow(size));
     if exponent < 0 {

@@ -59,7 +59,10 @@ pub(crate) enum Token {
 impl Token {
     /// `mod`, `to`, … are operators where an operator fits and names where a value is expected.
     pub(crate) fn is_named(self) -> bool {
-        matches!(self, Self::Mod | Self::To | Self::In | Self::And | Self::Xor | Self::Or | Self::Not)
+        matches!(
+            self,
+            Self::Mod | Self::To | Self::In | Self::And | Self::Xor | Self::Or | Self::Not
+        )
     }
 
     pub(crate) fn is_name(self) -> bool {
@@ -80,7 +83,13 @@ pub(crate) struct Lexer<'a> {
 
 impl<'a> Lexer<'a> {
     pub(crate) fn new(source: &'a str) -> Self {
-        Self { source, at: 0, token: Token::End, token_start: 0, nesting: 0 }
+        Self {
+            source,
+            at: 0,
+            token: Token::End,
+            token_start: 0,
+            nesting: 0,
+        }
     }
 
     pub(crate) fn text(&self) -> &'a str {
@@ -93,7 +102,11 @@ impl<'a> Lexer<'a> {
     }
 
     fn byte(&self, offset: usize) -> u8 {
-        self.source.as_bytes().get(self.at + offset).copied().unwrap_or(0)
+        self.source
+            .as_bytes()
+            .get(self.at + offset)
+            .copied()
+            .unwrap_or(0)
     }
 
     pub(crate) fn advance(&mut self) -> Result<()> {
@@ -226,7 +239,11 @@ impl<'a> Lexer<'a> {
     }
 
     fn digit_expected(&self) -> MathError {
-        let found = self.source[self.at..].chars().next().map(String::from).unwrap_or_default();
+        let found = self.source[self.at..]
+            .chars()
+            .next()
+            .map(String::from)
+            .unwrap_or_default();
         self.error(format_args!("Digit expected, got \"{found}\""))
     }
 

@@ -169,7 +169,12 @@ impl BinaryOp {
             Self::BitOr => 4,
             Self::BitXor => 5,
             Self::BitAnd => 6,
-            Self::Equal | Self::Unequal | Self::Smaller | Self::Larger | Self::SmallerEq | Self::LargerEq => 7,
+            Self::Equal
+            | Self::Unequal
+            | Self::Smaller
+            | Self::Larger
+            | Self::SmallerEq
+            | Self::LargerEq => 7,
             Self::ShiftLeft | Self::ShiftRight | Self::ShiftRightLogical => 8,
             Self::To => 9,
             Self::Add | Self::Subtract => 11,

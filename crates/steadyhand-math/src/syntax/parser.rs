@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use super::lexer::{Lexer, Token};
-use super::node::{Access, BinaryOp, Call, Definition, Index, Node, RANGE_LEVEL, RELATIONAL_LEVEL, Range, Statement, UnaryOp};
+use super::node::{
+    Access, BinaryOp, Call, Definition, Index, Node, RANGE_LEVEL, RELATIONAL_LEVEL, Range,
+    Statement, UnaryOp,
+};
 use crate::error::{MathError, Result};
 use crate::limits::Limits;
 use crate::value::Value;
@@ -22,13 +25,21 @@ pub(crate) fn parse(source: &str, limits: &Limits, read_number: ReadNumber<'_>) 
             limits.input_bytes
         )));
     }
-    let mut parser =
-        Parser { lexer: Lexer::new(source), conditional: None, depth: 0, depth_max: limits.depth, links: 0, read_number };
+    let mut parser = Parser {
+        lexer: Lexer::new(source),
+        conditional: None,
+        depth: 0,
+        depth_max: limits.depth,
+        links: 0,
+        read_number,
+    };
     parser.advance()?;
     let node = parser.block()?;
     match parser.lexer.token {
         Token::End => Ok(node),
-        Token::Number | Token::Symbol => Err(parser.error(format_args!("Unexpected part \"{}\"", parser.lexer.text()))),
+        Token::Number | Token::Symbol => {
+            Err(parser.error(format_args!("Unexpected part \"{}\"", parser.lexer.text())))
+        }
         _ => Err(parser.error(format_args!("Unexpected operator {}", parser.lexer.text()))),
     }
 }
@@ -68,7 +79,10 @@ impl Parser<'_> {
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.depth += 1;
         if self.depth > self.depth_max {
-            return Err(MathError::limit(format!("Expression nested too deeply: at most {} levels are allowed", self.depth_max)));
+            return Err(MathError::limit(format!(
+                "Expression nested too deeply: at most {} levels are allowed",
+                self.depth_max
+            )));
         }
         let read = read(self)?;
         self.depth -= 1;
@@ -78,7 +92,9 @@ impl Parser<'_> {
     fn link(&mut self) -> Result<()> {
         self.links += 1;
         if self.links > LINKS_MAX {
-            return Err(MathError::limit(format!("Expression too long: at most {LINKS_MAX} operators are allowed")));
+            return Err(MathError::limit(format!(
+                "Expression too long: at most {LINKS_MAX} operators are allowed"
+            )));
         }
         Ok(())
     }
@@ -115,7 +131,11 @@ impl Parser<'_> {
     fn assignment(&mut self) -> Result<Node> {
         self.deeper(|parser| {
             let left = parser.conditional()?;
-            if parser.token() == Token::Assign { parser.assign_to(left) } else { Ok(left) }
+            if parser.token() == Token::Assign {
+                parser.assign_to(left)
+            } else {
+                Ok(left)
+            }
         })
     }
 
@@ -125,21 +145,31 @@ impl Parser<'_> {
                 self.advance_over_newlines()?;
                 Ok(Node::Assign(Box::new((name, self.assignment()?))))
             }
-            Node::Access(access) if access.optional => Err(self.error("Cannot assign to optional chain")),
+            Node::Access(access) if access.optional => {
+                Err(self.error("Cannot assign to optional chain"))
+            }
             Node::Access(access) => {
                 self.advance_over_newlines()?;
                 Ok(Node::AssignInto(Box::new((*access, self.assignment()?))))
             }
             Node::Call(call) => {
-                let Node::Symbol(name) = call.function else { return Err(self.invalid_left_side()) };
+                let Node::Symbol(name) = call.function else {
+                    return Err(self.invalid_left_side());
+                };
                 let parameters = call.arguments.into_iter().map(|argument| match argument {
                     Node::Symbol(name) => Some(name),
                     _ => None,
                 });
-                let Some(parameters) = parameters.collect() else { return Err(self.invalid_left_side()) };
+                let Some(parameters) = parameters.collect() else {
+                    return Err(self.invalid_left_side());
+                };
                 self.advance_over_newlines()?;
                 let body = self.assignment()?;
-                Ok(Node::Define(Arc::new(Definition { name, parameters, body })))
+                Ok(Node::Define(Arc::new(Definition {
+                    name,
+                    parameters,
+                    body,
+                })))
             }
             _ => Err(self.invalid_left_side()),
         }
@@ -201,7 +231,9 @@ impl Parser<'_> {
     fn binary(&mut self, level: u8) -> Result<Node> {
         let mut left = if self.token() == Token::Colon && level <= RANGE_LEVEL {
             if self.conditional == Some(self.lexer.nesting) {
-                return Err(self.error("The true-expression of a conditional operator may not be empty"));
+                return Err(
+                    self.error("The true-expression of a conditional operator may not be empty")
+                );
             }
             Node::Constant(Value::Num(1.0))
         } else {
@@ -219,7 +251,9 @@ impl Parser<'_> {
                 ceiling = RANGE_LEVEL;
                 continue;
             }
-            let Some(op) = self.binary_operator() else { return Ok(left) };
+            let Some(op) = self.binary_operator() else {
+                return Ok(left);
+            };
             if op.level() < level || op.level() > ceiling {
                 return Ok(left);
             }
@@ -253,13 +287,21 @@ impl Parser<'_> {
     fn ends_operand(&self) -> bool {
         matches!(
             self.token(),
-            Token::End | Token::CloseParen | Token::CloseBracket | Token::CloseBrace | Token::Comma | Token::Semicolon
+            Token::End
+                | Token::CloseParen
+                | Token::CloseBracket
+                | Token::CloseBrace
+                | Token::Comma
+                | Token::Semicolon
         )
     }
 
     fn relational(&mut self, first: Node) -> Result<Node> {
         let (mut operators, mut operands) = (Vec::new(), vec![first]);
-        while let Some(op) = self.binary_operator().filter(|op| op.level() == RELATIONAL_LEVEL) {
+        while let Some(op) = self
+            .binary_operator()
+            .filter(|op| op.level() == RELATIONAL_LEVEL)
+        {
             self.advance_over_newlines()?;
             operators.push(op);
             operands.push(self.binary(RELATIONAL_LEVEL + 1)?);
@@ -278,11 +320,22 @@ impl Parser<'_> {
         let mut parts = Vec::with_capacity(2);
         while self.token() == Token::Colon && parts.len() < 2 {
             self.advance_over_newlines()?;
-            let implicit_end = matches!(self.token(), Token::CloseParen | Token::CloseBracket | Token::Comma | Token::End);
-            parts.push(if implicit_end { Node::Symbol("end".into()) } else { self.binary(RANGE_LEVEL + 1)? });
+            let implicit_end = matches!(
+                self.token(),
+                Token::CloseParen | Token::CloseBracket | Token::Comma | Token::End
+            );
+            parts.push(if implicit_end {
+                Node::Symbol("end".into())
+            } else {
+                self.binary(RANGE_LEVEL + 1)?
+            });
         }
         let end = parts.pop().ok_or_else(|| self.error("Value expected"))?;
-        Ok(Node::Range(Box::new(Range { start, step: parts.pop(), end })))
+        Ok(Node::Range(Box::new(Range {
+            start,
+            step: parts.pop(),
+            end,
+        })))
     }
 
     /// One operand of a sum, and whether it is a bare percentage.
@@ -290,7 +343,10 @@ impl Parser<'_> {
         let (first, is_percentage) = self.factor()?;
         let mut left = first;
         let mut alone = true;
-        while let Some(op) = self.binary_operator().filter(|op| op.level() == BinaryOp::Multiply.level()) {
+        while let Some(op) = self
+            .binary_operator()
+            .filter(|op| op.level() == BinaryOp::Multiply.level())
+        {
             self.link()?;
             self.advance_over_newlines()?;
             let right = self.factor()?.0;
@@ -363,7 +419,10 @@ impl Parser<'_> {
             return Ok((node, false));
         }
         let hundred = Node::Constant(Value::Num(100.0));
-        Ok((Node::Binary(BinaryOp::Divide, Box::new((node, hundred))), true))
+        Ok((
+            Node::Binary(BinaryOp::Divide, Box::new((node, hundred))),
+            true,
+        ))
     }
 
     fn starts_operand(&self) -> bool {
@@ -440,7 +499,8 @@ impl Parser<'_> {
             Token::OpenBracket => self.matrix()?,
             Token::OpenBrace => self.object()?,
             Token::Number => {
-                let value = (self.read_number)(self.lexer.text()).map_err(|error| self.error(error))?;
+                let value =
+                    (self.read_number)(self.lexer.text()).map_err(|error| self.error(error))?;
                 self.advance()?;
                 return Ok(Node::Constant(value));
             }
@@ -505,13 +565,24 @@ impl Parser<'_> {
                 self.advance()?;
             }
             node = match self.token() {
-                Token::OpenParen if optional || matches!(node, Node::Symbol(_) | Node::Access(_)) => {
+                Token::OpenParen
+                    if optional || matches!(node, Node::Symbol(_) | Node::Access(_)) =>
+                {
                     let arguments = self.list(Token::CloseParen, "Parenthesis ) expected")?;
-                    Node::Call(Box::new(Call { function: node, arguments, optional }))
+                    Node::Call(Box::new(Call {
+                        function: node,
+                        arguments,
+                        optional,
+                    }))
                 }
                 Token::OpenBracket => {
-                    let index = Index::Subset(self.list(Token::CloseBracket, "Parenthesis ] expected")?);
-                    Node::Access(Box::new(Access { object: node, index, optional }))
+                    let index =
+                        Index::Subset(self.list(Token::CloseBracket, "Parenthesis ] expected")?);
+                    Node::Access(Box::new(Access {
+                        object: node,
+                        index,
+                        optional,
+                    }))
                 }
                 token if optional || token == Token::Dot => {
                     if !optional {
@@ -519,11 +590,17 @@ impl Parser<'_> {
                     }
                     if !self.token().is_name() {
                         let after = if optional { "optional chain" } else { "dot" };
-                        return Err(self.error(format_args!("Property name expected after {after}")));
+                        return Err(
+                            self.error(format_args!("Property name expected after {after}"))
+                        );
                     }
                     let index = Index::Property(self.lexer.text().into());
                     self.advance()?;
-                    Node::Access(Box::new(Access { object: node, index, optional }))
+                    Node::Access(Box::new(Access {
+                        object: node,
+                        index,
+                        optional,
+                    }))
                 }
                 _ => return Ok(node),
             };
@@ -533,7 +610,11 @@ impl Parser<'_> {
 
     /// The text after an opening quote; the lexer stands right behind it.
     fn string(&mut self) -> Result<String> {
-        let quote = if self.token() == Token::DoubleQuote { '"' } else { '\'' };
+        let quote = if self.token() == Token::DoubleQuote {
+            '"'
+        } else {
+            '\''
+        };
         let mut text = String::new();
         loop {
             let rest = &self.lexer.source[self.lexer.at..];
@@ -563,9 +644,16 @@ impl Parser<'_> {
             'r' => ('\r', 1),
             't' => ('\t', 1),
             'u' => {
-                let code = rest.get(1..5).and_then(|hex| u32::from_str_radix(hex, 16).ok());
-                let Some(code) = code else { return Err(self.error("Invalid unicode character \\u")) };
-                (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 5)
+                let code = rest
+                    .get(1..5)
+                    .and_then(|hex| u32::from_str_radix(hex, 16).ok());
+                let Some(code) = code else {
+                    return Err(self.error("Invalid unicode character \\u"));
+                };
+                (
+                    char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER),
+                    5,
+                )
             }
             _ => return Err(self.error(format_args!("Bad escape character \\{c}"))),
         };
@@ -593,7 +681,10 @@ impl Parser<'_> {
             }
             let row = self.row()?;
             if row.len() != columns {
-                return Err(self.error(format_args!("Column dimensions mismatch ({} !== {columns})", row.len())));
+                return Err(self.error(format_args!(
+                    "Column dimensions mismatch ({} !== {columns})",
+                    row.len()
+                )));
             }
             rows.push(Node::Array(row));
         }
@@ -624,7 +715,10 @@ impl Parser<'_> {
                 break;
             }
         }
-        self.close(Token::CloseBrace, "Comma , or bracket } expected after object value")?;
+        self.close(
+            Token::CloseBrace,
+            "Comma , or bracket } expected after object value",
+        )?;
         Ok(Node::Object(properties))
     }
 

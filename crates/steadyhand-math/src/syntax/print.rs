@@ -14,7 +14,9 @@ impl Node {
             Self::Constant(_) => "ConstantNode",
             Self::Symbol(_) => "SymbolNode",
             Self::Paren(_) => "ParenthesisNode",
-            Self::Unary(..) | Self::Binary(..) | Self::Implicit(_) | Self::Percentage(..) => "OperatorNode",
+            Self::Unary(..) | Self::Binary(..) | Self::Implicit(_) | Self::Percentage(..) => {
+                "OperatorNode"
+            }
             Self::Relational(_) => "RelationalNode",
             Self::Conditional(_) => "ConditionalNode",
             Self::Array(_) => "ArrayNode",
@@ -50,7 +52,11 @@ impl Node {
 }
 
 fn grouped(f: &mut Formatter<'_>, node: &Node, needs: bool) -> fmt::Result {
-    if needs { write!(f, "({node})") } else { write!(f, "{node}") }
+    if needs {
+        write!(f, "({node})")
+    } else {
+        write!(f, "{node}")
+    }
 }
 
 fn list<T: Display>(f: &mut Formatter<'_>, items: &[T]) -> fmt::Result {
@@ -92,7 +98,9 @@ impl Display for Node {
                 let symbol = format!(" {} ", op.symbol());
                 spaced(f, self, &symbol, op.symbol(), pair)
             }
-            Self::Percentage(op, pair) => write!(f, "{} {} {} * {}", pair.0, op.symbol(), pair.0, pair.1),
+            Self::Percentage(op, pair) => {
+                write!(f, "{} {} {} * {}", pair.0, op.symbol(), pair.0, pair.1)
+            }
             Self::Implicit(pair) => spaced(f, self, " ", " ", pair),
             Self::Relational(chain) => {
                 write!(f, "{}", chain.1[0])?;
@@ -160,11 +168,21 @@ impl Display for Node {
 }
 
 /// Two operands, with parentheses where the tree differs from how the text would be read.
-fn spaced(f: &mut Formatter<'_>, node: &Node, between: &str, symbol: &str, pair: &(Node, Node)) -> fmt::Result {
+fn spaced(
+    f: &mut Formatter<'_>,
+    node: &Node,
+    between: &str,
+    symbol: &str,
+    pair: &(Node, Node),
+) -> fmt::Result {
     let level = node.level();
     let is_power = level == 15;
     let associative = matches!(symbol, "+" | "*" | " ");
-    let left_needs = if is_power { pair.0.level() <= level } else { pair.0.level() < level };
+    let left_needs = if is_power {
+        pair.0.level() <= level
+    } else {
+        pair.0.level() < level
+    };
     let right_needs = if is_power {
         pair.1.level() < 14
     } else if associative {

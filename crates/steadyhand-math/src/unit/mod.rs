@@ -66,17 +66,30 @@ impl Unit {
                 *sum += own * part.power;
             }
         }
-        Self { value: None, parts, dimensions, fixed_prefix: false, fixed_parts: true }
+        Self {
+            value: None,
+            parts,
+            dimensions,
+            fixed_prefix: false,
+            fixed_parts: true,
+        }
     }
 
     /// This many of a unit that has no value yet.
     pub(crate) fn with_value(self, env: &mut Env, value: &Value) -> Result<Self> {
         let value = self.normalized(env, value)?;
-        Ok(Self { value: Some(value), ..self })
+        Ok(Self {
+            value: Some(value),
+            ..self
+        })
     }
 
     fn is_derived(&self) -> bool {
-        self.parts.len() > 1 || self.parts.first().is_some_and(|part| (part.power - 1.0).abs() > 1e-15)
+        self.parts.len() > 1
+            || self
+                .parts
+                .first()
+                .is_some_and(|part| (part.power - 1.0).abs() > 1e-15)
     }
 
     pub(crate) fn same_base(&self, other: &Self) -> bool {
@@ -93,9 +106,16 @@ impl Unit {
     fn factor(env: &mut Env, part: &Part, like: &Value) -> Result<Value> {
         if let Value::Num(_) = like {
             let one = part.unit.value * part.prefix.value;
-            return Ok(Value::Num(if part.power == 1.0 { one } else { one.powf(part.power) }));
+            return Ok(Value::Num(if part.power == 1.0 {
+                one
+            } else {
+                one.powf(part.power)
+            }));
         }
-        let (value, prefix) = (in_kind(part.unit.value, like), in_kind(part.prefix.value, like));
+        let (value, prefix) = (
+            in_kind(part.unit.value, like),
+            in_kind(part.prefix.value, like),
+        );
         let product = multiply_scalar(env, &value, &prefix)?;
         pow_scalar(env, &product, &in_kind(part.power, like))
     }
@@ -133,7 +153,9 @@ impl Unit {
     /// In radians, for angles.
     pub(crate) fn radians(&self, function: &str) -> Result<Value> {
         if !self.is_angle() {
-            return Err(MathError::units(format!("Unit in function {function} is no angle")));
+            return Err(MathError::units(format!(
+                "Unit in function {function} is no angle"
+            )));
         }
         Ok(self.value.clone().unwrap_or(Value::Num(1.0)))
     }
@@ -141,7 +163,9 @@ impl Unit {
     pub(crate) fn to(&self, env: &mut Env, target: &Self) -> Result<Self> {
         if !self.same_base(target) {
             let (to, from) = (target.write(env)?, self.write(env)?);
-            return Err(MathError::units(format!("Units do not match ('{to}' != '{from}')")));
+            return Err(MathError::units(format!(
+                "Units do not match ('{to}' != '{from}')"
+            )));
         }
         if target.value.is_some() {
             return Err(MathError::units("Cannot convert to a unit with a value"));
@@ -150,16 +174,28 @@ impl Unit {
             Some(value) => value.clone(),
             None => self.normalized(env, &Value::Num(1.0))?,
         };
-        let offset = |unit: &Self| unit.parts.first().map_or((0.0, 0.0), |part| (part.unit.offset, part.unit.value));
+        let offset = |unit: &Self| {
+            unit.parts
+                .first()
+                .map_or((0.0, 0.0), |part| (part.unit.offset, part.unit.value))
+        };
         let ((from, from_value), (to, to_value)) = (offset(self), offset(target));
-        let plain = self.value.is_none() || self.is_derived() || self.parts.is_empty() || target.parts.is_empty();
+        let plain = self.value.is_none()
+            || self.is_derived()
+            || self.parts.is_empty()
+            || target.parts.is_empty();
         let value = if plain || from == to {
             value
         } else {
             let shift = in_kind(from_value * from - to_value * to, &value);
             add_scalar(env, &value, &shift)?
         };
-        Ok(Self { value: Some(value), fixed_prefix: true, fixed_parts: true, ..target.clone() })
+        Ok(Self {
+            value: Some(value),
+            fixed_prefix: true,
+            fixed_parts: true,
+            ..target.clone()
+        })
     }
 
     fn value_or_one(&self, env: &mut Env, like: Option<&Value>) -> Result<Value> {
@@ -175,7 +211,9 @@ impl Unit {
     /// A quantity whose units cancel out is a plain number.
     fn settle(self) -> Value {
         match &self.value {
-            Some(value) if same_dimensions(&self.dimensions, &Dimensions::default()) => value.clone(),
+            Some(value) if same_dimensions(&self.dimensions, &Dimensions::default()) => {
+                value.clone()
+            }
             _ => Value::unit(self),
         }
     }
@@ -185,13 +223,21 @@ impl Unit {
         for (sum, own) in product.dimensions.iter_mut().zip(&other.dimensions) {
             *sum += own * sign;
         }
-        env.purse.pay(1 + (self.parts.len() + other.parts.len()) as u64)?;
-        product.parts.extend(other.parts.iter().map(|part| Part { power: part.power * sign, ..part.clone() }));
+        env.purse
+            .pay(1 + (self.parts.len() + other.parts.len()) as u64)?;
+        product.parts.extend(other.parts.iter().map(|part| Part {
+            power: part.power * sign,
+            ..part.clone()
+        }));
         product.value = None;
         if self.value.is_some() || other.value.is_some() {
             let left = self.value_or_one(env, other.value.as_ref())?;
             let right = other.value_or_one(env, self.value.as_ref())?;
-            product.value = Some(if sign > 0.0 { multiply_scalar(env, &left, &right)? } else { divide_scalar(env, &left, &right)? });
+            product.value = Some(if sign > 0.0 {
+                multiply_scalar(env, &left, &right)?
+            } else {
+                divide_scalar(env, &left, &right)?
+            });
         }
         product.fixed_parts = false;
         Ok(product.settle())
@@ -199,20 +245,34 @@ impl Unit {
 
     pub(crate) fn scaled(&self, env: &mut Env, factor: &Value, sign: f64) -> Result<Value> {
         let value = self.value_or_one(env, Some(factor))?;
-        let value = if sign > 0.0 { multiply_scalar(env, &value, factor)? } else { divide_scalar(env, &value, factor)? };
-        Ok(Self { value: Some(value), ..self.clone() }.settle())
+        let value = if sign > 0.0 {
+            multiply_scalar(env, &value, factor)?
+        } else {
+            divide_scalar(env, &value, factor)?
+        };
+        Ok(Self {
+            value: Some(value),
+            ..self.clone()
+        }
+        .settle())
     }
 
     /// `1 / s`
     pub(crate) fn under(&self, env: &mut Env, numerator: &Value) -> Result<Value> {
-        let number = Self { value: Some(numerator.clone()), ..Self::without_value(Vec::new()) };
+        let number = Self {
+            value: Some(numerator.clone()),
+            ..Self::without_value(Vec::new())
+        };
         number.times(env, self, -1.0)
     }
 
     pub(crate) fn pow(&self, env: &mut Env, exponent: &Value) -> Result<Value> {
         let power = to_f64(exponent);
         let mut result = self.clone();
-        result.dimensions.iter_mut().for_each(|dimension| *dimension *= power);
+        result
+            .dimensions
+            .iter_mut()
+            .for_each(|dimension| *dimension *= power);
         result.parts.iter_mut().for_each(|part| part.power *= power);
         if let Some(value) = &self.value {
             result.value = Some(pow_scalar(env, value, exponent)?);
@@ -222,20 +282,37 @@ impl Unit {
     }
 
     pub(crate) fn plus(&self, env: &mut Env, other: &Self, sign: f64) -> Result<Value> {
-        let missing = |name: &str| MathError::units(format!("Parameter {name} contains a unit with undefined value"));
+        let missing = |name: &str| {
+            MathError::units(format!(
+                "Parameter {name} contains a unit with undefined value"
+            ))
+        };
         let left = self.value.as_ref().ok_or_else(|| missing("x"))?;
         let right = other.value.as_ref().ok_or_else(|| missing("y"))?;
         if !self.same_base(other) {
             let (x, y) = (self.write(env)?, other.write(env)?);
-            return Err(MathError::units(format!("Units do not match ('{x}' and '{y}')")));
+            return Err(MathError::units(format!(
+                "Units do not match ('{x}' and '{y}')"
+            )));
         }
-        let value = if sign > 0.0 { add_scalar(env, left, right)? } else { subtract_scalar(env, left, right)? };
-        Ok(Value::unit(Self { value: Some(value), fixed_prefix: false, ..self.clone() }))
+        let value = if sign > 0.0 {
+            add_scalar(env, left, right)?
+        } else {
+            subtract_scalar(env, left, right)?
+        };
+        Ok(Value::unit(Self {
+            value: Some(value),
+            fixed_prefix: false,
+            ..self.clone()
+        }))
     }
 
     /// The same units around another value.
     pub(crate) fn map(&self, apply: impl FnOnce(&Value) -> Result<Value>) -> Result<Self> {
         let value = self.value.as_ref().map(apply).transpose()?;
-        Ok(Self { value, ..self.clone() })
+        Ok(Self {
+            value,
+            ..self.clone()
+        })
     }
 }

@@ -23,7 +23,11 @@ pub(crate) enum PrefixSet {
     Btu,
 }
 
-pub(crate) const NO_PREFIX: Prefix = Prefix { name: "", value: 1.0, scientific: true };
+pub(crate) const NO_PREFIX: Prefix = Prefix {
+    name: "",
+    value: 1.0,
+    scientific: true,
+};
 
 #[rustfmt::skip]
 const DECIMAL: &[(&str, &str, i32)] = &[
@@ -85,12 +89,22 @@ impl PrefixSet {
             Self::Cubic => &CUBIC,
             Self::BinaryShort => &BINARY_SHORT,
             Self::BinaryLong => &BINARY_LONG,
-            Self::Btu => &[NO_PREFIX, Prefix { name: "MM", value: 1e6, scientific: true }],
+            Self::Btu => &[
+                NO_PREFIX,
+                Prefix {
+                    name: "MM",
+                    value: 1e6,
+                    scientific: true,
+                },
+            ],
         }
     }
 
     pub(crate) fn find(self, name: &str) -> Option<Prefix> {
-        self.all().iter().copied().find(|prefix| prefix.name == name)
+        self.all()
+            .iter()
+            .copied()
+            .find(|prefix| prefix.name == name)
     }
 
     pub(crate) fn named(name: &str) -> Self {

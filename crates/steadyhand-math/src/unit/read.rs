@@ -30,7 +30,10 @@ impl Unit {
     /// The number and the units of a text that may lack either.
     pub(crate) fn read_parts(env: &mut Env, text: &str) -> Result<(Option<f64>, Self)> {
         env.purse.pay_text(text.len())?;
-        let mut reader = Reader { text, rest: text.trim_start() };
+        let mut reader = Reader {
+            text,
+            rest: text.trim_start(),
+        };
         let value = reader.number()?;
         let mut sign = 1.0;
         let mut expecting = false;
@@ -49,17 +52,24 @@ impl Unit {
                 break;
             }
             let name = reader.name()?;
-            let found = env.units.find(name).ok_or_else(|| MathError::units(format!("Unit \"{name}\" not found.")))?;
+            let found = env
+                .units
+                .find(name)
+                .ok_or_else(|| MathError::units(format!("Unit \"{name}\" not found.")))?;
             env.units.prefer(&found);
             let mut power = sign * groups.iter().product::<f64>();
             if reader.eat('^') {
                 power *= reader.number()?.ok_or_else(|| {
-                    MathError::units(format!("In \"{text}\", \"^\" must be followed by a floating-point number"))
+                    MathError::units(format!(
+                        "In \"{text}\", \"^\" must be followed by a floating-point number"
+                    ))
                 })?;
             }
             parts.push(Part { power, ..found });
             while reader.eat(')') {
-                groups.pop().ok_or_else(|| MathError::units(format!("Unmatched \")\" in \"{text}\"")))?;
+                groups
+                    .pop()
+                    .ok_or_else(|| MathError::units(format!("Unmatched \")\" in \"{text}\"")))?;
             }
             (sign, expecting) = reader.operator(1.0);
         }
@@ -100,11 +110,17 @@ impl<'a> Reader<'a> {
     }
 
     fn name(&mut self) -> Result<&'a str> {
-        let end = self.rest.find(|c: char| !is_letter(c) && !c.is_ascii_digit()).unwrap_or(self.rest.len());
+        let end = self
+            .rest
+            .find(|c: char| !is_letter(c) && !c.is_ascii_digit())
+            .unwrap_or(self.rest.len());
         if end == 0 || self.rest.starts_with(|c: char| c.is_ascii_digit()) {
             let found = self.rest.chars().next().unwrap_or_default();
             let at = self.text.len() - self.rest.len();
-            return Err(MathError::units(format!("Unexpected \"{found}\" in \"{}\" at index {at}", self.text)));
+            return Err(MathError::units(format!(
+                "Unexpected \"{found}\" in \"{}\" at index {at}",
+                self.text
+            )));
         }
         let (name, rest) = self.rest.split_at(end);
         self.rest = rest.trim_start();
@@ -124,7 +140,10 @@ impl<'a> Reader<'a> {
         if bytes.get(end) == Some(&b'.') {
             end = digits(end + 1);
         }
-        if !self.rest[start..end].bytes().any(|byte| byte.is_ascii_digit()) {
+        if !self.rest[start..end]
+            .bytes()
+            .any(|byte| byte.is_ascii_digit())
+        {
             return Ok(None);
         }
         if matches!(bytes.get(end), Some(b'e' | b'E')) {

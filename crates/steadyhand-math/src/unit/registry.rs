@@ -24,7 +24,10 @@ pub(crate) struct Definition {
 static KNOWN: LazyLock<Map<&'static str, Arc<Definition>>> = LazyLock::new(|| {
     let mut known = Map::default();
     for row in UNITS {
-        let dimensions = BASES.iter().find(|(key, _)| *key == row.base).map(|(_, dimensions)| widen(dimensions));
+        let dimensions = BASES
+            .iter()
+            .find(|(key, _)| *key == row.base)
+            .map(|(_, dimensions)| widen(dimensions));
         for name in row.names.split(' ') {
             let definition = Definition {
                 name: name.into(),
@@ -62,14 +65,24 @@ const CREATED_MAX: usize = 256;
 impl Registry {
     pub(crate) fn find(&self, name: &str) -> Option<Part> {
         if let Some(definition) = self.exact(name) {
-            return Some(Part { unit: definition, prefix: NO_PREFIX, power: 1.0 });
+            return Some(Part {
+                unit: definition,
+                prefix: NO_PREFIX,
+                power: 1.0,
+            });
         }
         // No prefix is longer than "quetta"; units begin on a character.
-        (1..name.len().min(7)).filter(|at| name.is_char_boundary(*at)).find_map(|at| {
-            let unit = self.exact(&name[at..])?;
-            let prefix = unit.prefixes.find(&name[..at])?;
-            Some(Part { unit, prefix, power: 1.0 })
-        })
+        (1..name.len().min(7))
+            .filter(|at| name.is_char_boundary(*at))
+            .find_map(|at| {
+                let unit = self.exact(&name[at..])?;
+                let prefix = unit.prefixes.find(&name[..at])?;
+                Some(Part {
+                    unit,
+                    prefix,
+                    power: 1.0,
+                })
+            })
     }
 
     fn exact(&self, name: &str) -> Option<Arc<Definition>> {
@@ -79,7 +92,13 @@ impl Registry {
     /// Remembers that this unit was named.
     pub(crate) fn prefer(&mut self, part: &Part) {
         if let Some(base) = &part.unit.base {
-            self.preferred.insert(base.clone(), Part { power: 1.0, ..part.clone() });
+            self.preferred.insert(
+                base.clone(),
+                Part {
+                    power: 1.0,
+                    ..part.clone()
+                },
+            );
         }
     }
 
@@ -94,8 +113,16 @@ impl Registry {
 
     fn base_of(&self, dimensions: &Dimensions) -> Option<Arc<str>> {
         let same = |other: &Dimensions| super::same_dimensions(dimensions, other);
-        let known = BASES.iter().find(|(_, own)| same(&widen(own))).map(|(key, _)| Arc::from(*key));
-        known.or_else(|| self.created_bases.iter().find(|(_, own)| same(own)).map(|(key, _)| key.clone()))
+        let known = BASES
+            .iter()
+            .find(|(_, own)| same(&widen(own)))
+            .map(|(key, _)| Arc::from(*key));
+        known.or_else(|| {
+            self.created_bases
+                .iter()
+                .find(|(_, own)| same(own))
+                .map(|(key, _)| key.clone())
+        })
     }
 
     fn writing(&self, base: &str) -> Option<Part> {
@@ -109,13 +136,24 @@ impl Registry {
     /// Base units for each dimension, to write what has no unit of its own; `None` where a dimension has none.
     pub(crate) fn base_units(&self, dimensions: &Dimensions) -> Option<Vec<Part>> {
         const ORDER: [&str; 9] = [
-            "MASS", "LENGTH", "TIME", "CURRENT", "TEMPERATURE", "LUMINOUS_INTENSITY", "AMOUNT_OF_SUBSTANCE", "ANGLE", "BIT",
+            "MASS",
+            "LENGTH",
+            "TIME",
+            "CURRENT",
+            "TEMPERATURE",
+            "LUMINOUS_INTENSITY",
+            "AMOUNT_OF_SUBSTANCE",
+            "ANGLE",
+            "BIT",
         ];
         let mut parts = Vec::new();
         for (at, power) in dimensions.iter().enumerate() {
             if power.abs() > 1e-12 {
                 let base = ORDER.get(at).and_then(|base| self.writing(base))?;
-                parts.push(Part { power: *power, ..base });
+                parts.push(Part {
+                    power: *power,
+                    ..base
+                });
             }
         }
         Some(parts)
@@ -126,19 +164,34 @@ impl Registry {
     }
 
     /// A unit that measures something new, or so much of known dimensions.
-    pub(crate) fn create(&mut self, name: &str, aliases: &[String], prefixes: PrefixSet, offset: f64, measure: Option<(f64, Dimensions)>) -> Result<()> {
+    pub(crate) fn create(
+        &mut self,
+        name: &str,
+        aliases: &[String],
+        prefixes: PrefixSet,
+        offset: f64,
+        measure: Option<(f64, Dimensions)>,
+    ) -> Result<()> {
         for taken in std::iter::once(name).chain(aliases.iter().map(String::as_str)) {
             if self.exact(taken).is_some() {
-                return Err(MathError::units(format!("Cannot create unit \"{taken}\": a unit with that name already exists")));
+                return Err(MathError::units(format!(
+                    "Cannot create unit \"{taken}\": a unit with that name already exists"
+                )));
             }
             let mut letters = taken.chars();
             let starts_well = letters.next().is_some_and(crate::syntax::lexer::is_letter);
-            if !starts_well || !letters.all(|c| crate::syntax::lexer::is_letter(c) || c.is_ascii_digit()) {
-                return Err(MathError::units(format!("Invalid unit name (must be alphanumeric): \"{taken}\"")));
+            if !starts_well
+                || !letters.all(|c| crate::syntax::lexer::is_letter(c) || c.is_ascii_digit())
+            {
+                return Err(MathError::units(format!(
+                    "Invalid unit name (must be alphanumeric): \"{taken}\""
+                )));
             }
         }
         if self.created.len() + aliases.len() >= CREATED_MAX {
-            return Err(MathError::limit(format!("Too many units created: at most {CREATED_MAX} are allowed")));
+            return Err(MathError::limit(format!(
+                "Too many units created: at most {CREATED_MAX} are allowed"
+            )));
         }
         let (value, dimensions) = match measure {
             Some(measure) => measure,
@@ -151,14 +204,31 @@ impl Registry {
             self.created_bases.push((key.clone(), dimensions));
             base = Some(key);
         }
-        let definition = Definition { name: name.into(), prefixes, base, value, offset, dimensions };
+        let definition = Definition {
+            name: name.into(),
+            prefixes,
+            base,
+            value,
+            offset,
+            dimensions,
+        };
         for alias in aliases {
             let alias: Arc<str> = alias.as_str().into();
-            self.created.insert(alias.clone(), Arc::new(Definition { name: alias, ..definition.clone() }));
+            self.created.insert(
+                alias.clone(),
+                Arc::new(Definition {
+                    name: alias,
+                    ..definition.clone()
+                }),
+            );
         }
         let definition = Arc::new(definition);
         if is_new {
-            self.prefer(&Part { unit: definition.clone(), prefix: NO_PREFIX, power: 1.0 });
+            self.prefer(&Part {
+                unit: definition.clone(),
+                prefix: NO_PREFIX,
+                power: 1.0,
+            });
         }
         self.created.insert(name.into(), definition);
         Ok(())
@@ -176,6 +246,9 @@ impl Registry {
 
 impl Part {
     pub(crate) fn with_prefix(&self, prefix: Prefix) -> Self {
-        Self { prefix, ..self.clone() }
+        Self {
+            prefix,
+            ..self.clone()
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! The units that are known: names, prefixes they take, what they measure, how much of the base unit they are.
 
-use super::prefix::PrefixSet::{self, BinaryLong, BinaryShort, Btu, Cubic, Long, None, Short, ShortLong, Squared};
+use super::prefix::PrefixSet::{
+    self, BinaryLong, BinaryShort, Btu, Cubic, Long, None, Short, ShortLong, Squared,
+};
 
 /// One unit under all its names.
 pub(super) struct Row {
@@ -14,7 +16,13 @@ pub(super) struct Row {
 }
 
 const fn row(names: &'static str, prefixes: PrefixSet, base: &'static str, value: f64) -> Row {
-    Row { names, prefixes, base, value, offset: 0.0 }
+    Row {
+        names,
+        prefixes,
+        base,
+        value,
+        offset: 0.0,
+    }
 }
 
 /// What can be measured: powers of mass, length, time, current, temperature, luminous intensity, amount, angle, bit.

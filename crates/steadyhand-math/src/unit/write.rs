@@ -20,16 +20,30 @@ impl Unit {
     pub(crate) fn write_styled(&self, env: &mut Env, style: &Style) -> Result<String> {
         let best = self.best(env, OFFSET);
         let units = best.units_text();
-        let Some(value) = &best.value else { return Ok(units) };
+        let Some(value) = &best.value else {
+            return Ok(units);
+        };
         let number = best.denormalized(env, value)?;
         let text = write_value(env, &number, style)?;
-        let text = if matches!(value, Value::Complex(_)) { format!("({text})") } else { text };
-        Ok(if units.is_empty() { text } else { format!("{text} {units}") })
+        let text = if matches!(value, Value::Complex(_)) {
+            format!("({text})")
+        } else {
+            text
+        };
+        Ok(if units.is_empty() {
+            text
+        } else {
+            format!("{text} {units}")
+        })
     }
 
     /// In the units and with the prefix it reads best in.
     pub(crate) fn best(&self, env: &Env, offset: f64) -> Self {
-        let mut unit = if self.fixed_parts || self.value.is_none() { self.clone() } else { self.simplified(env) };
+        let mut unit = if self.fixed_parts || self.value.is_none() {
+            self.clone()
+        } else {
+            self.simplified(env)
+        };
         if let [part] = unit.parts.as_mut_slice()
             && !unit.fixed_prefix
             && (part.power - part.power.round()).abs() < 1e-14
@@ -42,10 +56,16 @@ impl Unit {
     /// `toBest(quantity, units)`: with the best of the prefixes these units have.
     pub(crate) fn best_of(&self, candidates: &[Self], offset: f64) -> Result<Self> {
         let mut unit = self.clone();
-        let prefixes: Vec<Prefix> = candidates.iter().filter_map(|unit| unit.parts.first()).map(|part| part.prefix).collect();
+        let prefixes: Vec<Prefix> = candidates
+            .iter()
+            .filter_map(|unit| unit.parts.first())
+            .map(|part| part.prefix)
+            .collect();
         let fits = candidates.iter().all(|candidate| candidate.same_base(self));
         let Some(first) = prefixes.first().filter(|_| fits) else {
-            return Err(MathError::units("Invalid unit type. Expected compatible string or Unit."));
+            return Err(MathError::units(
+                "Invalid unit type. Expected compatible string or Unit.",
+            ));
         };
         if let [part] = unit.parts.as_mut_slice() {
             part.prefix = *first;
@@ -64,33 +84,63 @@ impl Unit {
                 _ => self.parts.clone(),
             },
         };
-        Self { parts, ..self.clone() }
+        Self {
+            parts,
+            ..self.clone()
+        }
     }
 
     pub(crate) fn to_si(&self, env: &mut Env) -> Result<Self> {
         let parts = Registry::si_units(&self.dimensions)
             .ok_or_else(|| MathError::units("Cannot express custom unit in SI units"))?;
-        let target = Self { value: None, parts, fixed_prefix: true, fixed_parts: true, ..self.clone() };
-        if self.value.is_some() { self.to(env, &target) } else { Ok(target) }
+        let target = Self {
+            value: None,
+            parts,
+            fixed_prefix: true,
+            fixed_parts: true,
+            ..self.clone()
+        };
+        if self.value.is_some() {
+            self.to(env, &target)
+        } else {
+            Ok(target)
+        }
     }
 
     /// `(kg m) / s^2`
     pub(crate) fn units_text(&self) -> String {
         let name = |part: &Part, power: f64, always: bool| {
             let name = format!("{}{}", part.prefix.name, part.unit.name);
-            if always || (power - 1.0).abs() > 1e-15 { format!("{name}^{}", write_javascript(power)) } else { name }
+            if always || (power - 1.0).abs() > 1e-15 {
+                format!("{name}^{}", write_javascript(power))
+            } else {
+                name
+            }
         };
-        let above: Vec<String> =
-            self.parts.iter().filter(|part| part.power > 0.0).map(|part| name(part, part.power, false)).collect();
+        let above: Vec<String> = self
+            .parts
+            .iter()
+            .filter(|part| part.power > 0.0)
+            .map(|part| name(part, part.power, false))
+            .collect();
         let below = self.parts.iter().filter(|part| part.power < 0.0);
         if above.is_empty() {
-            return below.map(|part| name(part, part.power, true)).collect::<Vec<_>>().join(" ");
+            return below
+                .map(|part| name(part, part.power, true))
+                .collect::<Vec<_>>()
+                .join(" ");
         }
         let below: Vec<String> = below.map(|part| name(part, -part.power, false)).collect();
         if below.is_empty() {
             return above.join(" ");
         }
-        let group = |names: Vec<String>| if names.len() > 1 { format!("({})", names.join(" ")) } else { names.concat() };
+        let group = |names: Vec<String>| {
+            if names.len() > 1 {
+                format!("({})", names.join(" "))
+            } else {
+                names.concat()
+            }
+        };
         format!("{} / {}", group(above), group(below))
     }
 }
@@ -104,7 +154,11 @@ fn best_prefix(part: &Part, prefixes: &[Prefix], value: Option<&Value>, offset: 
     if size == 0.0 || !size.is_finite() {
         return part.prefix;
     }
-    let distance = |prefix: &Prefix| (size / (prefix.value * part.unit.value.abs()).powf(part.power)).ln() / std::f64::consts::LN_10 - offset;
+    let distance = |prefix: &Prefix| {
+        (size / (prefix.value * part.unit.value.abs()).powf(part.power)).ln()
+            / std::f64::consts::LN_10
+            - offset
+    };
     let own = distance(&part.prefix);
     if own > -2.200001 && own < 1.800001 {
         return part.prefix;
@@ -112,7 +166,9 @@ fn best_prefix(part: &Part, prefixes: &[Prefix], value: Option<&Value>, offset: 
     let (mut best, mut best_distance) = (part.prefix, own.abs());
     for prefix in prefixes.iter().filter(|prefix| prefix.scientific) {
         let distance = distance(prefix).abs();
-        if distance < best_distance || (distance == best_distance && prefix.name.len() < best.name.len()) {
+        if distance < best_distance
+            || (distance == best_distance && prefix.name.len() < best.name.len())
+        {
             (best, best_distance) = (*prefix, distance);
         }
     }

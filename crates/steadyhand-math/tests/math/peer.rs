@@ -19,7 +19,10 @@ fn home() -> Option<PathBuf> {
     home
 }
 
-#[allow(clippy::print_stderr, reason = "a skipped comparison must not go unnoticed")]
+#[allow(
+    clippy::print_stderr,
+    reason = "a skipped comparison must not go unnoticed"
+)]
 fn announce(message: &str) {
     // Straight to the terminal's standard error, past the test harness's capture.
     let _ = writeln!(std::io::stderr(), "steadyhand-math: {message}");
@@ -36,7 +39,9 @@ pub(crate) fn run(task: &str, input: &Value) -> Option<Value> {
         .spawn()
         .expect("node starts where mathjs was installed by npm");
     let mut stdin = node.stdin.take().expect("node has a standard input");
-    stdin.write_all(input.to_string().as_bytes()).expect("node reads its input");
+    stdin
+        .write_all(input.to_string().as_bytes())
+        .expect("node reads its input");
     drop(stdin);
     let output = node.wait_with_output().expect("node ends");
     assert!(output.status.success(), "mathjs.mjs {task} failed");
@@ -44,7 +49,11 @@ pub(crate) fn run(task: &str, input: &Value) -> Option<Value> {
 }
 
 /// Whether ours is the answer mathjs gave; otherwise what ours was.
-pub(crate) fn agree(expression: &str, theirs: &Value, ours: &Result<Answer, MathError>) -> Result<(), String> {
+pub(crate) fn agree(
+    expression: &str,
+    theirs: &Value,
+    ours: &Result<Answer, MathError>,
+) -> Result<(), String> {
     if let Some(number) = theirs["number"].as_f64() {
         return match ours.as_ref().map(Answer::as_number) {
             Ok(Some(own)) if is_random(expression) => {
@@ -58,7 +67,12 @@ pub(crate) fn agree(expression: &str, theirs: &Value, ours: &Result<Answer, Math
     }
     let text = theirs["text"].as_str().unwrap_or_default();
     match ours {
-        Ok(answer) if answer.to_string() == text && Some(answer.type_name()) == theirs["type"].as_str() => Ok(()),
+        Ok(answer)
+            if answer.to_string() == text
+                && Some(answer.type_name()) == theirs["type"].as_str() =>
+        {
+            Ok(())
+        }
         Ok(answer) if is_random(expression) && shape(&answer.to_string()) == shape(text) => Ok(()),
         _ => Err(describe(ours)),
     }
@@ -83,7 +97,11 @@ fn is_random(expression: &str) -> bool {
 fn shape(text: &str) -> String {
     let mut shape = String::new();
     for c in text.chars() {
-        let c = if c.is_ascii_digit() || matches!(c, '.' | 'e' | '-' | '+') { '0' } else { c };
+        let c = if c.is_ascii_digit() || matches!(c, '.' | 'e' | '-' | '+') {
+            '0'
+        } else {
+            c
+        };
         if c != '0' || !shape.ends_with('0') {
             shape.push(c);
         }
