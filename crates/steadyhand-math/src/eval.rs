@@ -9,6 +9,7 @@ use crate::error::{ErrorKind, MathError, Result};
 use crate::function::{Builtin, Function, UserFunction};
 use crate::functions;
 use crate::matrix::{Matrix, MatrixKind};
+use crate::nesting;
 use crate::ops::{arithmetic, bits, compare, logic, power};
 use crate::syntax::node::{Access, BinaryOp, Call, Index, Node, Range, Statement, UnaryOp};
 use crate::unit::Unit;
@@ -80,7 +81,7 @@ impl Env {
     }
 
     pub(crate) fn store(&mut self, name: &Arc<str>, value: Value) -> Result<()> {
-        access::check_nesting(self, &value)?;
+        nesting::check_nesting(self, &value)?;
         if self.variables.len() >= VARIABLES_MAX && !self.variables.contains_key(name) {
             return Err(MathError::limit(format!(
                 "Too many variables: at most {VARIABLES_MAX} are allowed"
@@ -159,8 +160,12 @@ impl Env {
         // Some operators know their answer from the left side alone.
         let is_matrix = matches!(left, Value::Matrix(_));
         match op {
-            BinaryOp::And if !is_matrix && !truthy("and", &left)? => return Ok(Value::Bool(false)),
-            BinaryOp::Or if !is_matrix && truthy("or", &left)? => return Ok(Value::Bool(true)),
+            BinaryOp::And if !is_matrix && !logic::side("and", &left)? => {
+                return Ok(Value::Bool(false));
+            }
+            BinaryOp::Or if !is_matrix && logic::side("or", &left)? => {
+                return Ok(Value::Bool(true));
+            }
             BinaryOp::Nullish if !is_matrix && !left.is_nothing() => return Ok(left),
             _ => {}
         }
@@ -227,7 +232,7 @@ impl Env {
         Ok(Value::Bool(true))
     }
 
-    pub(crate) fn condition(&mut self, value: &Value) -> Result<bool> {
+    pub(crate) fn condition(&self, value: &Value) -> Result<bool> {
         match value {
             Value::Matrix(_)
             | Value::Object(_)
@@ -368,9 +373,9 @@ impl Env {
             other => {
                 let text =
                     crate::format::write_value(self, other, &crate::number::digits::Style::ANSWER)?;
+                let name = crate::format::write_node(&call.function)?;
                 Err(MathError::arguments(format!(
-                    "'{}' is not a function; its value is:\n  {text}",
-                    call.function
+                    "'{name}' is not a function; its value is:\n  {text}"
                 )))
             }
         }

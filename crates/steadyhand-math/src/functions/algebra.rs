@@ -9,7 +9,7 @@ use crate::function::{ANY_NUMBER, Builtin};
 use crate::matrix::Matrix;
 use crate::number::complex::Complex;
 use crate::ops::compare::nearly_equal;
-use crate::syntax::node::{Access, Call, Index, Node, Range};
+use crate::syntax::node::{Call, Node, Range};
 use crate::value::{Object, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[
@@ -53,7 +53,7 @@ fn leaf_count(env: &mut Env, args: &[Value]) -> Result<Value> {
     while let Some(node) = open.pop() {
         env.purse.pay(1)?;
         let before = open.len();
-        children(node, &mut open);
+        node.children(&mut open);
         if open.len() == before {
             leaves += 1;
         }
@@ -61,59 +61,30 @@ fn leaf_count(env: &mut Env, args: &[Value]) -> Result<Value> {
     Ok(Value::Num(f64::from(leaves)))
 }
 
-/// The parts of a node that are expressions themselves.
-fn children<'a>(node: &'a Node, into: &mut Vec<&'a Node>) {
-    match node {
-        Node::Constant(_) | Node::Symbol(_) => {}
-        Node::Paren(inner) | Node::Unary(_, inner) => into.push(inner),
-        Node::Binary(_, pair) | Node::Implicit(pair) | Node::Percentage(_, pair) => {
-            into.extend([&pair.0, &pair.1])
-        }
-        Node::Relational(chain) => into.extend(&chain.1),
-        Node::Conditional(parts) => into.extend([&parts.0, &parts.1, &parts.2]),
-        Node::Array(items) => into.extend(items),
-        Node::Object(entries) => into.extend(entries.iter().map(|(_, node)| node)),
-        Node::Range(range) => into.extend(
-            [Some(&range.start), range.step.as_ref(), Some(&range.end)]
-                .into_iter()
-                .flatten(),
-        ),
-        Node::Access(access) => access_children(access, into),
-        Node::Call(call) => {
-            into.push(&call.function);
-            into.extend(&call.arguments);
-        }
-        Node::Assign(pair) => into.push(&pair.1),
-        Node::AssignInto(pair) => {
-            access_children(&pair.0, into);
-            into.push(&pair.1);
-        }
-        Node::Define(definition) => into.push(&definition.body),
-        Node::Block(statements) => into.extend(statements.iter().map(|statement| &statement.node)),
-    }
-}
-
-fn access_children<'a>(access: &'a Access, into: &mut Vec<&'a Node>) {
-    into.push(&access.object);
-    if let Index::Subset(parts) = &access.index {
-        into.extend(parts);
-    }
-}
-
 /// Puts values and expressions in place of names.
 fn resolve(env: &mut Env, args: &[Value]) -> Result<Value> {
     let node = node(env, "resolve", &args[0])?;
+    let deep = || MathError::limit("Expression too deep for function resolve");
+    if !node.is_shallow() {
+        return Err(deep());
+    }
     let empty = Object::default();
     let scope = match args.get(1) {
         None => &empty,
         Some(Value::Object(scope)) => scope,
         Some(other) => return Err(wrong_type("resolve", other, 1)),
     };
-    Ok(Value::Node(Arc::new(replace(env, &node, scope)?)))
+    let replaced = replace(env, &node, scope)?;
+    if !replaced.is_shallow() {
+        return Err(deep());
+    }
+    Ok(Value::Node(Arc::new(replaced)))
 }
 
 fn replace(env: &mut Env, node: &Node, scope: &Object) -> Result<Node> {
     env.descend()?;
+    // A node is larger than a number.
+    env.purse.pay(8)?;
     let replaced = replace_here(env, node, scope)?;
     env.ascend();
     Ok(replaced)

@@ -65,16 +65,22 @@ fn stirling(env: &mut Env, n: &Value, k: &Value) -> Result<Value> {
     stirling_number(env, n, k).map(Value::Num)
 }
 
+/// Peirce's triangle: each row begins with the end of the one before.
 fn bell(env: &mut Env, n: &Value) -> Result<Value> {
     let n = count("bellNumbers", n)?;
     if n > COUNT_MAX {
         return Ok(Value::Num(f64::INFINITY));
     }
-    let mut sum = 0.0;
-    for k in 0..=n {
-        sum += stirling_number(env, n, k)?;
+    env.purse.pay((n * n) as u64 + 1)?;
+    let mut row = vec![1.0];
+    for _ in 1..n {
+        let mut next = vec![row[row.len() - 1]];
+        for above in &row {
+            next.push(next[next.len() - 1] + above);
+        }
+        row = next;
     }
-    Ok(Value::Num(sum))
+    Ok(Value::Num(row[row.len() - 1]))
 }
 
 fn catalan(env: &mut Env, n: &Value) -> Result<Value> {
@@ -106,8 +112,8 @@ fn multinomial(env: &mut Env, args: &[Value]) -> Result<Value> {
 
 fn bernoulli(env: &mut Env, value: &Value) -> Result<Value> {
     let n = count("bernoulli", value)?;
-    if n > 200 {
-        return Err(MathError::limit("bernoulli is known here up to 200"));
+    if n > 120 {
+        return Err(MathError::limit("bernoulli is known here up to 120"));
     }
     let number = bernoulli_number(env, n)?;
     Ok(match value {
@@ -129,7 +135,7 @@ fn bernoulli_number(env: &mut Env, n: usize) -> Result<Fraction> {
     for m in 0..=n {
         row.push(Fraction::new(1.into(), (m + 1).into())?);
         for j in (1..=m).rev() {
-            env.purse.pay(4)?;
+            env.purse.pay(24)?;
             let difference = row[j - 1].subtract(&row[j]);
             row[j - 1] = difference.multiply(&Fraction::integer(j));
         }

@@ -321,7 +321,6 @@ fn to_number(_: &mut Env, value: &Value) -> Result<Value> {
 pub(crate) fn string(env: &mut Env, value: &Value) -> Result<Value> {
     let text = match value {
         Value::Text(_) => return Ok(value.clone()),
-        Value::Num(x) => write_javascript(*x),
         other => write_value(env, other, &Style::EXACT)?,
     };
     env.purse.pay_text(text.len())?;

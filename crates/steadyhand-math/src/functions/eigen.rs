@@ -290,7 +290,7 @@ fn eliminate(mut a: Vec<Complex>, mut right: Vec<Complex>, n: usize) -> Vec<Comp
         for row in k + 1..n {
             let factor = a[row * n + k] / a[k * n + k];
             (k..n).for_each(|column| {
-                a[row * n + column] = a[row * n + column] - factor * a[k * n + column]
+                a[row * n + column] = a[row * n + column] - factor * a[k * n + column];
             });
             right[row] = right[row] - factor * right[k];
         }

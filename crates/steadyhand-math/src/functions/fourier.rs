@@ -28,7 +28,8 @@ fn transform(env: &mut Env, name: &str, args: &[Value], sign: f64) -> Result<Val
     for dimension in 0..matrix.size.len() {
         let inner = cell_count(&matrix.size[dimension + 1..]);
         let length = matrix.size[dimension];
-        for start in (0..cells.len()).filter(|at| at / inner.max(1) % length.max(1) == 0) {
+        for start in (0..cells.len()).filter(|at| (at / inner.max(1)).is_multiple_of(length.max(1)))
+        {
             let line: Vec<Complex> = (0..length).map(|k| cells[start + k * inner]).collect();
             let turned = line_transform(env, line, sign)?;
             for (k, z) in turned.into_iter().enumerate() {

@@ -6,6 +6,7 @@ pub(crate) mod bitwise;
 pub(crate) mod combinatorics;
 pub(crate) mod complex;
 pub(crate) mod construction;
+pub(crate) mod divisors;
 pub(crate) mod eigen;
 pub(crate) mod expression;
 pub(crate) mod factor;
@@ -72,6 +73,7 @@ static NAMES: LazyLock<HashMap<&'static str, Entry, foldhash::fast::RandomState>
             combinatorics::TABLE,
             complex::TABLE,
             construction::TABLE,
+            divisors::TABLE,
             eigen::TABLE,
             expression::TABLE,
             factor::TABLE,

@@ -1,6 +1,5 @@
 //! Sums, products, quotients and remainders.
 
-use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::Zero;
 
@@ -185,6 +184,10 @@ pub(crate) fn negate(env: &mut Env, value: &Value) -> Result<Value> {
     each(env, value, negate_scalar)
 }
 
+#[allow(
+    clippy::only_used_in_recursion,
+    reason = "every scalar function has this signature"
+)]
 pub(crate) fn negate_scalar(env: &mut Env, value: &Value) -> Result<Value> {
     Ok(match value {
         Value::Num(x) => Value::Num(-x),
@@ -213,8 +216,4 @@ pub(crate) fn plus(env: &mut Env, value: &Value) -> Result<Value> {
         Value::Unit(_) => Ok(value.clone()),
         other => simple("unaryPlus", other, 0),
     })
-}
-
-pub(crate) fn is_zero_int(n: &BigInt) -> bool {
-    n.is_zero()
 }
