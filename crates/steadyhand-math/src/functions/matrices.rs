@@ -320,11 +320,12 @@ fn from_function(env: &mut Env, args: &[Value]) -> Result<Value> {
     let total = cell_count(&size);
     env.purse.pay_cells(total)?;
     let mut cells = Vec::with_capacity(total);
+    // Positions count from zero here, as they do in mathjs even inside expressions.
     for at in 0..total {
         let mut rest = at;
         let mut index = vec![Value::Num(0.0); size.len()];
         for (slot, length) in index.iter_mut().zip(&size).rev() {
-            *slot = Value::Num((rest % length + 1) as f64);
+            *slot = Value::Num((rest % length) as f64);
             rest /= length;
         }
         let index = Matrix::array(index).of_kind(MatrixKind::Dense);

@@ -86,6 +86,11 @@ fn over(env: &mut Env, name: &str, args: &[Value], reduce: Reduce) -> Result<Val
         let dimension = dimension_of(name, dimension, matrix)?;
         return along(env, matrix, dimension, &reduce);
     }
+    if args.len() > 1 && args.iter().any(|arg| matches!(arg, Value::Matrix(_))) {
+        return Err(MathError::arguments(format!(
+            "Scalar values expected in function {name}"
+        )));
+    }
     let values = flatten_args(env, args)?;
     if values.is_empty() {
         return Err(MathError::value(format!(
