@@ -7,7 +7,7 @@ use crate::convert::truthy;
 use crate::env::{Env, Frame};
 use crate::error::{ErrorKind, MathError, Result};
 use crate::function::{Builtin, Function, UserFunction};
-use crate::functions;
+use crate::functions::{self, Callable};
 use crate::matrix::{Matrix, MatrixKind};
 use crate::nesting;
 use crate::ops::{arithmetic, bits, compare, logic, power};
@@ -100,11 +100,8 @@ impl Env {
         {
             return Ok(Value::Num(*length as f64));
         }
-        if let Some(value) = functions::constant(self, name)? {
+        if let Some(value) = functions::value(self, name)? {
             return Ok(value);
-        }
-        if let Some(builtin) = functions::find(name) {
-            return Ok(Value::Function(Function::Builtin(builtin)));
         }
         match Unit::named(self, name) {
             Some(unit) => Ok(Value::unit(unit)),
@@ -341,11 +338,11 @@ impl Env {
                 if let Some(value) = self.variable(name) {
                     value.clone()
                 } else {
-                    if let Some(lazy) = functions::find_lazy(name) {
-                        return lazy(self, &call.arguments);
-                    }
                     match functions::find(name) {
-                        Some(builtin) => return self.call_builtin_nodes(builtin, &call.arguments),
+                        Some(Callable::Builtin(builtin)) => {
+                            return self.call_builtin_nodes(builtin, &call.arguments);
+                        }
+                        Some(Callable::Lazy(lazy)) => return lazy(self, &call.arguments),
                         None if call.optional => return Ok(Value::Undefined),
                         None => return Err(self.undefined_function(name)),
                     }

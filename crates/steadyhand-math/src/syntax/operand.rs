@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::value::Value;
 
 impl Parser<'_> {
+    #[inline(always)]
     pub(super) fn postfix(&mut self) -> Result<Node> {
         let mut node = self.operand()?;
         loop {

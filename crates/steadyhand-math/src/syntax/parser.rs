@@ -54,6 +54,7 @@ pub(super) struct Parser<'a> {
 }
 
 impl Parser<'_> {
+    #[inline(always)]
     pub(super) fn token(&self) -> Token {
         self.lexer.token
     }
@@ -88,6 +89,7 @@ impl Parser<'_> {
         Ok(read)
     }
 
+    #[inline(always)]
     pub(super) fn link(&mut self) -> Result<()> {
         self.links += 1;
         if self.links > LINKS_MAX {
@@ -101,6 +103,15 @@ impl Parser<'_> {
     fn block(&mut self) -> Result<Node> {
         let mut statements = Vec::new();
         let mut separated = false;
+        if !matches!(self.token(), Token::Newline | Token::Semicolon | Token::End) {
+            // Nearly always there is one statement, and it needs no list.
+            let node = self.assignment()?;
+            if self.token() == Token::End {
+                return Ok(node);
+            }
+            let visible = self.token() != Token::Semicolon;
+            statements.push(Statement { node, visible });
+        }
         loop {
             match self.token() {
                 Token::Newline | Token::Semicolon => {
@@ -197,6 +208,7 @@ impl Parser<'_> {
         Ok(node)
     }
 
+    #[inline(always)]
     fn binary_operator(&self) -> Option<BinaryOp> {
         Some(match self.token() {
             Token::Or => BinaryOp::Or,
@@ -381,6 +393,7 @@ impl Parser<'_> {
     }
 
     /// `1/2 a` is `(1/2) a`: a fraction of two numbers in front of a name stays together.
+    #[inline(always)]
     fn number_over_number(&mut self) -> Result<(Node, bool)> {
         let (mut node, is_percentage) = self.percentage()?;
         let mut over_number = is_plain_number(&node);
@@ -406,6 +419,7 @@ impl Parser<'_> {
         Ok((node, is_percentage))
     }
 
+    #[inline(always)]
     fn percentage(&mut self) -> Result<(Node, bool)> {
         let node = self.unary()?;
         if self.token() != Token::Percent {
@@ -454,6 +468,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(always)]
     fn power(&mut self) -> Result<Node> {
         let base = self.nullish()?;
         let op = match self.token() {
@@ -467,6 +482,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(always)]
     fn nullish(&mut self) -> Result<Node> {
         let mut node = self.postfix()?;
         while self.token() == Token::Nullish {

@@ -5,3 +5,4 @@ mod hostile;
 mod language;
 mod parity;
 mod peer;
+mod typical;
