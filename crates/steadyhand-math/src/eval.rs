@@ -344,7 +344,7 @@ impl Env {
                         }
                         Some(Callable::Lazy(lazy)) => return lazy(self, &call.arguments),
                         None if call.optional => return Ok(Value::Undefined),
-                        None => return Err(self.undefined_function(name)),
+                        None => return Err(undefined_function(name)),
                     }
                 }
             }
@@ -376,13 +376,6 @@ impl Env {
                 )))
             }
         }
-    }
-
-    fn undefined_function(&self, name: &str) -> MathError {
-        MathError::new(
-            ErrorKind::UndefinedFunction,
-            format!("Undefined function {name}"),
-        )
     }
 
     /// One, two or three arguments, the usual numbers, stay on the stack.
@@ -475,4 +468,33 @@ fn left_operand(node: &Node) -> Option<&Node> {
         Node::Binary(_, pair) | Node::Implicit(pair) | Node::Percentage(_, pair) => Some(&pair.0),
         _ => None,
     }
+}
+
+/// Names other languages have for what is here under another.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("ln", "log(x) is the natural logarithm"),
+    ("arcsin", "use asin"),
+    ("arccos", "use acos"),
+    ("arctan", "use atan"),
+    ("average", "use mean"),
+    ("avg", "use mean"),
+    ("var", "use variance"),
+    ("stdev", "use std"),
+    ("nCr", "use combinations"),
+    ("nPr", "use permutations"),
+    ("choose", "use combinations"),
+    ("len", "use count or size"),
+    ("length", "use count or size"),
+    ("ceiling", "use ceil"),
+    ("trunc", "use fix"),
+    ("power", "use pow or ^"),
+];
+
+fn undefined_function(name: &str) -> MathError {
+    let hint = ELSEWHERE.iter().find(|(other, _)| *other == name);
+    let hint = hint.map_or(String::new(), |(_, hint)| format!("; {hint}"));
+    MathError::new(
+        ErrorKind::UndefinedFunction,
+        format!("Undefined function {name}{hint}"),
+    )
 }

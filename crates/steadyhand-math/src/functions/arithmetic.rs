@@ -25,7 +25,6 @@ pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("expm1", 1..=1, |env, args| each(env, &args[0], expm1)),
     Builtin::new("hypot", 1..=ANY_NUMBER, hypot),
     Builtin::new("log", 1..=2, log),
-    Builtin::new("ln", 1..=1, log),
     Builtin::new("log10", 1..=1, |env, args| {
         each(env, &args[0], |env, x| {
             log_scalar(env, "log10", x, f64::log10, Some(10))

@@ -118,12 +118,8 @@ pub(crate) fn divide_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value
             if b.is_zero() {
                 return Err(MathError::value("Division by zero"));
             }
-            let (quotient, rest) = a.div_rem(&b);
-            if rest.is_zero() {
-                Value::int(quotient)
-            } else {
-                Value::Num(Fraction::new(a, b)?.to_f64())
-            }
+            // As JavaScript divides them: what is left over falls away.
+            Value::int(a / b)
         }
         Pair::Big(a, b) => Value::big(a.divide(&b, env.settings.precision)),
         Pair::Frac(a, b) => Value::frac(a.divide(&b)?),

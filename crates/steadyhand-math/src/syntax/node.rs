@@ -192,7 +192,7 @@ impl Node {
             Self::Constant(_) | Self::Symbol(_) => {}
             Self::Paren(inner) | Self::Unary(_, inner) => into.push(inner),
             Self::Binary(_, pair) | Self::Implicit(pair) | Self::Percentage(_, pair) => {
-                into.extend([&pair.0, &pair.1])
+                into.extend([&pair.0, &pair.1]);
             }
             Self::Relational(chain) => into.extend(&chain.1),
             Self::Conditional(parts) => into.extend([&parts.0, &parts.1, &parts.2]),
@@ -217,7 +217,7 @@ impl Node {
             }
             Self::Define(definition) => into.push(&definition.body),
             Self::Block(statements) => {
-                into.extend(statements.iter().map(|statement| &statement.node))
+                into.extend(statements.iter().map(|statement| &statement.node));
             }
         }
     }

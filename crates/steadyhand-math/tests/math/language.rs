@@ -108,6 +108,11 @@ fn f11_errors_name_the_symbol_the_place_and_the_units() {
         "Undefined function foo",
     );
     check_error(
+        "ln(2)",
+        ErrorKind::UndefinedFunction,
+        "Undefined function ln; log(x) is the natural logarithm",
+    );
+    check_error(
         "2 + ",
         ErrorKind::Syntax { char: 5 },
         "Unexpected end of expression (char 5)",
