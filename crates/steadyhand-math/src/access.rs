@@ -8,7 +8,6 @@ use crate::error::{MathError, Result};
 use crate::function::Function;
 use crate::matrix::{Matrix, MatrixKind, broadcast_index, cell_count, dimension_text};
 use crate::number::digits::write_javascript;
-use crate::syntax::node::Node;
 use crate::value::{Object, ObjectKind, Value};
 
 /// The lengths that `end` can stand for.
@@ -170,7 +169,7 @@ fn get_cells(env: &mut Env, matrix: &Matrix, index: &[Value]) -> Result<Value> {
     env.purse.pay_cells(count)?;
     let mut cells = Vec::with_capacity(count);
     for_each_position(&selections, &matrix.size, |at| {
-        cells.push(matrix.cells[at].clone())
+        cells.push(matrix.cells[at].clone());
     });
     let size: Vec<usize> = selections
         .iter()
@@ -481,67 +480,4 @@ pub(crate) fn set_property(object: &Value, name: &Arc<str>, value: Value) -> Res
     let mut changed = Object::clone(object);
     changed.entries.insert(name.clone(), value);
     Ok(Value::object(changed))
-}
-
-/// How many levels of objects, matrices and functions a value may contain.
-const NESTING_MAX: usize = 64;
-
-/// Values that are kept must not nest without end: dropping them walks down every level.
-pub(crate) fn check_nesting(env: &mut Env, value: &Value) -> Result<()> {
-    match value {
-        Value::Matrix(_)
-        | Value::Object(_)
-        | Value::Function(_)
-        | Value::Results(_)
-        | Value::Node(_) => {}
-        _ => return Ok(()),
-    }
-    if is_nested_within(env, value, NESTING_MAX)? {
-        return Ok(());
-    }
-    Err(MathError::limit(format!(
-        "Value nested too deeply: at most {NESTING_MAX} levels are allowed"
-    )))
-}
-
-fn is_nested_within(env: &mut Env, value: &Value, levels: usize) -> Result<bool> {
-    // Shared parts are visited again for every path to them: whoever shares a lot pays a lot.
-    env.purse.pay(1)?;
-    let mut all = |values: &mut dyn Iterator<Item = &Value>| -> Result<bool> {
-        for value in values {
-            if levels == 0 || !is_nested_within(env, value, levels - 1)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    };
-    match value {
-        Value::Matrix(matrix) => {
-            let mut nested = matrix.cells.iter().filter(|cell| {
-                matches!(
-                    cell,
-                    Value::Matrix(_) | Value::Object(_) | Value::Function(_) | Value::Results(_)
-                )
-            });
-            all(&mut nested)
-        }
-        Value::Object(object) => all(&mut object.entries.values()),
-        Value::Results(results) => all(&mut results.iter()),
-        Value::Function(Function::User(user)) => {
-            let mut frame = user.captured.as_deref();
-            let mut frames = 0;
-            while let Some(current) = frame {
-                frames += 1;
-                if frames > levels || !all(&mut current.values.iter().map(|(_, value)| value))? {
-                    return Ok(false);
-                }
-                frame = current.outer.as_deref();
-            }
-            Ok(true)
-        }
-        Value::Function(Function::Typed(object)) => all(&mut object.entries.values()),
-        Value::Function(Function::Method(method)) => all(&mut std::iter::once(&method.0)),
-        Value::Node(node) => Ok(!matches!(**node, Node::Constant(Value::Node(_))) || levels > 0),
-        _ => Ok(true),
-    }
 }

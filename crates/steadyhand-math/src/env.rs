@@ -136,6 +136,16 @@ impl Env {
 }
 
 fn read_number(text: &str, kind: NumberKind, digits_max: usize) -> Result<Value> {
+    if kind == NumberKind::Number
+        && text.len() <= 15
+        && text.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        // Short whole numbers, the usual ones, are exact however they are read.
+        let whole = text
+            .bytes()
+            .fold(0u64, |whole, byte| whole * 10 + u64::from(byte - b'0'));
+        return Ok(Value::Num(whole as f64));
+    }
     let unreadable = || {
         MathError::new(
             ErrorKind::Value,

@@ -7,8 +7,9 @@ use crate::convert::truthy;
 use crate::env::{Env, Frame};
 use crate::error::{ErrorKind, MathError, Result};
 use crate::function::{Builtin, Function, UserFunction};
-use crate::functions;
+use crate::functions::{self, Callable};
 use crate::matrix::{Matrix, MatrixKind};
+use crate::nesting;
 use crate::ops::{arithmetic, bits, compare, logic, power};
 use crate::syntax::node::{Access, BinaryOp, Call, Index, Node, Range, Statement, UnaryOp};
 use crate::unit::Unit;
@@ -80,7 +81,7 @@ impl Env {
     }
 
     pub(crate) fn store(&mut self, name: &Arc<str>, value: Value) -> Result<()> {
-        access::check_nesting(self, &value)?;
+        nesting::check_nesting(self, &value)?;
         if self.variables.len() >= VARIABLES_MAX && !self.variables.contains_key(name) {
             return Err(MathError::limit(format!(
                 "Too many variables: at most {VARIABLES_MAX} are allowed"
@@ -99,11 +100,8 @@ impl Env {
         {
             return Ok(Value::Num(*length as f64));
         }
-        if let Some(value) = functions::constant(self, name)? {
+        if let Some(value) = functions::value(self, name)? {
             return Ok(value);
-        }
-        if let Some(builtin) = functions::find(name) {
-            return Ok(Value::Function(Function::Builtin(builtin)));
         }
         match Unit::named(self, name) {
             Some(unit) => Ok(Value::unit(unit)),
@@ -159,8 +157,12 @@ impl Env {
         // Some operators know their answer from the left side alone.
         let is_matrix = matches!(left, Value::Matrix(_));
         match op {
-            BinaryOp::And if !is_matrix && !truthy("and", &left)? => return Ok(Value::Bool(false)),
-            BinaryOp::Or if !is_matrix && truthy("or", &left)? => return Ok(Value::Bool(true)),
+            BinaryOp::And if !is_matrix && !logic::side("and", &left)? => {
+                return Ok(Value::Bool(false));
+            }
+            BinaryOp::Or if !is_matrix && logic::side("or", &left)? => {
+                return Ok(Value::Bool(true));
+            }
             BinaryOp::Nullish if !is_matrix && !left.is_nothing() => return Ok(left),
             _ => {}
         }
@@ -227,7 +229,7 @@ impl Env {
         Ok(Value::Bool(true))
     }
 
-    pub(crate) fn condition(&mut self, value: &Value) -> Result<bool> {
+    pub(crate) fn condition(&self, value: &Value) -> Result<bool> {
         match value {
             Value::Matrix(_)
             | Value::Object(_)
@@ -336,13 +338,13 @@ impl Env {
                 if let Some(value) = self.variable(name) {
                     value.clone()
                 } else {
-                    if let Some(lazy) = functions::find_lazy(name) {
-                        return lazy(self, &call.arguments);
-                    }
                     match functions::find(name) {
-                        Some(builtin) => return self.call_builtin_nodes(builtin, &call.arguments),
+                        Some(Callable::Builtin(builtin)) => {
+                            return self.call_builtin_nodes(builtin, &call.arguments);
+                        }
+                        Some(Callable::Lazy(lazy)) => return lazy(self, &call.arguments),
                         None if call.optional => return Ok(Value::Undefined),
-                        None => return Err(self.undefined_function(name)),
+                        None => return Err(undefined_function(name)),
                     }
                 }
             }
@@ -368,19 +370,12 @@ impl Env {
             other => {
                 let text =
                     crate::format::write_value(self, other, &crate::number::digits::Style::ANSWER)?;
+                let name = crate::format::write_node(&call.function)?;
                 Err(MathError::arguments(format!(
-                    "'{}' is not a function; its value is:\n  {text}",
-                    call.function
+                    "'{name}' is not a function; its value is:\n  {text}"
                 )))
             }
         }
-    }
-
-    fn undefined_function(&self, name: &str) -> MathError {
-        MathError::new(
-            ErrorKind::UndefinedFunction,
-            format!("Undefined function {name}"),
-        )
     }
 
     /// One, two or three arguments, the usual numbers, stay on the stack.
@@ -473,4 +468,33 @@ fn left_operand(node: &Node) -> Option<&Node> {
         Node::Binary(_, pair) | Node::Implicit(pair) | Node::Percentage(_, pair) => Some(&pair.0),
         _ => None,
     }
+}
+
+/// Names other languages have for what is here under another.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("ln", "log(x) is the natural logarithm"),
+    ("arcsin", "use asin"),
+    ("arccos", "use acos"),
+    ("arctan", "use atan"),
+    ("average", "use mean"),
+    ("avg", "use mean"),
+    ("var", "use variance"),
+    ("stdev", "use std"),
+    ("nCr", "use combinations"),
+    ("nPr", "use permutations"),
+    ("choose", "use combinations"),
+    ("len", "use count or size"),
+    ("length", "use count or size"),
+    ("ceiling", "use ceil"),
+    ("trunc", "use fix"),
+    ("power", "use pow or ^"),
+];
+
+fn undefined_function(name: &str) -> MathError {
+    let hint = ELSEWHERE.iter().find(|(other, _)| *other == name);
+    let hint = hint.map_or(String::new(), |(_, hint)| format!("; {hint}"));
+    MathError::new(
+        ErrorKind::UndefinedFunction,
+        format!("Undefined function {name}{hint}"),
+    )
 }

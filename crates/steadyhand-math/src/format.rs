@@ -6,6 +6,7 @@ use crate::matrix::{Matrix, MatrixKind};
 use crate::number::complex::Complex;
 use crate::number::digits::{Style, write_number};
 use crate::ops::compare::equal_scalar;
+use crate::syntax::node::Node;
 use crate::value::{Object, ObjectKind, Value};
 
 pub(crate) fn write_value(env: &mut Env, value: &Value, style: &Style) -> Result<String> {
@@ -39,12 +40,12 @@ fn write_into(env: &mut Env, out: &mut String, value: &Value, style: &Style) -> 
             out.push_str(&text);
         }
         Value::Matrix(matrix) if matrix.kind == MatrixKind::Sparse => {
-            write_sparse(env, out, matrix, style)?
+            write_sparse(env, out, matrix, style)?;
         }
         Value::Matrix(matrix) => write_dense(env, out, matrix, style)?,
         Value::Object(object) => write_object(env, out, object, style)?,
         Value::Function(function) => out.push_str(&function.syntax()),
-        Value::Node(node) => out.push_str(&node.to_string()),
+        Value::Node(node) => out.push_str(&write_node(node)?),
         Value::Results(results) => write_list(env, out, results, style)?,
     }
     env.purse.pay_text(out.len() - before.min(out.len()))?;
@@ -52,6 +53,13 @@ fn write_into(env: &mut Env, out: &mut String, value: &Value, style: &Style) -> 
         env.purse.pay_text(out.len())?;
     }
     Ok(())
+}
+
+pub(crate) fn write_node(node: &Node) -> Result<String> {
+    if !node.is_shallow() {
+        return Err(MathError::limit("Expression too deep to be written out"));
+    }
+    Ok(node.to_string())
 }
 
 pub(crate) fn write_complex(z: Complex, style: &Style) -> String {

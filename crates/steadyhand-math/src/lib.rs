@@ -19,6 +19,7 @@ mod function;
 mod functions;
 mod limits;
 mod matrix;
+mod nesting;
 mod number;
 mod ops;
 mod session;

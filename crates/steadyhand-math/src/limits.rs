@@ -4,7 +4,6 @@ use crate::error::{MathError, Result};
 
 /// How much one expression may cost. Every bound has a default that answers in well under a second and 64 MB.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Limits {
     /// Bytes of the expression's text.
     pub input_bytes: usize,

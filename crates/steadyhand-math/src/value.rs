@@ -101,10 +101,6 @@ impl Value {
         Self::Object(Arc::new(object))
     }
 
-    pub(crate) fn complex(re: f64, im: f64) -> Self {
-        Self::Complex(Complex { re, im })
-    }
-
     /// What mathjs's `typeOf` calls it.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {

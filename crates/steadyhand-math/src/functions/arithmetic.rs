@@ -1,22 +1,19 @@
 //! Arithmetic: powers, roots, logarithms, divisors.
 
-use num_bigint::BigInt;
-use num_integer::Integer;
-use num_traits::{Signed, Zero};
+use num_traits::Signed;
 
 use crate::broadcast::{both, each};
 use crate::convert::{Pair, pair, simple, to_big, to_f64, truthy, whole, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::function::{ANY_NUMBER, Builtin};
-use crate::functions::operators::fold;
 use crate::functions::statistics::flatten_args;
 use crate::matrix::Matrix;
 use crate::number::complex::Complex;
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
 use crate::number::transcendental;
-use crate::ops::arithmetic::{add_scalar, multiply, multiply_scalar};
+use crate::ops::arithmetic::{add_scalar, multiply_scalar};
 use crate::ops::power::pow_scalar;
 use crate::value::Value;
 
@@ -26,12 +23,8 @@ pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("cube", 1..=1, |env, args| each(env, &args[0], cube)),
     Builtin::new("exp", 1..=1, |env, args| each(env, &args[0], exp)),
     Builtin::new("expm1", 1..=1, |env, args| each(env, &args[0], expm1)),
-    Builtin::new("gcd", 1..=ANY_NUMBER, gcd),
     Builtin::new("hypot", 1..=ANY_NUMBER, hypot),
-    Builtin::new("invmod", 2..=2, invmod),
-    Builtin::new("lcm", 1..=ANY_NUMBER, lcm),
     Builtin::new("log", 1..=2, log),
-    Builtin::new("ln", 1..=1, log),
     Builtin::new("log10", 1..=1, |env, args| {
         each(env, &args[0], |env, x| {
             log_scalar(env, "log10", x, f64::log10, Some(10))
@@ -50,9 +43,12 @@ pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("square", 1..=1, |env, args| {
         each(env, &args[0], |env, x| multiply_scalar(env, x, x))
     }),
-    Builtin::new("xgcd", 2..=2, xgcd),
 ];
 
+#[allow(
+    clippy::only_used_in_recursion,
+    reason = "every scalar function has this signature"
+)]
 pub(crate) fn abs(env: &mut Env, value: &Value) -> Result<Value> {
     Ok(match value {
         Value::Num(x) => Value::Num(x.abs()),
@@ -82,7 +78,7 @@ fn cbrt(env: &mut Env, args: &[Value]) -> Result<Value> {
     each(env, &args[0], |env, value| match value {
         Value::Unit(unit) => unit
             .pow(env, &Value::Num(1.0 / 3.0))
-            .and_then(|root| exact_cube_root(env, unit, root)),
+            .and_then(|root| exact_cube_root(unit, root)),
         value => match simple("cbrt", value, 0)? {
             Value::Complex(z) => Ok(complex_cube_roots(z, all_roots)),
             Value::Num(x) if all_roots => Ok(complex_cube_roots(x.into(), true)),
@@ -102,16 +98,13 @@ fn cbrt(env: &mut Env, args: &[Value]) -> Result<Value> {
 }
 
 /// The power 1/3 is off by a rounding error where the cube root is not.
-fn exact_cube_root(env: &mut Env, cube: &crate::unit::Unit, root: Value) -> Result<Value> {
+fn exact_cube_root(cube: &crate::unit::Unit, root: Value) -> Result<Value> {
     match (root, &cube.value) {
         (Value::Unit(unit), Some(value)) => {
             let exact = Value::Num(to_f64(value).cbrt());
             Ok(Value::unit(unit.map(|_| Ok(exact))?))
         }
-        (root, _) => {
-            let _ = env;
-            Ok(root)
-        }
+        (root, _) => Ok(root),
     }
 }
 
@@ -177,6 +170,10 @@ fn sqrt_number(x: f64) -> Value {
     }
 }
 
+#[allow(
+    clippy::only_used_in_recursion,
+    reason = "every scalar function has this signature"
+)]
 fn sign(env: &mut Env, value: &Value) -> Result<Value> {
     Ok(match value {
         Value::Unit(unit) => match &unit.value {
@@ -391,7 +388,7 @@ fn exact_root(z: Complex, order: u32, k: u32) -> Complex {
             3
         };
         let turns = 4 * k + start;
-        (turns % order == 0).then(|| turns / order % 4)
+        turns.is_multiple_of(order).then(|| turns / order % 4)
     });
     match quarter.flatten() {
         Some(0) => Complex::new(radius, 0.0),
@@ -403,112 +400,6 @@ fn exact_root(z: Complex, order: u32, k: u32) -> Complex {
             (z.arg() + std::f64::consts::TAU * f64::from(k)) / f64::from(order),
         ),
     }
-}
-
-/// Whole numbers of whatever kind, and the kind to give back.
-fn integers(
-    env: &mut Env,
-    name: &str,
-    a: &Value,
-    b: &Value,
-) -> Result<(BigInt, BigInt, fn(BigInt) -> Value)> {
-    let not_whole = || {
-        MathError::value(format!(
-            "Parameters in function {name} must be integer numbers"
-        ))
-    };
-    let digits = env.purse.limits.big_digits;
-    let whole = |decimal: Decimal| decimal.to_bigint(digits).ok_or_else(not_whole);
-    Ok(match pair(env, name, a, b)? {
-        Pair::Num(a, b) => (
-            whole(Decimal::from_f64(a))?,
-            whole(Decimal::from_f64(b))?,
-            |n| Value::Num(to_f64(&Value::int(n))),
-        ),
-        Pair::Int(a, b) => (a, b, Value::int),
-        Pair::Big(a, b) => (whole(a)?, whole(b)?, |n| Value::big(Decimal::new(n, 0))),
-        _ => return Err(not_whole()),
-    })
-}
-
-fn gcd(env: &mut Env, args: &[Value]) -> Result<Value> {
-    fold_integers(env, args, |env, a, b| {
-        if let Pair::Frac(a, b) = pair(env, "gcd", a, b)? {
-            let above = (&a.numerator * &b.denominator).gcd(&(&b.numerator * &a.denominator));
-            return Ok(Value::frac(Fraction::new(
-                above,
-                a.denominator * b.denominator,
-            )?));
-        }
-        let (a, b, back) = integers(env, "gcd", a, b)?;
-        Ok(back(a.gcd(&b)))
-    })
-}
-
-fn lcm(env: &mut Env, args: &[Value]) -> Result<Value> {
-    fold_integers(env, args, |env, a, b| {
-        if let Pair::Frac(a, b) = pair(env, "lcm", a, b)? {
-            let above = a.numerator.lcm(&b.numerator);
-            return Ok(Value::frac(Fraction::new(
-                above,
-                a.denominator.gcd(&b.denominator),
-            )?));
-        }
-        let (a, b, back) = integers(env, "lcm", a, b)?;
-        Ok(back(a.lcm(&b)))
-    })
-}
-
-fn fold_integers(env: &mut Env, args: &[Value], apply: crate::broadcast::Scalar2) -> Result<Value> {
-    let args = match args {
-        [Value::Matrix(matrix)] => matrix.cells.clone(),
-        args => args.to_vec(),
-    };
-    if args.is_empty() {
-        return Err(MathError::arguments(
-            "Too few arguments in function gcd (expected: 1, actual: 0)",
-        ));
-    }
-    let mut result = args[0].clone();
-    for value in &args[1..] {
-        result = both(env, &result, value, apply)?;
-    }
-    Ok(result)
-}
-
-fn xgcd(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let (a, b, back) = integers(env, "xgcd", &args[0], &args[1])?;
-    let (mut old_r, mut r) = (a, b);
-    let (mut old_x, mut x) = (BigInt::from(1), BigInt::zero());
-    let (mut old_y, mut y) = (BigInt::zero(), BigInt::from(1));
-    while !r.is_zero() {
-        let quotient = &old_r / &r;
-        env.purse.pay(1)?;
-        (old_r, r) = (r.clone(), old_r - &quotient * r);
-        (old_x, x) = (x.clone(), old_x - &quotient * x);
-        (old_y, y) = (y.clone(), old_y - &quotient * y);
-    }
-    if old_r.is_negative() {
-        (old_r, old_x, old_y) = (-old_r, -old_x, -old_y);
-    }
-    Ok(Matrix::vector(vec![back(old_r), back(old_x), back(old_y)]).into())
-}
-
-fn invmod(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let (a, modulus, back) = integers(env, "invmod", &args[0], &args[1])?;
-    if modulus.is_zero() {
-        return Err(MathError::value("Divisor must be non zero"));
-    }
-    let extended = a.mod_floor(&modulus).extended_gcd(&modulus);
-    if extended.gcd.abs() != BigInt::from(1) {
-        return Ok(Value::Num(f64::NAN));
-    }
-    let inverse = extended.x.mod_floor(&modulus);
-    Ok(back(if inverse.is_negative() {
-        inverse + modulus
-    } else {
-        inverse
-    }))
 }
 
 fn hypot(env: &mut Env, args: &[Value]) -> Result<Value> {
@@ -533,14 +424,6 @@ fn hypot(env: &mut Env, args: &[Value]) -> Result<Value> {
         result = result.hypot(to_f64(&scalar));
     }
     Ok(Value::Num(result))
-}
-
-/// The sum of all products, for callers that multiply many.
-pub(crate) fn product(env: &mut Env, values: &[Value]) -> Result<Value> {
-    if values.is_empty() {
-        return Ok(Value::Num(1.0));
-    }
-    fold(env, values, multiply)
 }
 
 pub(crate) fn power(env: &mut Env, base: &Value, exponent: f64) -> Result<Value> {

@@ -117,7 +117,7 @@ pub(crate) fn method(env: &mut Env, object: &Value, name: &str, args: &[Value]) 
         (Value::Node(node), "evaluate" | "eval") => run_apart(env, node, args.first()),
         (Value::Node(node), "compile") => Ok(compiled(node.clone())),
         (Value::Node(node), "toString") => {
-            let text = node.to_string();
+            let text = crate::format::write_node(node)?;
             env.purse.pay_text(text.len())?;
             Ok(Value::text(&text))
         }

@@ -19,7 +19,8 @@ fn callback(env: &mut Env, node: &Node) -> Result<Function> {
         Node::Symbol(_) | Node::Define(_) | Node::Call(_) | Node::Paren(_) | Node::Assign(_) => {
             None
         }
-        other => free_name(env, other),
+        other if other.is_shallow() => free_name(env, other),
+        _ => None,
     };
     if let Some(parameter) = inline {
         let definition = Definition {

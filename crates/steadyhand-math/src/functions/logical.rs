@@ -1,7 +1,6 @@
 //! Logical operators under their names; `and` and `or` stop when the answer is known.
 
 use crate::broadcast::both;
-use crate::convert::truthy;
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::function::Builtin;
@@ -41,7 +40,7 @@ fn stop_early(
         )));
     };
     let left = env.eval(a)?;
-    if !matches!(left, Value::Matrix(_)) && truthy(name, &left)? == known {
+    if !matches!(left, Value::Matrix(_)) && logic::side(name, &left)? == known {
         return Ok(Value::Bool(known));
     }
     let right = env.eval(b)?;

@@ -6,6 +6,7 @@ pub(crate) mod bitwise;
 pub(crate) mod combinatorics;
 pub(crate) mod complex;
 pub(crate) mod construction;
+pub(crate) mod divisors;
 pub(crate) mod eigen;
 pub(crate) mod expression;
 pub(crate) mod factor;
@@ -42,7 +43,7 @@ use std::sync::LazyLock;
 
 use crate::env::{Env, NumberKind};
 use crate::error::Result;
-use crate::function::{Builtin, Lazy};
+use crate::function::{Builtin, Function, Lazy};
 use crate::number::complex::I;
 use crate::number::transcendental;
 use crate::unit::Unit;
@@ -72,6 +73,7 @@ static NAMES: LazyLock<HashMap<&'static str, Entry, foldhash::fast::RandomState>
             combinatorics::TABLE,
             complex::TABLE,
             construction::TABLE,
+            divisors::TABLE,
             eigen::TABLE,
             expression::TABLE,
             factor::TABLE,
@@ -147,17 +149,17 @@ const LAZY: &[(&str, Lazy)] = &[
     ("help", help::help),
 ];
 
-pub(crate) fn find(name: &str) -> Option<&'static Builtin> {
-    match NAMES.get(name)? {
-        Entry::Builtin(builtin) => Some(builtin),
-        _ => None,
-    }
+/// What can be called by this name.
+pub(crate) enum Callable {
+    Builtin(&'static Builtin),
+    Lazy(Lazy),
 }
 
-pub(crate) fn find_lazy(name: &str) -> Option<Lazy> {
+pub(crate) fn find(name: &str) -> Option<Callable> {
     match NAMES.get(name)? {
-        Entry::Lazy(lazy) => Some(*lazy),
-        _ => None,
+        Entry::Builtin(builtin) => Some(Callable::Builtin(builtin)),
+        Entry::Lazy(lazy) => Some(Callable::Lazy(*lazy)),
+        Entry::Number(_) | Entry::Physical(..) | Entry::ImaginaryUnit | Entry::Version => None,
     }
 }
 
@@ -165,7 +167,8 @@ pub(crate) fn is_defined(name: &str) -> bool {
     NAMES.contains_key(name)
 }
 
-pub(crate) fn constant(env: &mut Env, name: &str) -> Result<Option<Value>> {
+/// What the name alone evaluates to.
+pub(crate) fn value(env: &mut Env, name: &str) -> Result<Option<Value>> {
     Ok(Some(match NAMES.get(name) {
         Some(Entry::Number(value)) => match (env.settings.number, name) {
             (NumberKind::BigNumber, "pi" | "PI") => {
@@ -185,6 +188,8 @@ pub(crate) fn constant(env: &mut Env, name: &str) -> Result<Option<Value>> {
         }
         Some(Entry::ImaginaryUnit) => I.into(),
         Some(Entry::Version) => Value::text(VERSION),
-        Some(Entry::Builtin(_) | Entry::Lazy(_)) | None => return Ok(None),
+        Some(Entry::Builtin(builtin)) => Value::Function(Function::Builtin(builtin)),
+        // Functions that look at their arguments first have no value of their own.
+        Some(Entry::Lazy(_)) | None => return Ok(None),
     }))
 }

@@ -53,7 +53,7 @@ fn factorial_big(env: &mut Env, n: &Decimal) -> Result<Decimal> {
     };
     let mut product = Decimal::integer(1);
     for factor in 2..=n {
-        env.purse.pay(4)?;
+        env.purse.pay(20)?;
         product = product.multiply(&Decimal::integer(factor), env.settings.precision + 16);
     }
     Ok(product.rounded(env.settings.precision))

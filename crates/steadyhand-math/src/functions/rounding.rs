@@ -110,7 +110,9 @@ pub(crate) fn round_number(x: f64, decimals: i64) -> f64 {
     }
     let digits = Digits::of(x);
     let count = digits.point + decimals;
-    digits.rounded(count).exponential(0).parse().unwrap_or(x)
+    let rounded: f64 = digits.rounded(count).exponential(0).parse().unwrap_or(x);
+    // What rounds to zero keeps its sign, as in JavaScript.
+    rounded.abs().copysign(x)
 }
 
 /// Rounded to whole, numbers a hair below a half are first lifted onto it.

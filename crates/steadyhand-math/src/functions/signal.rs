@@ -1,5 +1,93 @@
-//! signal
+//! Filters: from zeros and poles to coefficients, and their frequency response.
 
+use std::f64::consts::PI;
+
+use crate::convert::{length, simple, to_complex, to_f64, wrong_type};
+use crate::env::Env;
+use crate::error::Result;
 use crate::function::Builtin;
+use crate::functions::linear::as_matrix;
+use crate::matrix::Matrix;
+use crate::number::complex::Complex;
+use crate::ops::arithmetic::{add_scalar, divide_scalar, multiply_scalar, negate_scalar};
+use crate::value::{Object, Value};
 
-pub(crate) const TABLE: &[Builtin] = &[];
+pub(crate) const TABLE: &[Builtin] = &[
+    Builtin::new("zpk2tf", 2..=3, zpk2tf),
+    Builtin::new("freqz", 2..=3, freqz),
+];
+
+/// The coefficients of (x − r₁)(x − r₂)…
+fn polynomial(env: &mut Env, roots: &[Value]) -> Result<Vec<Value>> {
+    let mut coefficients = vec![Value::Complex(Complex::from(1.0))];
+    for root in roots {
+        env.purse.pay(coefficients.len() as u64)?;
+        let root = negate_scalar(env, &simple("zpk2tf", root, 0)?)?;
+        let mut next = vec![Value::Num(0.0); coefficients.len() + 1];
+        for (at, coefficient) in coefficients.iter().enumerate() {
+            next[at] = add_scalar(env, &next[at], coefficient)?;
+            let product = multiply_scalar(env, coefficient, &root)?;
+            next[at + 1] = add_scalar(env, &next[at + 1], &product)?;
+        }
+        coefficients = next;
+    }
+    Ok(coefficients)
+}
+
+fn zpk2tf(env: &mut Env, args: &[Value]) -> Result<Value> {
+    let (zeros, poles) = (
+        as_matrix("zpk2tf", &args[0])?,
+        as_matrix("zpk2tf", &args[1])?,
+    );
+    let gain = args.get(2).cloned().unwrap_or(Value::Num(1.0));
+    let mut above = polynomial(env, &zeros.cells)?;
+    let below = polynomial(env, &poles.cells)?;
+    for coefficient in &mut above {
+        *coefficient = multiply_scalar(env, coefficient, &gain)?;
+    }
+    let rows = vec![Matrix::array(above).into(), Matrix::array(below).into()];
+    Ok(Matrix::array(rows).into())
+}
+
+/// The response of a filter at these frequencies, or at as many as asked for between 0 and π.
+fn freqz(env: &mut Env, args: &[Value]) -> Result<Value> {
+    let numbers = |value: &Value| -> Result<Vec<Complex>> {
+        as_matrix("freqz", value)?
+            .cells
+            .iter()
+            .map(|cell| simple("freqz", cell, 0).map(|cell| to_complex(&cell)))
+            .collect()
+    };
+    let (above, below) = (numbers(&args[0])?, numbers(&args[1])?);
+    let frequencies: Vec<f64> = match args.get(2) {
+        Some(Value::Matrix(matrix)) => matrix.cells.iter().map(to_f64).collect(),
+        Some(count @ (Value::Num(_) | Value::Big(_))) => bins(env, length("freqz", count)?)?,
+        None => bins(env, 512)?,
+        Some(other) => return Err(wrong_type("freqz", other, 2)),
+    };
+    env.purse
+        .pay(frequencies.len() as u64 * (above.len() + below.len()) as u64)?;
+    let at = |coefficients: &[Complex], frequency: f64| {
+        let turned = coefficients
+            .iter()
+            .enumerate()
+            .map(|(k, c)| *c * Complex::polar(1.0, -(k as f64) * frequency));
+        turned.fold(Complex::from(0.0), |sum, z| sum + z)
+    };
+    let response: Result<Vec<Value>> = frequencies
+        .iter()
+        .map(|f| divide_scalar(env, &at(&above, *f).into(), &at(&below, *f).into()))
+        .collect();
+    let kind = as_matrix("freqz", &args[0])?.kind;
+    let response = Matrix::vector(response?).of_kind(kind);
+    let frequencies = Matrix::numbers(kind, vec![frequencies.len()], &frequencies);
+    Ok(Value::object(match args.get(2) {
+        None => Object::of([("w", frequencies.into()), ("h", response.into())]),
+        Some(_) => Object::of([("h", response.into()), ("w", frequencies.into())]),
+    }))
+}
+
+fn bins(env: &mut Env, count: usize) -> Result<Vec<f64>> {
+    env.purse.pay_cells(count)?;
+    Ok((0..count).map(|k| k as f64 / count as f64 * PI).collect())
+}

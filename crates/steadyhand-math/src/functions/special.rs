@@ -1,5 +1,30 @@
-//! special
+//! Special functions.
 
+use crate::broadcast::each;
+use crate::convert::{simple, to_f64, wrong_type};
+use crate::env::Env;
+use crate::error::Result;
 use crate::function::Builtin;
+use crate::number::complex::Complex;
+use crate::number::special;
+use crate::value::Value;
 
-pub(crate) const TABLE: &[Builtin] = &[];
+pub(crate) const TABLE: &[Builtin] = &[
+    Builtin::new("erf", 1..=1, |env, args| each(env, &args[0], erf)),
+    Builtin::new("zeta", 1..=1, |env, args| each(env, &args[0], zeta)),
+];
+
+fn erf(_: &mut Env, value: &Value) -> Result<Value> {
+    match simple("erf", value, 0)? {
+        Value::Complex(_) => Err(wrong_type("erf", value, 0)),
+        value => Ok(Value::Num(special::erf(to_f64(&value)))),
+    }
+}
+
+fn zeta(_: &mut Env, value: &Value) -> Result<Value> {
+    match simple("zeta", value, 0)? {
+        Value::Complex(z) if z.im == 0.0 => Ok(Complex::from(special::zeta(z.re)).into()),
+        Value::Complex(_) => Err(wrong_type("zeta", value, 0)),
+        value => Ok(Value::Num(special::zeta(to_f64(&value)))),
+    }
+}

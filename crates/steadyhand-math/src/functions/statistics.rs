@@ -84,7 +84,12 @@ fn over(env: &mut Env, name: &str, args: &[Value], reduce: Reduce) -> Result<Val
         && !matches!(dimension, Value::Matrix(_))
     {
         let dimension = dimension_of(name, dimension, matrix)?;
-        return along(env, matrix, dimension, |env, cells| reduce(env, cells));
+        return along(env, matrix, dimension, &reduce);
+    }
+    if args.len() > 1 && args.iter().any(|arg| matches!(arg, Value::Matrix(_))) {
+        return Err(MathError::arguments(format!(
+            "Scalar values expected in function {name}"
+        )));
     }
     let values = flatten_args(env, args)?;
     if values.is_empty() {
@@ -355,7 +360,7 @@ fn cumsum(env: &mut Env, args: &[Value]) -> Result<Value> {
     let inner = cell_count(&matrix.size[dimension + 1..]);
     let length = matrix.size[dimension];
     for at in 0..cells.len() {
-        if at / inner % length > 0 {
+        if !(at / inner).is_multiple_of(length) {
             cells[at] = add(env, &cells[at - inner], &cells[at])?;
         }
     }

@@ -1,6 +1,7 @@
 //! The kinds of numbers beside f64, and how numbers are written.
 
 pub(crate) mod complex;
+mod complex_angles;
 pub(crate) mod decimal;
 pub(crate) mod digits;
 pub(crate) mod fraction;

@@ -47,9 +47,9 @@ fn arctan_inverse(n: u32, scale: &BigInt) -> BigInt {
     while !power.is_zero() {
         let term = &power / k;
         if positive {
-            sum += term
+            sum += term;
         } else {
-            sum -= term
+            sum -= term;
         }
         power /= square;
         k += 2;
@@ -154,7 +154,7 @@ pub(crate) fn ln(x: &Decimal, precision: usize) -> Decimal {
     }
     let z = (&m - &one) * &one / (&m + &one);
     let square = &z * &z / &one;
-    let (mut power, mut sum, mut n) = (z.clone(), BigInt::zero(), 1u32);
+    let (mut power, mut sum, mut n) = (z, BigInt::zero(), 1u32);
     while !power.is_zero() {
         sum += &power / n;
         power = power * &square / &one;
@@ -251,9 +251,9 @@ pub(crate) fn atan(x: &Decimal, precision: usize) -> Decimal {
     let (mut power, mut sum, mut n, mut positive) = (z, BigInt::zero(), 1u32, true);
     while !power.is_zero() {
         if positive {
-            sum += &power / n
+            sum += &power / n;
         } else {
-            sum -= &power / n
+            sum -= &power / n;
         }
         power = power * &square / &one;
         n += 2;

@@ -1,6 +1,5 @@
 //! Sums, products, quotients and remainders.
 
-use num_bigint::BigInt;
 use num_integer::Integer;
 use num_traits::Zero;
 
@@ -119,12 +118,8 @@ pub(crate) fn divide_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value
             if b.is_zero() {
                 return Err(MathError::value("Division by zero"));
             }
-            let (quotient, rest) = a.div_rem(&b);
-            if rest.is_zero() {
-                Value::int(quotient)
-            } else {
-                Value::Num(Fraction::new(a, b)?.to_f64())
-            }
+            // As JavaScript divides them: what is left over falls away.
+            Value::int(a / b)
         }
         Pair::Big(a, b) => Value::big(a.divide(&b, env.settings.precision)),
         Pair::Frac(a, b) => Value::frac(a.divide(&b)?),
@@ -185,6 +180,10 @@ pub(crate) fn negate(env: &mut Env, value: &Value) -> Result<Value> {
     each(env, value, negate_scalar)
 }
 
+#[allow(
+    clippy::only_used_in_recursion,
+    reason = "every scalar function has this signature"
+)]
 pub(crate) fn negate_scalar(env: &mut Env, value: &Value) -> Result<Value> {
     Ok(match value {
         Value::Num(x) => Value::Num(-x),
@@ -213,8 +212,4 @@ pub(crate) fn plus(env: &mut Env, value: &Value) -> Result<Value> {
         Value::Unit(_) => Ok(value.clone()),
         other => simple("unaryPlus", other, 0),
     })
-}
-
-pub(crate) fn is_zero_int(n: &BigInt) -> bool {
-    n.is_zero()
 }

@@ -71,14 +71,24 @@ fn pow_integer(env: &mut Env, a: &BigInt, b: &BigInt) -> Result<Value> {
         ));
     }
     let exponent = b.to_u64().unwrap_or(u64::MAX);
-    let digits = (a.bits() as f64 * exponent as f64 * std::f64::consts::LOG10_2) as u64 + 1;
+    let size = a.to_f64().map_or(f64::INFINITY, |a| a.abs().log10());
+    let log10 = if size.is_finite() {
+        size
+    } else {
+        a.bits() as f64 * std::f64::consts::LOG10_2
+    };
+    let digits = (log10 * exponent as f64) as u64 + 1;
     if a.bits() > 1 {
         env.purse.pay_digits(digits)?;
     }
     match u32::try_from(exponent) {
         Ok(exponent) => Ok(Value::int(a.pow(exponent))),
         // Only 0, 1 and -1 get here; what counts is whether the exponent is even.
-        Err(_) => Ok(Value::int(a.pow(if exponent % 2 == 0 { 2 } else { 1 }))),
+        Err(_) => Ok(Value::int(a.pow(if exponent.is_multiple_of(2) {
+            2
+        } else {
+            1
+        }))),
     }
 }
 

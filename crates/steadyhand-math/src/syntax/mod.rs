@@ -2,5 +2,6 @@
 
 pub(crate) mod lexer;
 pub(crate) mod node;
+mod operand;
 pub(crate) mod parser;
 pub(crate) mod print;

@@ -185,6 +185,67 @@ impl BinaryOp {
     }
 }
 
+impl Node {
+    /// The parts that are expressions themselves.
+    pub(crate) fn children<'a>(&'a self, into: &mut Vec<&'a Self>) {
+        match self {
+            Self::Constant(_) | Self::Symbol(_) => {}
+            Self::Paren(inner) | Self::Unary(_, inner) => into.push(inner),
+            Self::Binary(_, pair) | Self::Implicit(pair) | Self::Percentage(_, pair) => {
+                into.extend([&pair.0, &pair.1]);
+            }
+            Self::Relational(chain) => into.extend(&chain.1),
+            Self::Conditional(parts) => into.extend([&parts.0, &parts.1, &parts.2]),
+            Self::Array(items) => into.extend(items),
+            Self::Object(entries) => into.extend(entries.iter().map(|(_, node)| node)),
+            Self::Range(range) => {
+                into.extend(
+                    [Some(&range.start), range.step.as_ref(), Some(&range.end)]
+                        .into_iter()
+                        .flatten(),
+                );
+            }
+            Self::Access(access) => access.children(into),
+            Self::Call(call) => {
+                into.push(&call.function);
+                into.extend(&call.arguments);
+            }
+            Self::Assign(pair) => into.push(&pair.1),
+            Self::AssignInto(pair) => {
+                pair.0.children(into);
+                into.push(&pair.1);
+            }
+            Self::Define(definition) => into.push(&definition.body),
+            Self::Block(statements) => {
+                into.extend(statements.iter().map(|statement| &statement.node));
+            }
+        }
+    }
+
+    /// Whether it is safe to walk with the stack: long chains make trees that are not.
+    pub(crate) fn is_shallow(&self) -> bool {
+        const LEVELS_MAX: usize = 200;
+        let (mut level, mut next) = (vec![self], Vec::new());
+        for _ in 0..LEVELS_MAX {
+            if level.is_empty() {
+                return true;
+            }
+            level.iter().for_each(|node| node.children(&mut next));
+            level = std::mem::take(&mut next);
+        }
+        false
+    }
+}
+
+impl Access {
+    fn children<'a>(&'a self, into: &mut Vec<&'a Node>) {
+        into.push(&self.object);
+        if let Index::Subset(parts) = &self.index {
+            into.extend(parts);
+        }
+    }
+}
+
 /// The level of `start:step:end`, between conversions and sums.
 pub(crate) const RANGE_LEVEL: u8 = 10;
 pub(crate) const RELATIONAL_LEVEL: u8 = 7;

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::lexer::{Lexer, Token};
 use super::node::{
-    Access, BinaryOp, Call, Definition, Index, Node, RANGE_LEVEL, RELATIONAL_LEVEL, Range,
-    Statement, UnaryOp,
+    BinaryOp, Definition, Node, RANGE_LEVEL, RELATIONAL_LEVEL, Range, Statement, UnaryOp,
 };
 use crate::error::{MathError, Result};
 use crate::limits::Limits;
@@ -15,7 +14,7 @@ use crate::value::Value;
 pub(crate) type ReadNumber<'a> = &'a dyn Fn(&str) -> Result<Value>;
 
 /// All operators that stand in a row, together. It bounds the height of the tree beyond its nesting.
-const LINKS_MAX: usize = 4000;
+const LINKS_MAX: usize = 2000;
 
 pub(crate) fn parse(source: &str, limits: &Limits, read_number: ReadNumber<'_>) -> Result<Node> {
     if source.len() > limits.input_bytes {
@@ -44,31 +43,32 @@ pub(crate) fn parse(source: &str, limits: &Limits, read_number: ReadNumber<'_>) 
     }
 }
 
-struct Parser<'a> {
-    lexer: Lexer<'a>,
+pub(super) struct Parser<'a> {
+    pub(super) lexer: Lexer<'a>,
     /// The nesting of the conditional being read: on that level a colon ends its first branch and makes no range.
     conditional: Option<usize>,
     depth: usize,
     depth_max: usize,
     links: usize,
-    read_number: ReadNumber<'a>,
+    pub(super) read_number: ReadNumber<'a>,
 }
 
 impl Parser<'_> {
-    fn token(&self) -> Token {
+    #[inline(always)]
+    pub(super) fn token(&self) -> Token {
         self.lexer.token
     }
 
-    fn error(&self, message: impl std::fmt::Display) -> MathError {
+    pub(super) fn error(&self, message: impl std::fmt::Display) -> MathError {
         self.lexer.error(message)
     }
 
-    fn advance(&mut self) -> Result<()> {
+    pub(super) fn advance(&mut self) -> Result<()> {
         self.lexer.advance()
     }
 
     /// After an operator the expression may go on in the next line.
-    fn advance_over_newlines(&mut self) -> Result<()> {
+    pub(super) fn advance_over_newlines(&mut self) -> Result<()> {
         self.advance()?;
         while self.token() == Token::Newline {
             self.advance()?;
@@ -89,7 +89,8 @@ impl Parser<'_> {
         Ok(read)
     }
 
-    fn link(&mut self) -> Result<()> {
+    #[inline(always)]
+    pub(super) fn link(&mut self) -> Result<()> {
         self.links += 1;
         if self.links > LINKS_MAX {
             return Err(MathError::limit(format!(
@@ -102,6 +103,15 @@ impl Parser<'_> {
     fn block(&mut self) -> Result<Node> {
         let mut statements = Vec::new();
         let mut separated = false;
+        if !matches!(self.token(), Token::Newline | Token::Semicolon | Token::End) {
+            // Nearly always there is one statement, and it needs no list.
+            let node = self.assignment()?;
+            if self.token() == Token::End {
+                return Ok(node);
+            }
+            let visible = self.token() != Token::Semicolon;
+            statements.push(Statement { node, visible });
+        }
         loop {
             match self.token() {
                 Token::Newline | Token::Semicolon => {
@@ -128,7 +138,7 @@ impl Parser<'_> {
         })
     }
 
-    fn assignment(&mut self) -> Result<Node> {
+    pub(super) fn assignment(&mut self) -> Result<Node> {
         self.deeper(|parser| {
             let left = parser.conditional()?;
             if parser.token() == Token::Assign {
@@ -198,6 +208,7 @@ impl Parser<'_> {
         Ok(node)
     }
 
+    #[inline(always)]
     fn binary_operator(&self) -> Option<BinaryOp> {
         Some(match self.token() {
             Token::Or => BinaryOp::Or,
@@ -382,6 +393,7 @@ impl Parser<'_> {
     }
 
     /// `1/2 a` is `(1/2) a`: a fraction of two numbers in front of a name stays together.
+    #[inline(always)]
     fn number_over_number(&mut self) -> Result<(Node, bool)> {
         let (mut node, is_percentage) = self.percentage()?;
         let mut over_number = is_plain_number(&node);
@@ -407,6 +419,7 @@ impl Parser<'_> {
         Ok((node, is_percentage))
     }
 
+    #[inline(always)]
     fn percentage(&mut self) -> Result<(Node, bool)> {
         let node = self.unary()?;
         if self.token() != Token::Percent {
@@ -455,6 +468,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(always)]
     fn power(&mut self) -> Result<Node> {
         let base = self.nullish()?;
         let op = match self.token() {
@@ -468,6 +482,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(always)]
     fn nullish(&mut self) -> Result<Node> {
         let mut node = self.postfix()?;
         while self.token() == Token::Nullish {
@@ -476,267 +491,6 @@ impl Parser<'_> {
             node = Node::Binary(BinaryOp::Nullish, Box::new((node, self.postfix()?)));
         }
         Ok(node)
-    }
-
-    fn postfix(&mut self) -> Result<Node> {
-        let mut node = self.operand()?;
-        loop {
-            let op = match self.token() {
-                Token::Bang => UnaryOp::Factorial,
-                Token::SingleQuote => UnaryOp::Transpose,
-                _ => return Ok(node),
-            };
-            self.link()?;
-            self.advance()?;
-            node = self.accessors(Node::Unary(op, Box::new(node)))?;
-        }
-    }
-
-    fn operand(&mut self) -> Result<Node> {
-        let node = match self.token() {
-            token if token.is_name() => self.name()?,
-            Token::DoubleQuote | Token::SingleQuote => Node::Constant(Value::text(&self.string()?)),
-            Token::OpenBracket => self.matrix()?,
-            Token::OpenBrace => self.object()?,
-            Token::Number => {
-                let value =
-                    (self.read_number)(self.lexer.text()).map_err(|error| self.error(error))?;
-                self.advance()?;
-                return Ok(Node::Constant(value));
-            }
-            Token::OpenParen => {
-                self.open()?;
-                let inner = self.assignment()?;
-                self.close(Token::CloseParen, "Parenthesis ) expected")?;
-                Node::Paren(Box::new(inner))
-            }
-            Token::End => return Err(self.error("Unexpected end of expression")),
-            _ => return Err(self.error("Value expected")),
-        };
-        self.accessors(node)
-    }
-
-    fn open(&mut self) -> Result<()> {
-        self.lexer.nesting += 1;
-        self.advance()
-    }
-
-    fn close(&mut self, token: Token, message: &str) -> Result<()> {
-        if self.token() != token {
-            return Err(self.error(message));
-        }
-        self.lexer.nesting -= 1;
-        self.advance()
-    }
-
-    fn name(&mut self) -> Result<Node> {
-        let name = self.lexer.text();
-        let node = match name {
-            "true" => Node::Constant(Value::Bool(true)),
-            "false" => Node::Constant(Value::Bool(false)),
-            "null" => Node::Constant(Value::Null),
-            "undefined" => Node::Constant(Value::Undefined),
-            "NaN" => Node::Constant(Value::Num(f64::NAN)),
-            "Infinity" => Node::Constant(Value::Num(f64::INFINITY)),
-            _ => Node::Symbol(name.into()),
-        };
-        self.advance()?;
-        Ok(node)
-    }
-
-    fn list(&mut self, end: Token, message: &str) -> Result<Vec<Node>> {
-        self.open()?;
-        let mut items = Vec::new();
-        if self.token() != end {
-            items.push(self.assignment()?);
-            while self.token() == Token::Comma {
-                self.advance()?;
-                items.push(self.assignment()?);
-            }
-        }
-        self.close(end, message)?;
-        Ok(items)
-    }
-
-    fn accessors(&mut self, mut node: Node) -> Result<Node> {
-        loop {
-            let optional = self.token() == Token::OptionalDot;
-            if optional {
-                self.advance()?;
-            }
-            node = match self.token() {
-                Token::OpenParen
-                    if optional || matches!(node, Node::Symbol(_) | Node::Access(_)) =>
-                {
-                    let arguments = self.list(Token::CloseParen, "Parenthesis ) expected")?;
-                    Node::Call(Box::new(Call {
-                        function: node,
-                        arguments,
-                        optional,
-                    }))
-                }
-                Token::OpenBracket => {
-                    let index =
-                        Index::Subset(self.list(Token::CloseBracket, "Parenthesis ] expected")?);
-                    Node::Access(Box::new(Access {
-                        object: node,
-                        index,
-                        optional,
-                    }))
-                }
-                token if optional || token == Token::Dot => {
-                    if !optional {
-                        self.advance()?;
-                    }
-                    if !self.token().is_name() {
-                        let after = if optional { "optional chain" } else { "dot" };
-                        return Err(
-                            self.error(format_args!("Property name expected after {after}"))
-                        );
-                    }
-                    let index = Index::Property(self.lexer.text().into());
-                    self.advance()?;
-                    Node::Access(Box::new(Access {
-                        object: node,
-                        index,
-                        optional,
-                    }))
-                }
-                _ => return Ok(node),
-            };
-            self.link()?;
-        }
-    }
-
-    /// The text after an opening quote; the lexer stands right behind it.
-    fn string(&mut self) -> Result<String> {
-        let quote = if self.token() == Token::DoubleQuote {
-            '"'
-        } else {
-            '\''
-        };
-        let mut text = String::new();
-        loop {
-            let rest = &self.lexer.source[self.lexer.at..];
-            let Some(c) = rest.chars().next() else {
-                self.lexer.token_start = self.lexer.at;
-                return Err(self.error(format_args!("End of string {quote} expected")));
-            };
-            self.lexer.at += c.len_utf8();
-            match c {
-                _ if c == quote => break,
-                '\\' => text.push(self.escape()?),
-                _ => text.push(c),
-            }
-        }
-        self.advance()?;
-        Ok(text)
-    }
-
-    fn escape(&mut self) -> Result<char> {
-        let rest = &self.lexer.source[self.lexer.at..];
-        let c = rest.chars().next().unwrap_or_default();
-        let (meant, length) = match c {
-            '"' | '\'' | '\\' | '/' => (c, 1),
-            'b' => ('\u{8}', 1),
-            'f' => ('\u{c}', 1),
-            'n' => ('\n', 1),
-            'r' => ('\r', 1),
-            't' => ('\t', 1),
-            'u' => {
-                let code = rest
-                    .get(1..5)
-                    .and_then(|hex| u32::from_str_radix(hex, 16).ok());
-                let Some(code) = code else {
-                    return Err(self.error("Invalid unicode character \\u"));
-                };
-                (
-                    char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER),
-                    5,
-                )
-            }
-            _ => return Err(self.error(format_args!("Bad escape character \\{c}"))),
-        };
-        self.lexer.at += length;
-        Ok(meant)
-    }
-
-    fn matrix(&mut self) -> Result<Node> {
-        self.open()?;
-        if self.token() == Token::CloseBracket {
-            self.close(Token::CloseBracket, "")?;
-            return Ok(Node::Array(Vec::new()));
-        }
-        let first = self.row()?;
-        if self.token() != Token::Semicolon {
-            self.close(Token::CloseBracket, "End of matrix ] expected")?;
-            return Ok(Node::Array(first));
-        }
-        let columns = first.len();
-        let mut rows = vec![Node::Array(first)];
-        while self.token() == Token::Semicolon {
-            self.advance()?;
-            if self.token() == Token::CloseBracket {
-                break;
-            }
-            let row = self.row()?;
-            if row.len() != columns {
-                return Err(self.error(format_args!(
-                    "Column dimensions mismatch ({} !== {columns})",
-                    row.len()
-                )));
-            }
-            rows.push(Node::Array(row));
-        }
-        self.close(Token::CloseBracket, "End of matrix ] expected")?;
-        Ok(Node::Array(rows))
-    }
-
-    fn row(&mut self) -> Result<Vec<Node>> {
-        let mut items = vec![self.assignment()?];
-        while self.token() == Token::Comma {
-            self.advance()?;
-            if !matches!(self.token(), Token::CloseBracket | Token::Semicolon) {
-                items.push(self.assignment()?);
-            }
-        }
-        Ok(items)
-    }
-
-    fn object(&mut self) -> Result<Node> {
-        self.lexer.nesting += 1;
-        let mut properties: Vec<(Arc<str>, Node)> = Vec::new();
-        loop {
-            self.advance()?;
-            if self.token() != Token::CloseBrace {
-                properties.push(self.property()?);
-            }
-            if self.token() != Token::Comma {
-                break;
-            }
-        }
-        self.close(
-            Token::CloseBrace,
-            "Comma , or bracket } expected after object value",
-        )?;
-        Ok(Node::Object(properties))
-    }
-
-    fn property(&mut self) -> Result<(Arc<str>, Node)> {
-        let key: Arc<str> = match self.token() {
-            Token::DoubleQuote | Token::SingleQuote => self.string()?.into(),
-            token if token.is_name() => {
-                let key = self.lexer.text().into();
-                self.advance()?;
-                key
-            }
-            _ => return Err(self.error("Symbol or string expected as object key")),
-        };
-        if self.token() != Token::Colon {
-            return Err(self.error("Colon : expected after object key"));
-        }
-        self.advance()?;
-        Ok((key, self.assignment()?))
     }
 }
 

@@ -54,6 +54,17 @@ fn in_kind(x: f64, like: &Value) -> Value {
     }
 }
 
+/// How far apart two zeros lie, in base degrees: exactly, so that 32 °F are 0 °C.
+fn offset_between(from_value: f64, from: f64, to_value: f64, to: f64) -> f64 {
+    let exact = |value: f64, offset: f64| {
+        Ok::<_, MathError>(Fraction::from_f64(value)?.multiply(&Fraction::from_f64(offset)?))
+    };
+    match (exact(from_value, from), exact(to_value, to)) {
+        (Ok(from), Ok(to)) => from.subtract(&to).to_f64(),
+        _ => from_value * from - to_value * to,
+    }
+}
+
 pub(crate) fn same_dimensions(a: &Dimensions, b: &Dimensions) -> bool {
     a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-12)
 }
@@ -187,7 +198,7 @@ impl Unit {
         let value = if plain || from == to {
             value
         } else {
-            let shift = in_kind(from_value * from - to_value * to, &value);
+            let shift = in_kind(offset_between(from_value, from, to_value, to), &value);
             add_scalar(env, &value, &shift)?
         };
         Ok(Self {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use super::prefix::{NO_PREFIX, Prefix, PrefixSet};
+use super::prefix::{NO_PREFIX, PrefixSet};
 use super::table::{BASES, DEFAULTS, UNITS};
 use super::{DIMENSIONS, Dimensions, Part};
 use crate::error::{MathError, Result};
@@ -241,14 +241,5 @@ impl Registry {
         }
         self.dimensions_created += 1;
         Ok(std::array::from_fn(|i| if i == at { 1.0 } else { 0.0 }))
-    }
-}
-
-impl Part {
-    pub(crate) fn with_prefix(&self, prefix: Prefix) -> Self {
-        Self {
-            prefix,
-            ..self.clone()
-        }
     }
 }

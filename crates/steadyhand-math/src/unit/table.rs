@@ -165,7 +165,7 @@ pub(super) const UNITS: &[Row] = &[
     row("degree degrees", Long, "ANGLE", 0.017453292519943295),
     row("grad", Short, "ANGLE", 0.015707963267948967),
     row("gradian gradians", Long, "ANGLE", 0.015707963267948967),
-    row("cycle cycles", None, "ANGLE", 6.283185307179586),
+    row("cycle cycles", None, "ANGLE", std::f64::consts::TAU),
     row("arcsec arcsecond arcseconds", None, "ANGLE", 0.00000484813681109536),
     row("arcmin arcminute arcminutes", None, "ANGLE", 0.0002908882086657216),
     // current

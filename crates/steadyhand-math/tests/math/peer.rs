@@ -19,10 +19,6 @@ fn home() -> Option<PathBuf> {
     home
 }
 
-#[allow(
-    clippy::print_stderr,
-    reason = "a skipped comparison must not go unnoticed"
-)]
 fn announce(message: &str) {
     // Straight to the terminal's standard error, past the test harness's capture.
     let _ = writeln!(std::io::stderr(), "steadyhand-math: {message}");

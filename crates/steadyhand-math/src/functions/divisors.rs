@@ -1,0 +1,125 @@
+//! Whole numbers: divisors, multiples, inverses.
+
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_traits::{Signed, Zero};
+
+use crate::broadcast::both;
+use crate::convert::{Pair, pair, to_f64};
+use crate::env::Env;
+use crate::error::{MathError, Result};
+use crate::function::{ANY_NUMBER, Builtin};
+use crate::matrix::Matrix;
+use crate::number::decimal::Decimal;
+use crate::number::fraction::Fraction;
+use crate::value::Value;
+
+pub(crate) const TABLE: &[Builtin] = &[
+    Builtin::new("gcd", 1..=ANY_NUMBER, gcd),
+    Builtin::new("invmod", 2..=2, invmod),
+    Builtin::new("lcm", 1..=ANY_NUMBER, lcm),
+    Builtin::new("xgcd", 2..=2, xgcd),
+];
+
+/// Two whole numbers, and how to give one back in the kind they came in.
+type Integers = (BigInt, BigInt, fn(BigInt) -> Value);
+
+fn integers(env: &mut Env, name: &str, a: &Value, b: &Value) -> Result<Integers> {
+    let not_whole = || {
+        MathError::value(format!(
+            "Parameters in function {name} must be integer numbers"
+        ))
+    };
+    let digits = env.purse.limits.big_digits;
+    let whole = |decimal: Decimal| decimal.to_bigint(digits).ok_or_else(not_whole);
+    Ok(match pair(env, name, a, b)? {
+        Pair::Num(a, b) => (
+            whole(Decimal::from_f64(a))?,
+            whole(Decimal::from_f64(b))?,
+            |n| Value::Num(to_f64(&Value::int(n))),
+        ),
+        Pair::Int(a, b) => (a, b, Value::int),
+        Pair::Big(a, b) => (whole(a)?, whole(b)?, |n| Value::big(Decimal::new(n, 0))),
+        _ => return Err(not_whole()),
+    })
+}
+
+fn gcd(env: &mut Env, args: &[Value]) -> Result<Value> {
+    fold_integers(env, args, |env, a, b| {
+        if let Pair::Frac(a, b) = pair(env, "gcd", a, b)? {
+            let above = (&a.numerator * &b.denominator).gcd(&(&b.numerator * &a.denominator));
+            return Ok(Value::frac(Fraction::new(
+                above,
+                a.denominator * b.denominator,
+            )?));
+        }
+        let (a, b, back) = integers(env, "gcd", a, b)?;
+        Ok(back(a.gcd(&b)))
+    })
+}
+
+fn lcm(env: &mut Env, args: &[Value]) -> Result<Value> {
+    fold_integers(env, args, |env, a, b| {
+        if let Pair::Frac(a, b) = pair(env, "lcm", a, b)? {
+            let above = a.numerator.lcm(&b.numerator);
+            return Ok(Value::frac(Fraction::new(
+                above,
+                a.denominator.gcd(&b.denominator),
+            )?));
+        }
+        let (a, b, back) = integers(env, "lcm", a, b)?;
+        Ok(back(a.lcm(&b)))
+    })
+}
+
+fn fold_integers(env: &mut Env, args: &[Value], apply: crate::broadcast::Scalar2) -> Result<Value> {
+    let args = match args {
+        [Value::Matrix(matrix)] => matrix.cells.clone(),
+        args => args.to_vec(),
+    };
+    if args.is_empty() {
+        return Err(MathError::arguments(
+            "Too few arguments in function gcd (expected: 1, actual: 0)",
+        ));
+    }
+    let mut result = args[0].clone();
+    for value in &args[1..] {
+        result = both(env, &result, value, apply)?;
+    }
+    Ok(result)
+}
+
+fn xgcd(env: &mut Env, args: &[Value]) -> Result<Value> {
+    let (a, b, back) = integers(env, "xgcd", &args[0], &args[1])?;
+    let (mut old_r, mut r) = (a, b);
+    let (mut old_x, mut x) = (BigInt::from(1), BigInt::zero());
+    let (mut old_y, mut y) = (BigInt::zero(), BigInt::from(1));
+    while !r.is_zero() {
+        let quotient = &old_r / &r;
+        env.purse.pay(1)?;
+        (old_r, r) = (r.clone(), old_r - &quotient * r);
+        (old_x, x) = (x.clone(), old_x - &quotient * x);
+        (old_y, y) = (y.clone(), old_y - &quotient * y);
+    }
+    if old_r.is_negative() {
+        (old_r, old_x, old_y) = (-old_r, -old_x, -old_y);
+    }
+    Ok(Matrix::vector(vec![back(old_r), back(old_x), back(old_y)]).into())
+}
+
+fn invmod(env: &mut Env, args: &[Value]) -> Result<Value> {
+    let (a, modulus, back) = integers(env, "invmod", &args[0], &args[1])?;
+    if modulus.is_zero() {
+        return Err(MathError::value("Divisor must be non zero"));
+    }
+    let extended = a.mod_floor(&modulus).extended_gcd(&modulus);
+    if extended.gcd.abs() != BigInt::from(1) {
+        return Ok(Value::Num(f64::NAN));
+    }
+    let inverse = extended.x.mod_floor(&modulus);
+    Ok(back(if inverse.is_negative() {
+        inverse + modulus
+    } else {
+        inverse
+    }))
+}
