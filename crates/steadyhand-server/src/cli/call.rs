@@ -124,7 +124,7 @@ fn tell_attempts(session: &Session<'_>, runtime: &Runtime) -> Option<steadyhand:
             ));
         }
         Event::FallbackStarted { tool_name, .. } => {
-            line(&format!("  {mark} {tool_name} failed, asking its fallback"))
+            line(&format!("  {mark} {tool_name} failed, asking its fallback"));
         }
         _ => {}
     };

@@ -71,8 +71,10 @@ impl From<Exit> for ExitCode {
 }
 
 /// Why a command failed.
-pub(super) struct Failed {
-    pub(super) exit: Exit,
+pub(super) struct Failed(Box<Details>);
+
+struct Details {
+    exit: Exit,
     /// `config_invalid`: stable, for machines.
     code: &'static str,
     message: String,
@@ -86,7 +88,7 @@ pub(super) struct Failed {
 
 impl Failed {
     pub(super) fn new(exit: Exit, code: &'static str, message: impl Into<String>) -> Failed {
-        Failed {
+        Failed(Box::new(Details {
             exit,
             code,
             message: message.into(),
@@ -94,7 +96,11 @@ impl Failed {
             help: None,
             details: Map::new(),
             report: None,
-        }
+        }))
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        self.0.exit
     }
 
     pub(super) fn unexpected(message: impl Into<String>) -> Failed {
@@ -116,25 +122,25 @@ impl Failed {
     /// The same failure, after a signal ended the program: its exit code is the signal's.
     #[must_use]
     pub(super) fn by_signal(mut self, code: Option<u8>) -> Failed {
-        self.exit = code.map_or(self.exit, Exit::Signal);
+        self.0.exit = code.map_or(self.0.exit, Exit::Signal);
         self
     }
 
     #[must_use]
     pub(super) fn help(mut self, help: impl Into<String>) -> Failed {
-        self.help = Some(help.into());
+        self.0.help = Some(help.into());
         self
     }
 
     #[must_use]
     pub(super) fn evidence(mut self, name: impl Into<String>, value: impl Into<String>) -> Failed {
-        self.evidence.push((name.into(), value.into()));
+        self.0.evidence.push((name.into(), value.into()));
         self
     }
 
     #[must_use]
     pub(super) fn detail(mut self, name: &str, value: Value) -> Failed {
-        self.details.insert(name.to_owned(), value);
+        self.0.details.insert(name.to_owned(), value);
         self
     }
 
@@ -142,7 +148,7 @@ impl Failed {
     pub(super) fn print(&self, screen: &Screen) {
         if screen.json {
             screen.line_to_stderr(&self.to_json().to_string());
-        } else if let Some(report) = &self.report {
+        } else if let Some(report) = &self.0.report {
             screen.line_to_stderr(&format!("Error: {report}"));
             for problem in &report.problems {
                 screen.line_to_stderr("");
@@ -155,9 +161,9 @@ impl Failed {
 
     fn to_json(&self) -> Value {
         let mut error = Map::new();
-        error.insert("code".to_owned(), json!(self.code));
-        error.insert("message".to_owned(), json!(self.message));
-        if let Some(report) = &self.report {
+        error.insert("code".to_owned(), json!(self.0.code));
+        error.insert("message".to_owned(), json!(self.0.message));
+        if let Some(report) = &self.0.report {
             let problems: Vec<Value> = report
                 .problems
                 .iter()
@@ -165,8 +171,8 @@ impl Failed {
                 .collect();
             error.insert("problems".to_owned(), json!(problems));
         }
-        error.extend(self.details.clone());
-        error.insert("help".to_owned(), json!(self.help));
+        error.extend(self.0.details.clone());
+        error.insert("help".to_owned(), json!(self.0.help));
         json!({ "error": error })
     }
 }
@@ -175,23 +181,24 @@ impl From<Report> for Failed {
     fn from(report: Report) -> Failed {
         let message = report.to_string();
         let mut failed = Failed::new(Exit::Config, "config_invalid", message);
-        failed.report = Some(Arc::new(report));
+        failed.0.report = Some(Arc::new(report));
         failed
     }
 }
 
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Error: {}", self.message)?;
-        if !self.evidence.is_empty() {
+        write!(f, "Error: {}", self.0.message)?;
+        if !self.0.evidence.is_empty() {
             let width = self
+                .0
                 .evidence
                 .iter()
                 .map(|(name, _)| name.chars().count())
                 .max()
                 .unwrap_or(0);
             writeln!(f)?;
-            for (name, value) in &self.evidence {
+            for (name, value) in &self.0.evidence {
                 let mut lines = value.lines();
                 write!(f, "\n  {name:width$}  {}", lines.next().unwrap_or_default())?;
                 for line in lines {
@@ -200,7 +207,7 @@ impl fmt::Display for Failed {
             }
             writeln!(f)?;
         }
-        if let Some(help) = &self.help {
+        if let Some(help) = &self.0.help {
             let mut lines = help.lines();
             write!(f, "\n  help: {}", lines.next().unwrap_or_default())?;
             for line in lines {

@@ -115,7 +115,7 @@ pub fn main() -> ExitCode {
         Ok(()) => Exit::Done.into(),
         Err(failed) => {
             failed.print(&screen);
-            failed.exit.into()
+            failed.exit().into()
         }
     }
 }

@@ -97,7 +97,7 @@ impl Checker<'_> {
                     Some(hint) => problem.help(hint),
                     None => problem,
                 };
-                self.put_at_value(problem, pointer, &format!("{found}"));
+                self.put_at_value(problem, pointer, found);
             }
             ValidationErrorKind::Enum { options } => {
                 let options = texts(options);

@@ -91,8 +91,11 @@ impl fmt::Display for Span {
     }
 }
 
+/// Says what is wrong with a text.
+pub(crate) type Check = fn(&str) -> Result<(), String>;
+
 /// The names of the formats in the JSON Schema, each with the check that gives its error text.
-pub(crate) const FORMATS: [(&str, fn(&str) -> Result<(), String>); 4] = [
+pub(crate) const FORMATS: [(&str, Check); 4] = [
     ("time-span", |text| text.parse::<Span>().map(drop)),
     ("size", |text| text.parse::<Size>().map(drop)),
     ("rate", |text| text.parse::<Rate>().map(drop)),

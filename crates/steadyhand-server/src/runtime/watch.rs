@@ -93,6 +93,6 @@ impl Hangups {
         {
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }

@@ -115,6 +115,9 @@ pub struct Context {
     pub progress: Progress,
 }
 
+/// Builds a source from its name and its settings.
+pub type Build = fn(&str, Value, &Context) -> Result<Arc<dyn Source>, Fault>;
+
 /// One row of the table of kinds.
 pub struct Kind {
     /// What `kind = "…"` says.
@@ -128,7 +131,7 @@ pub struct Kind {
     /// Reads the settings and looks for faults.
     pub check: fn(&Value) -> Vec<Fault>,
     /// Reads the settings and builds the source.
-    pub build: fn(&str, Value, &Context) -> Result<Arc<dyn Source>, Fault>,
+    pub build: Build,
 }
 
 impl Kind {

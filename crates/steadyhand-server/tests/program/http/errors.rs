@@ -170,7 +170,8 @@ async fn r07_a_status_is_not_overruled_by_the_words_of_its_page() {
 async fn r07_retry_after_is_understood_in_all_its_forms() {
     const NOON: &str = "Wed, 21 Oct 2026 12:00:00 GMT";
     const NOON_EPOCH: &str = "1792584007";
-    let cases: &[(u16, &[(&str, &str)], Option<u64>)] = &[
+    type Headers = &'static [(&'static str, &'static str)];
+    let cases: &[(u16, Headers, Option<u64>)] = &[
         (429, &[("retry-after", "7")], Some(7_000)),
         (503, &[("retry-after", "7")], Some(7_000)),
         (429, &[("retry-after", "1.5")], Some(1_500)),
