@@ -41,7 +41,7 @@ async fn is_made_anew(damage: impl FnOnce(&std::path::Path)) {
 #[tokio::test]
 async fn an_index_full_of_garbage_is_made_anew() {
     is_made_anew(|index| {
-        std::fs::write(index, "this is no database ".repeat(5_000)).expect("written")
+        std::fs::write(index, "this is no database ".repeat(5_000)).expect("written");
     })
     .await;
 }
