@@ -423,9 +423,7 @@ async fn a_document_in_yaml_may_be_spread_over_files_of_its_folder() {
     assert_eq!(tools[1].name(), "stars");
     assert_eq!(
         source.report().unwrap().notes,
-        [
-            "stars: missing.json#/Star is in another file that was not read; anything is accepted there"
-        ]
+        ["missing.json#/Star is in another file that was not read; anything is accepted there"]
     );
 }
 
