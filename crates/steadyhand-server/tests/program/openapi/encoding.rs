@@ -124,7 +124,7 @@ fn objects_inside_objects_and_values_as_json_are_spelled_out() {
     let deep = json!({ "style": "deepObject" });
     assert_eq!(
         query(
-            deep.clone(),
+            deep,
             json!({ "a": { "b]&c": [1, { "d": true }] }, "n": null })
         ),
         "p[a][b%5D%26c][0]=1&p[a][b%5D%26c][1][d]=true"
@@ -268,7 +268,7 @@ proptest! {
         prop_assert_eq!(query.matches(['[', ']']).count(), 2);
         let (name, written) = query.split_once('=').unwrap();
         prop_assert_eq!(decoded(name), format!("d[{key}]"));
-        prop_assert_eq!(decoded(written), value.clone());
+        prop_assert_eq!(&decoded(written), &value);
         let body = String::from_utf8(request.body.unwrap()).unwrap();
         let written = body.strip_prefix("f=1&g=").unwrap();
         let read: Value = serde_json::from_str(&decoded(written)).unwrap();
