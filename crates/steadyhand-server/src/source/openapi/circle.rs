@@ -96,30 +96,6 @@ fn extended_parent(parent: &str, edges: &Edges) -> Vec<(String, String)> {
     closing
 }
 
-/// Leaves out the definitions that are more than `levels` references away from the root.
-pub(super) fn cut(root: &mut Value, defs: &mut Map<String, Value>, levels: usize) {
-    let mut kept: HashSet<String> = HashSet::new();
-    let mut frontier = Vec::new();
-    links(root, &mut frontier);
-    for _ in 0..levels {
-        let mut next = Vec::new();
-        for name in frontier.drain(..) {
-            if let Some(schema) = defs.get(&name)
-                && kept.insert(name)
-            {
-                links(schema, &mut next);
-            }
-        }
-        frontier = next;
-    }
-    if kept.len() == defs.len() {
-        return;
-    }
-    defs.retain(|name, _| kept.contains(name));
-    forget(root, &kept);
-    defs.values_mut().for_each(|schema| forget(schema, &kept));
-}
-
 /// Calls `visit` with every schema that stands directly in this one: never with data that looks like one.
 pub(super) fn for_each_part(schema: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
     let Some(members) = schema.as_object_mut() else {
@@ -261,7 +237,8 @@ fn own_part(schema: &Value) -> Value {
     )
 }
 
-fn links(schema: &Value, found: &mut Vec<String>) {
+/// The definitions that a schema names, itself or in its parts.
+pub(super) fn links(schema: &Value, found: &mut Vec<String>) {
     found.extend(target(schema).map(str::to_owned));
     let Some(members) = schema.as_object() else {
         return;
@@ -281,7 +258,8 @@ fn links(schema: &Value, found: &mut Vec<String>) {
     }
 }
 
-fn forget(schema: &mut Value, kept: &HashSet<String>) {
+/// Anything is accepted where a definition is meant that is not kept.
+pub(super) fn forget(schema: &mut Value, kept: &HashSet<&str>) {
     if target(schema).is_some_and(|name| !kept.contains(name)) {
         let description = schema.get("description").cloned();
         *schema = json!({});

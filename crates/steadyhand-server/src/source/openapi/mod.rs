@@ -7,6 +7,7 @@ mod arguments;
 mod auth;
 mod body;
 mod circle;
+mod definitions;
 mod document;
 mod load;
 mod mend;

@@ -22,7 +22,7 @@ use super::name::{self, Nameless};
 use super::operation::{Location, Operation, Piece, Skipped, pieces};
 use super::parameter::Parameter;
 use super::pick;
-use super::schema::{Converter, Patterns};
+use super::schema::Converter;
 use super::server::Servers;
 
 const METHODS: [&str; 9] = [
@@ -90,27 +90,38 @@ pub fn read(document: &Document, choice: &Choice, told: &mut dyn FnMut(u64, u64)
     let found = find(document, &mut reading);
     let nameless: Vec<Nameless<'_>> = found.iter().map(Found::nameless).collect();
     let names = name::tool_names(&choice.prefix, &nameless);
-    let patterns = Patterns::default();
     let servers = Servers::new(document, choice);
-    let total = found.len() as u64;
+    let mut converter = Converter::new(document);
+    let mut pending: Vec<(Operation, String, Map<String, Value>)> = Vec::new();
     let mut meant: HashSet<&str> = HashSet::new();
-    for (done, (operation, tool_name)) in found.iter().zip(&names).enumerate() {
+    for (operation, tool_name) in found.iter().zip(&names) {
         if !operation.is_chosen(choice, tool_name, &mut meant) {
             reading.left_out += 1;
             continue;
         }
-        match operation.prepare(document, &patterns, &servers, choice, tool_name) {
-            Ok((prepared, notes)) => {
-                for note in notes {
-                    reading.note(format!("{tool_name}: {note}"));
-                }
-                reading.tools.push(prepared);
-            }
+        match operation.prepare(document, &mut converter, &servers, choice, tool_name) {
+            Ok(prepared) => pending.push(prepared),
             Err(reason) => reading.skipped.push(Skipped {
                 operation: operation.way(),
                 reason,
             }),
         }
+    }
+    let (definitions, notes) = converter.finish();
+    for note in notes {
+        reading.note(note);
+    }
+    let total = pending.len() as u64;
+    for (done, (operation, description, root)) in pending.into_iter().enumerate() {
+        let (schema, note) = definitions.put_into(root);
+        if let Some(note) = note {
+            reading.note(format!("{}: {note}", operation.tool_name));
+        }
+        reading.tools.push(Prepared {
+            operation: Arc::new(operation),
+            description,
+            schema,
+        });
         told(done as u64 + 1, total);
     }
     for pattern in choice.include.iter().chain(&choice.exclude) {
@@ -218,11 +229,11 @@ impl<'d> Found<'d> {
     fn prepare(
         &self,
         document: &'d Document,
-        patterns: &'d Patterns,
+        converter: &mut Converter<'d>,
         servers: &Servers<'d>,
         choice: &Choice,
         tool_name: &str,
-    ) -> Result<(Prepared, Vec<String>), String> {
+    ) -> Result<(Operation, String, Map<String, Value>), String> {
         if !self.value.value.is_object() {
             return Err("it is no object in the document".to_owned());
         }
@@ -230,7 +241,6 @@ impl<'d> Found<'d> {
             return Err(format!("{} requests are not sent", self.method));
         }
         let server = servers.of(self.value, self.item)?;
-        let mut converter = Converter::new(document, patterns);
         let pieces = pieces(&self.path);
         let mut arguments = Arguments::default();
         let mut inputs = Vec::new();
@@ -238,18 +248,17 @@ impl<'d> Found<'d> {
             if parameter.is_sent_anyway(choice) {
                 continue;
             }
-            inputs.push(parameter.input(&mut converter, &mut arguments)?);
+            inputs.push(parameter.input(converter, &mut arguments)?);
         }
         let body = match self.value.get("requestBody") {
             Some(body) => {
                 let body = document
                     .resolve(body)
                     .map_err(|fault| format!("its body: {fault}"))?;
-                body::read(document, body, &mut converter, &mut arguments)?
+                body::read(document, body, converter, &mut arguments)?
             }
             None => None,
         };
-        let (schema, notes) = converter.finish(arguments.into_schema());
         let operation = Operation {
             tool_name: tool_name.to_owned(),
             method: self.method.clone(),
@@ -260,12 +269,7 @@ impl<'d> Found<'d> {
             inputs,
             body,
         };
-        let prepared = Prepared {
-            operation: Arc::new(operation),
-            description: self.description(),
-            schema,
-        };
-        Ok((prepared, notes))
+        Ok((operation, self.description(), arguments.into_schema()))
     }
 
     /// Its own parameters, those of its path where it does not replace them, and places of the path

@@ -6,27 +6,22 @@
 //! gets to a part of the value ([`super::circle`]).
 
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use jsonschema::PatternOptions;
 use serde_json::{Map, Value, json};
 
 use super::circle;
+use super::definitions::Definitions;
 use super::document::{At, Dialect, Document, Place};
-use super::mend::{
-    bytes, count, described, is_small, mend_bounds, mend_texts, nullable, strip, types,
-};
+use super::mend::{count, described, is_small, mend_bounds, mend_texts, nullable, types};
 
-/// The engine takes schemas up to 256 KiB; this leaves room for what it counts differently.
-const SCHEMA_BYTES_MAX: usize = 250_000;
-/// Schemas that are this many references away from the arguments are not followed.
-const LEVELS_MAX: usize = 24;
-const DEFS_MAX: usize = 2_000;
-const NOTES_MAX: usize = 8;
+const DEFS_MAX: usize = 50_000;
+const NOTES_MAX: usize = 200;
 
 /// Patterns that have been tried: many schemas of a document share a few.
 #[derive(Default)]
-pub(crate) struct Patterns(RefCell<HashMap<String, bool>>);
+struct Patterns(RefCell<HashMap<String, bool>>);
 
 impl Patterns {
     fn can_be_compiled(&self, pattern: &str) -> bool {
@@ -47,22 +42,25 @@ impl Patterns {
     }
 }
 
-/// Converts the schemas of one tool.
+/// Converts the schemas of one document. What tools share is converted once: large documents have hundreds
+/// of tools that all take the same large object.
 pub(crate) struct Converter<'d> {
     document: &'d Document,
-    patterns: &'d Patterns,
+    patterns: Patterns,
     names: HashMap<Place, String>,
+    taken: HashSet<String>,
     defs: Map<String, Value>,
     waiting: VecDeque<(Place, String)>,
     notes: Vec<String>,
 }
 
 impl<'d> Converter<'d> {
-    pub(crate) fn new(document: &'d Document, patterns: &'d Patterns) -> Converter<'d> {
+    pub(crate) fn new(document: &'d Document) -> Converter<'d> {
         Converter {
             document,
-            patterns,
+            patterns: Patterns::default(),
             names: HashMap::new(),
+            taken: HashSet::new(),
             defs: Map::new(),
             waiting: VecDeque::new(),
             notes: Vec::new(),
@@ -81,35 +79,18 @@ impl<'d> Converter<'d> {
         }
     }
 
-    /// The tool's schema with its `$defs`, within its limits, and what had to be left out.
-    pub(crate) fn finish(mut self, root: Map<String, Value>) -> (Value, Vec<String>) {
-        let mut root = Value::Object(root);
+    /// All definitions that the converted schemas lead to, and what had to be left out.
+    pub(crate) fn finish(mut self) -> (Definitions, Vec<String>) {
         while let Some((place, name)) = self.waiting.pop_front() {
             let document = self.document;
             let converted = document.at(&place).map(|at| self.schema(at));
             self.defs.insert(name, converted.unwrap_or(json!({})));
         }
         circle::open(&mut self.defs);
-        circle::cut(&mut root, &mut self.defs, LEVELS_MAX);
-        if bytes(&root) + bytes(&self.defs) > SCHEMA_BYTES_MAX {
-            self.note("its descriptions are left out: it would be too large");
-            strip(&mut root);
-            self.defs.values_mut().for_each(strip);
-        }
-        for levels in (0..6).rev() {
-            if bytes(&root) + bytes(&self.defs) <= SCHEMA_BYTES_MAX {
-                break;
-            }
-            self.note("its deepest parts are left out and not checked: it would be too large");
-            circle::cut(&mut root, &mut self.defs, levels);
-        }
-        if !self.defs.is_empty() {
-            root["$defs"] = Value::Object(self.defs);
-        }
-        (root, self.notes)
+        (Definitions::new(self.defs), self.notes)
     }
 
-    pub(crate) fn note(&mut self, note: impl Into<String>) {
+    fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
         if self.notes.len() < NOTES_MAX && !self.notes.contains(&note) {
             self.notes.push(note);
@@ -177,7 +158,7 @@ impl<'d> Converter<'d> {
         let stem = if plain.is_empty() { "Part" } else { &plain };
         let mut name = stem.to_owned();
         let mut count = 1;
-        while self.names.values().any(|taken| *taken == name) {
+        while !self.taken.insert(name.clone()) {
             count += 1;
             name = format!("{stem}_{count}");
         }

@@ -1,5 +1,6 @@
 //! `kind = "openapi"`: documents become tools, calls become requests.
 
+mod arguments;
 mod calls;
 mod documents;
 mod downloads;
