@@ -103,3 +103,24 @@ impl Visit for Fields {
         self.0.insert(field.name(), format!("{value:?}"));
     }
 }
+
+#[test]
+fn v02_a_secret_is_hidden_whatever_stands_before_it() {
+    let secret = "zebra-crossing-4711";
+    for text in [
+        format!("Authorization: Bearer {secret}"),
+        format!("{{\"authorization\":\"Basic {secret}\"}}"),
+        format!("headers = {{ Authorization = \"Bearer {secret}\" }}"),
+        format!("api_key={secret}&x=1"),
+        format!("X-Api-Key: {secret}"),
+        format!("https://user:{secret}@host/"),
+    ] {
+        let shown = steadyhand::redact::text(&text);
+        assert!(!shown.contains(secret), "{shown}");
+        let masked = steadyhand::redact::mask(&text);
+        assert!(!masked.contains(secret), "{masked}");
+        assert_eq!(masked.len(), text.len(), "{masked}");
+    }
+    let reference = "token = \"${env:TOKEN}\"";
+    assert_eq!(steadyhand::redact::mask(reference), reference);
+}

@@ -97,3 +97,32 @@ fn a_brace_in_a_secret_is_no_place_for_an_argument() {
         "{stderr}"
     );
 }
+
+#[test]
+fn a_key_written_out_is_not_quoted_by_the_report_about_its_neighbour() {
+    let workplace = Workplace::with_config(
+        "[tools.a]\nkind = \"http\"\nurl = \"http://localhost/\"\nheaders = { Authorization = \"Bearer zebra-crossing-4711\" }\ntimeuot = \"1s\"\napi_key = \"zebra-crossing-4711\"\n",
+    );
+    for command in [
+        "config check",
+        "config check --json",
+        "config check --plain -vv",
+    ] {
+        let (code, stdout, stderr) = parts(&workplace.run(command));
+        assert_eq!(code, 8);
+        assert!(
+            !stdout.contains(SECRET) && !stderr.contains(SECRET),
+            "{command}: {stderr}"
+        );
+    }
+}
+
+#[test]
+fn names_of_ones_own_are_hidden_too() {
+    let workplace = Workplace::with_config(
+        "[defaults]\nredact = [\"*badge*\"]\n[tools.a]\nkind = \"mock\"\nmock_response = 1\n",
+    );
+    let (_, _, stderr) = parts(&workplace.run("call a staff_badge=zebra-crossing-4711 -vv"));
+    assert!(stderr.contains("staff_badge"), "{stderr}");
+    assert!(!stderr.contains(SECRET), "{stderr}");
+}

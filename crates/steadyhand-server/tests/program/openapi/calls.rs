@@ -253,7 +253,7 @@ async fn r07_what_the_service_answers_decides_the_category() {
         ("401", "AUTHENTICATION_ERROR"),
         ("403", "AUTHENTICATION_ERROR"),
         ("404", "TOOL_EXECUTION_ERROR"),
-        ("422", "VALIDATION_ERROR"),
+        ("422", "TOOL_EXECUTION_ERROR"),
         ("429", "RATE_LIMIT_ERROR"),
         ("503", "NETWORK_ERROR"),
         ("500", "TOOL_EXECUTION_ERROR"),
