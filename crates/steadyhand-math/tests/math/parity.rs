@@ -52,7 +52,7 @@ const WHY: &[(&str, &str)] = &[
     ),
     (
         "solveODE",
-        "the last of 14 digits in a few of hundreds of numbers",
+        "rounding errors that add up over the steps, below 1e-12",
     ),
     (
         "freqz",
