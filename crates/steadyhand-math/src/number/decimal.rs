@@ -82,6 +82,9 @@ impl Decimal {
         if x.is_infinite() {
             return Self::Infinite { negative: x < 0.0 };
         }
+        if x.fract() == 0.0 && x.abs() < 1e15 {
+            return Self::integer(x as i64);
+        }
         Self::read(&format!("{x:e}")).unwrap_or(Self::Nan)
     }
 
