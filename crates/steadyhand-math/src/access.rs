@@ -360,6 +360,9 @@ pub(crate) fn resized(
     filling: &Value,
 ) -> Result<Matrix> {
     let mut result = Matrix::filled(env, matrix.kind, size, filling)?;
+    if result.cells.is_empty() {
+        return Ok(result);
+    }
     let (rank, old_rank) = (result.size.len(), matrix.size.len());
     let strides = |size: &[usize]| {
         let mut strides = vec![1; size.len()];

@@ -118,8 +118,10 @@ pub(crate) fn to_complex(value: &Value) -> Complex {
 
 fn silently_big(value: &Value) -> Result<Decimal> {
     if let Value::Num(x) = value
-        && Digits::of(*x).digits.len() > 15
         && x.is_finite()
+        // Short whole numbers, the usual ones, need no count of their digits.
+        && !(x.fract() == 0.0 && x.abs() < 1e15)
+        && Digits::of(*x).digits.len() > 15
     {
         return Err(MathError::arguments(format!(
             "Cannot implicitly convert a number with >15 significant digits to BigNumber (value: {}). Use function \

@@ -5,7 +5,8 @@
 //!
 //! ```
 //! assert_eq!(steadyhand_math::evaluate("5.4 cm to inch").unwrap().to_string(), "2.1259842519685 inch");
-//! assert!(steadyhand_math::evaluate("9^9^9 ! ! !").is_ok());
+//! let refused = steadyhand_math::evaluate("zeros(1e9)").unwrap_err();
+//! assert_eq!(refused.to_string(), "Matrix too large: 1000000000 cells, at most 100000 are allowed");
 //! ```
 
 mod access;

@@ -1,7 +1,7 @@
 //! The parts of complex numbers.
 
 use crate::broadcast::each;
-use crate::convert::{simple, to_complex, to_f64};
+use crate::convert::{simple, to_complex};
 use crate::env::Env;
 use crate::error::Result;
 use crate::function::Builtin;
@@ -40,6 +40,6 @@ fn im(_: &mut Env, value: &Value) -> Result<Value> {
         Value::Complex(z) => Value::Num(z.im),
         Value::Big(_) => Value::big(crate::number::decimal::Decimal::zero()),
         Value::Frac(_) => Value::frac(crate::number::fraction::Fraction::integer(0)),
-        real => Value::Num(to_f64(&real) * 0.0),
+        _ => Value::Num(0.0),
     })
 }

@@ -86,7 +86,7 @@ fn bigint(env: &mut Env, value: &Value) -> Result<Value> {
         Value::Null => Some(Value::int(BigInt::default())),
         Value::Bool(value) => Some(Value::int(BigInt::from(u8::from(*value)))),
         Value::Int(n) => Some(Value::Int(n.clone())),
-        Value::Num(_) | Value::Big(_) | Value::Frac(_) => whole(to_big(value)),
+        Value::Num(_) | Value::Big(_) | Value::Frac(_) => whole(to_big(value).round(0)),
         other => return Err(wrong_type("bigint", other, 0)),
     };
     made.ok_or_else(|| {
@@ -304,15 +304,17 @@ pub(crate) fn number(env: &mut Env, args: &[Value]) -> Result<Value> {
     }
 }
 
-fn to_number(_: &mut Env, value: &Value) -> Result<Value> {
+#[allow(
+    clippy::only_used_in_recursion,
+    reason = "every scalar function has this signature"
+)]
+fn to_number(env: &mut Env, value: &Value) -> Result<Value> {
     match value {
         Value::Text(text) => read_number(text)
             .map(Value::Num)
             .map_err(|_| MathError::value(format!("String \"{text}\" is not a valid number"))),
         Value::Null => Ok(Value::Num(0.0)),
-        Value::Unit(_) => Err(MathError::arguments(
-            "Second argument with valueless unit expected",
-        )),
+        Value::Unit(unit) => Ok(Value::unit(unit.map(|value| to_number(env, value))?)),
         Value::Complex(_) => Err(wrong_type("number", value, 0)),
         other => Ok(Value::Num(to_f64(&simple("number", other, 0)?))),
     }
@@ -321,6 +323,8 @@ fn to_number(_: &mut Env, value: &Value) -> Result<Value> {
 pub(crate) fn string(env: &mut Env, value: &Value) -> Result<Value> {
     let text = match value {
         Value::Text(_) => return Ok(value.clone()),
+        // Unlike in `format`, a fraction alone is written out in decimals.
+        Value::Frac(n) => n.write_decimal(),
         other => write_value(env, other, &Style::EXACT)?,
     };
     env.purse.pay_text(text.len())?;

@@ -468,7 +468,9 @@ fn kron(env: &mut Env, args: &[Value]) -> Result<Value> {
 }
 
 fn trace(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let matrix = as_matrix("trace", &args[0])?;
+    let Value::Matrix(matrix) = &args[0] else {
+        return simple("trace", &args[0], 0);
+    };
     if matrix.cells.len() == 1 {
         return Ok(matrix.cells[0].clone());
     }

@@ -338,7 +338,7 @@ fn variance(env: &mut Env, values: &[Value], kind: &str) -> Result<Value> {
     };
     if divisor == 0.0 {
         // One value alone has no spread.
-        return multiply_scalar(env, &total, &Value::Num(0.0));
+        return Ok(Value::Num(0.0));
     }
     divide_scalar(env, &total, &Value::Num(divisor))
 }

@@ -1,7 +1,7 @@
 //! Values as text: format, print, other bases.
 
 use crate::broadcast::each;
-use crate::convert::{length, whole, wrong_type};
+use crate::convert::{length, simple, whole, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::format::write_value;
@@ -157,7 +157,7 @@ fn in_base(env: &mut Env, name: &str, args: &[Value], base: u32) -> Result<Value
         _ => "0x",
     };
     each(env, &args[0], |_, value| {
-        let mut x = match value {
+        let mut x = match &simple(name, value, 0)? {
             Value::Num(x) => *x,
             Value::Int(n) => {
                 let sign = if **n < num_bigint::BigInt::default() {

@@ -60,9 +60,10 @@ fn is_finite(value: &Value) -> Result<bool> {
         Value::Num(x) => x.is_finite(),
         Value::Big(n) => n.is_finite(),
         Value::Complex(z) => z.re.is_finite() && z.im.is_finite(),
-        Value::Unit(unit) => unit.value.as_ref().map_or(Ok(true), is_finite)?,
+        Value::Unit(unit) => unit.value.as_ref().map_or(Ok(false), is_finite)?,
         Value::Text(text) => read_number(text)?.is_finite(),
-        Value::Int(_) | Value::Frac(_) | Value::Bool(_) | Value::Null | Value::Undefined => true,
+        Value::Int(_) | Value::Frac(_) | Value::Bool(_) => true,
+        Value::Null | Value::Undefined => false,
         other => return Err(wrong_type("isFinite", other, 0)),
     })
 }

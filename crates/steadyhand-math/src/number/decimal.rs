@@ -1,6 +1,7 @@
 //! Big numbers: decimal floating point with 64 significant digits by default, rounding half up.
 
 use std::cmp::Ordering;
+use std::sync::LazyLock;
 
 use num_bigint::{BigInt, Sign};
 use num_integer::Integer;
@@ -19,8 +20,31 @@ pub(crate) enum Decimal {
 /// Beyond these exponents a result is infinite, or zero; a bound for what writing it out can cost.
 const EXPONENT_MAX: i64 = 9_000_000_000_000_000;
 
+/// The powers of ten that numbers of the usual precision need, made once.
+static TENS: LazyLock<Vec<BigInt>> = LazyLock::new(|| {
+    std::iter::successors(Some(BigInt::one()), |power| Some(power * 10u8))
+        .take(160)
+        .collect()
+});
+
 pub(crate) fn ten_to(power: u64) -> BigInt {
-    BigInt::from(10u8).pow(u32::try_from(power).unwrap_or(u32::MAX))
+    match usize::try_from(power)
+        .ok()
+        .and_then(|power| TENS.get(power))
+    {
+        Some(power) => power.clone(),
+        None => BigInt::from(10u8).pow(u32::try_from(power).unwrap_or(u32::MAX)),
+    }
+}
+
+fn reaches(n: &BigInt, power: u64) -> bool {
+    match usize::try_from(power)
+        .ok()
+        .and_then(|power| TENS.get(power))
+    {
+        Some(power) => n.magnitude() >= power.magnitude(),
+        None => n.magnitude() >= ten_to(power).magnitude(),
+    }
 }
 
 pub(crate) fn digit_count(n: &BigInt) -> u64 {
@@ -29,9 +53,9 @@ pub(crate) fn digit_count(n: &BigInt) -> u64 {
     }
     // log10(2) from below, then at most one step up.
     let estimate = ((n.bits() - 1) as f64 * std::f64::consts::LOG10_2) as u64;
-    if n.magnitude() >= ten_to(estimate + 1).magnitude() {
+    if reaches(n, estimate + 1) {
         estimate + 2
-    } else if n.magnitude() >= ten_to(estimate).magnitude() {
+    } else if reaches(n, estimate) {
         estimate + 1
     } else {
         estimate
@@ -57,6 +81,9 @@ impl Decimal {
         }
         if x.is_infinite() {
             return Self::Infinite { negative: x < 0.0 };
+        }
+        if x.fract() == 0.0 && x.abs() < 1e15 {
+            return Self::integer(x as i64);
         }
         Self::read(&format!("{x:e}")).unwrap_or(Self::Nan)
     }
@@ -124,15 +151,16 @@ impl Decimal {
         if mantissa.is_zero() {
             return Self::zero();
         }
-        let ten = BigInt::from(10u8);
-        // A long tail of zeros goes in one cut, not digit by digit.
-        let text = mantissa.magnitude().to_str_radix(10);
-        let zeros = text.len() - text.trim_end_matches('0').len();
-        if zeros > 0 {
-            mantissa /= ten.pow(zeros as u32);
-            exponent += zeros as i64;
+        // Only an even number can end in zeros; a long tail of them goes in one cut, not digit by digit.
+        if !mantissa.bit(0) {
+            let text = mantissa.magnitude().to_str_radix(10);
+            let zeros = text.len() - text.trim_end_matches('0').len();
+            if zeros > 0 {
+                mantissa /= ten_to(zeros as u64);
+                exponent += zeros as i64;
+            }
         }
-        let top = exponent + (text.len() - zeros) as i64;
+        let top = exponent.saturating_add(digit_count(&mantissa) as i64);
         if top > EXPONENT_MAX {
             return Self::Infinite {
                 negative: mantissa.is_negative(),

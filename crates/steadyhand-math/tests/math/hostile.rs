@@ -85,6 +85,20 @@ fn f11_what_would_take_too_much_is_refused_and_says_why() {
 }
 
 #[test]
+fn f11_a_matrix_without_cells_does_no_harm() {
+    for expression in [
+        "resize([1], [1, 0, 0, 2])",
+        "a = [1]; a[[], 2] = 3",
+        "det([[]])",
+        "inv([[]])",
+        "sum([[]])",
+        "transpose([[]])",
+    ] {
+        check_survives(expression);
+    }
+}
+
+#[test]
 fn f11_numbers_that_overflow_are_infinite_as_in_mathjs() {
     assert_eq!(evaluate("9^9^9^9").expect("a number").to_json(), "Infinity");
     assert_eq!(

@@ -183,6 +183,15 @@ fn f11_a_session_keeps_variables_functions_and_units() {
 }
 
 #[test]
+fn f11_sessions_and_answers_can_move_between_threads() {
+    fn moves<T: Send + Sync + 'static>(value: T) -> T {
+        value
+    }
+    let answer = moves(moves(Session::new()).evaluate("[1, 2 m, f(x) = x]"));
+    assert!(answer.is_ok());
+}
+
+#[test]
 fn f11_random_numbers_stay_in_their_range() {
     let mut session = Session::new().seeded(7);
     let mut holds = |expression: &str| {
