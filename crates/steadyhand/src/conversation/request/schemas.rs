@@ -79,18 +79,6 @@ pub(super) fn gemini(at: &str, place: &str, schema: Option<&Value>, log: &mut Lo
                 .says(format!("Invalid JSON payload received. Unknown name \"{key}\" at '{place}.parameters': Cannot find field."));
         }
     }
-    let is_object = schema
-        .get("type")
-        .and_then(Value::as_str)
-        .is_some_and(|kind| kind.eq_ignore_ascii_case("object"));
-    let has_properties = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .is_some_and(|properties| !properties.is_empty());
-    if is_object && !has_properties {
-        log.found(format!("{at}/parameters"), Code::BadToolSchema, "a tool without arguments has no parameters here")
-            .says(format!("* GenerateContentRequest.{place}.parameters.properties: should be non-empty for OBJECT type"));
-    }
 }
 
 /// Ollama refuses hardly anything; what it does not know it drops.

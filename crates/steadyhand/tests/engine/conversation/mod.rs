@@ -1,0 +1,3 @@
+//! Conversations: real traffic, broken histories, random breakages, real peers.
+
+mod corpus;
