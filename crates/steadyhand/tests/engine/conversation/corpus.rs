@@ -49,7 +49,12 @@ fn r03_every_request_that_a_provider_accepted_comes_back_to_the_last_byte() {
     for row in rows().iter().filter(|row| row.status == 200) {
         let (repaired, fixes) = repair_with(row.provider, &row.options, row.request.clone());
         assert!(fixes.is_empty(), "{}: {fixes:#?}", row.name);
-        assert_eq!(repaired.to_string(), row.request.to_string(), "{}", row.name);
+        assert_eq!(
+            repaired.to_string(),
+            row.request.to_string(),
+            "{}",
+            row.name
+        );
     }
 }
 
