@@ -170,7 +170,8 @@ struct Turn {
     calls: usize,
     responses: usize,
     parts: usize,
-    starts_with_response: bool,
+    /// How many responses it begins with.
+    leading: usize,
     first: usize,
 }
 
@@ -184,7 +185,7 @@ fn turns(contents: &[Value]) -> Result<(), String> {
                 calls: 0,
                 responses: 0,
                 parts: 0,
-                starts_with_response: false,
+                leading: 0,
                 first: index,
             });
         }
@@ -193,8 +194,8 @@ fn turns(contents: &[Value]) -> Result<(), String> {
         };
         for part in items(content, "parts") {
             let is_response = part.get("functionResponse").is_some();
-            if turn.parts == 0 {
-                turn.starts_with_response = is_response;
+            if is_response && turn.leading == turn.parts {
+                turn.leading += 1;
             }
             turn.calls += usize::from(part.get("functionCall").is_some());
             turn.responses += usize::from(is_response);
@@ -232,7 +233,7 @@ fn turns(contents: &[Value]) -> Result<(), String> {
         }
         if !turn.is_model && turn.responses > 0 {
             let asked = before.map_or(0, |before| before.calls);
-            if asked == 0 || !turn.starts_with_response {
+            if asked == 0 || turn.leading < turn.responses {
                 return Err(AFTER_CALL.to_owned());
             }
             if asked != turn.responses {
