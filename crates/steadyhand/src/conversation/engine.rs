@@ -91,13 +91,19 @@ fn conversation(
     messages
 }
 
-/// Google wants somebody to have spoken before the first call.
+/// Google wants somebody to have spoken before the first call; Mistral overlooks calls in the first message.
 fn start_with_user(wire: &dyn Wire, messages: &mut Vec<Value>, base: &str, log: &mut Log) {
-    if wire.provider() != Provider::Gemini {
-        return;
-    }
+    let (looked_at, says) = match wire.provider() {
+        Provider::Gemini => (
+            usize::MAX,
+            "Please ensure that function call turn comes immediately after a user turn or after a function response turn.".to_owned(),
+        ),
+        Provider::Mistral => (1, "Unexpected tool call id in tool results".to_owned()),
+        _ => return,
+    };
     let mut calls = Vec::new();
-    for message in messages.iter().take_while(|one| wire.is_model(one)) {
+    let said = messages.iter().take_while(|one| wire.is_model(one));
+    for message in said.take(looked_at) {
         wire.calls(message, &mut calls);
     }
     if calls.is_empty() {
@@ -108,7 +114,7 @@ fn start_with_user(wire: &dyn Wire, messages: &mut Vec<Value>, base: &str, log: 
         Code::StartsWithCall,
         "the conversation begins with a call",
     )
-    .says("Please ensure that function call turn comes immediately after a user turn or after a function response turn.".to_owned())
+    .says(says)
     .fixed("a note of the user's says that its beginning is missing");
     drop(calls);
     messages.insert(0, wire.user(super::texts::NO_BEGINNING));
@@ -228,10 +234,9 @@ fn run_of(sides: &[bool], side: bool) -> usize {
 /// Pairs that reach over spans, for the one provider that allows it.
 #[derive(Default)]
 struct Elsewhere {
-    /// Where the outputs of an id are, first to last.
-    outputs: HashMap<String, Vec<usize>>,
-    /// Calls that wait for an output in a later span.
-    open: HashMap<String, usize>,
+    /// For each call the output that answers it, and the other way round.
+    outputs: HashMap<usize, usize>,
+    calls: HashMap<usize, usize>,
     /// Calls may be in a conversation that the provider keeps.
     stored: bool,
     allowed: bool,
@@ -250,39 +255,32 @@ impl Elsewhere {
         elsewhere.stored = has("previous_response_id")
             || has("conversation")
             || messages.iter().any(|one| one["type"] == "item_reference");
-        let mut results = Vec::new();
+        // An output answers the latest call with its id that is open.
+        let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
+        let (mut calls, mut results) = (Vec::new(), Vec::new());
         for (index, message) in messages.iter().enumerate() {
+            wire.calls(message, &mut calls);
+            for id in calls.drain(..).filter_map(|call| call.id) {
+                open.entry(id).or_default().push(index);
+            }
             wire.results(message, &mut results);
             for id in results.drain(..).filter_map(|result| result.id) {
-                let places = elsewhere.outputs.entry(id.to_owned()).or_default();
-                places.push(index);
+                if let Some(call) = open.get_mut(id).and_then(Vec::pop) {
+                    elsewhere.outputs.insert(call, index);
+                    elsewhere.calls.insert(index, call);
+                }
             }
         }
         elsewhere
     }
 
     /// Whether a call that has no output in its span, which ends at `end`, has one later.
-    fn will_be_answered(&mut self, id: Option<&str>, end: usize) -> bool {
-        let Some(places) = id.and_then(|id| self.outputs.get(id)) else {
-            return false;
-        };
-        let later = places.last().is_some_and(|last| *last >= end);
-        if let (true, Some(id)) = (later, id) {
-            *self.open.entry(id.to_owned()).or_default() += 1;
-        }
-        later
+    fn will_be_answered(&self, call: usize, end: usize) -> bool {
+        self.outputs.get(&call).is_some_and(|output| *output >= end)
     }
 
-    /// Whether an output without a call in its span answers one from before.
-    fn is_awaited(&mut self, id: Option<&str>) -> bool {
-        if self.stored {
-            return true;
-        }
-        let Some(open) = id.and_then(|id| self.open.get_mut(id)) else {
-            return false;
-        };
-        let awaited = *open > 0;
-        *open = open.saturating_sub(1);
-        awaited
+    /// Whether an output without a call in its span, which starts at `first`, answers one from before.
+    fn is_awaited(&self, output: usize, first: usize) -> bool {
+        self.stored || self.calls.get(&output).is_some_and(|call| *call < first)
     }
 }

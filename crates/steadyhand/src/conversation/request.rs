@@ -41,17 +41,17 @@ pub(super) fn mend(
         }
         Provider::Gemini => gemini::mend(messages, model.as_deref(), base, log),
         Provider::Mistral => {
-            let last = messages.last();
-            let ends_badly = last.is_some_and(|last| {
-                last["role"] == "assistant" && last.get("prefix") != Some(&Value::Bool(true))
+            let ends_badly = messages.last().is_some_and(|last| {
+                let goes_on = last.get("prefix") == Some(&Value::Bool(true));
+                last["role"] == "assistant" && !goes_on
             });
-            if ends_badly && messages.len() > 1 {
-                go_on(
-                    messages,
-                    base,
-                    "Expected last role User or Tool (or Assistant with prefix) for serving but got assistant",
-                    log,
-                );
+            let says = "Expected last role User or Tool (or Assistant with prefix) for serving but got assistant";
+            let is_alone = messages.len() == 1 && messages[0]["role"] == "assistant";
+            if is_alone {
+                let says = "Conversation must start with a user message or system message";
+                go_on(messages, base, says, log);
+            } else if ends_badly {
+                go_on(messages, base, says, log);
             }
         }
         Provider::OpenAi | Provider::OpenAiResponses | Provider::Ollama | Provider::LangChain => {}

@@ -109,8 +109,9 @@ impl Pass<'_> {
             self.out.extend(self.wire.pack(values));
         }
         let begin = self.out.len();
+        let mut of_model = Vec::new();
         while let Some((_, text)) = texts.next_if(|(of, _)| *of < models) {
-            self.out.push(text);
+            of_model.push(text);
         }
         let has_tail = !tail.is_empty();
         for (offset, message) in tail.iter_mut().enumerate() {
@@ -119,6 +120,8 @@ impl Pass<'_> {
                 self.out.push(text);
             }
         }
+        // Not before, or they would stand in front of results that lead.
+        self.out.append(&mut of_model);
         if !brings_results {
             self.mend_silence(begin, model_end, has_tail);
         }

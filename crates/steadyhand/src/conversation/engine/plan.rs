@@ -153,10 +153,12 @@ impl<'s> Draft<'_, '_, 's> {
     /// The calls whose id an earlier call of their turn has, with how often it was there.
     fn duplicate_ids(&self) -> Vec<(usize, &'s str, usize)> {
         let calls = &self.span.calls;
-        if calls.len() < 2 || ids::are_optional(self.pass.wire.provider()) {
+        let layout = self.pass.wire.layout();
+        let may_repeat = ids::are_optional(self.pass.wire.provider()) || layout == Layout::Anywhere;
+        if calls.len() < 2 || may_repeat {
             return Vec::new();
         }
-        let one_turn = self.pass.wire.layout() != Layout::FollowingMessages;
+        let one_turn = layout == Layout::LeadingParts;
         let mut count: HashMap<(usize, &str), usize> = HashMap::with_capacity(calls.len());
         let mut duplicates = Vec::new();
         for (index, (message, call)) in calls.iter().enumerate() {
@@ -203,11 +205,18 @@ impl<'s> Draft<'_, '_, 's> {
         for (index, fit) in fits.iter().enumerate() {
             actions.push(match *fit {
                 Fit::Answers(call) => Action::Keep(Some(call)),
+                Fit::Duplicate(_) | Fit::Orphan if self.is_awaited(index) => Action::Keep(None),
                 Fit::Duplicate(call) => self.duplicate(index, call),
                 Fit::Orphan => self.orphan(index),
             });
         }
         actions
+    }
+
+    /// Whether a result answers a call of an earlier span, where the provider allows that.
+    fn is_awaited(&self, result: usize) -> bool {
+        let elsewhere = &self.pass.elsewhere;
+        elsewhere.allowed && elsewhere.is_awaited(self.span.results[result].0, self.first)
     }
 
     fn duplicate(&mut self, result: usize, call: usize) -> Action {
@@ -243,9 +252,6 @@ impl<'s> Draft<'_, '_, 's> {
 
     fn orphan(&mut self, result: usize) -> Action {
         let (message, ResultRef { part, id, name }) = self.span.results[result];
-        if self.pass.elsewhere.allowed && self.pass.elsewhere.is_awaited(id) {
-            return Action::Keep(None);
-        }
         self.changed = true;
         let why = match id {
             Some(id) if self.pass.was_called(id) => Why::Late,
@@ -443,10 +449,9 @@ impl<'s> Draft<'_, '_, 's> {
         let end = self.first + self.messages.len();
         let mut missing: Vec<usize> = Vec::new();
         for index in 0..self.span.calls.len() {
-            let call = self.span.calls[index].1;
-            let id = call.id;
+            let (message, call) = self.span.calls[index];
             let is_open = self.is_missing(index) && call.needs_result;
-            if is_open && !self.pass.elsewhere.will_be_answered(id, end) {
+            if is_open && !self.pass.elsewhere.will_be_answered(message, end) {
                 missing.push(index);
             }
         }

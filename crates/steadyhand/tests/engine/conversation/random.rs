@@ -221,7 +221,7 @@ fn spoil(message: &mut Value, choice: u16) {
         json!(""),
         json!(null),
         json!(5),
-        json!("{\"a77x"),
+        json!("{\"bad"),
         json!([]),
         json!({}),
     ];
