@@ -5,6 +5,7 @@ mod corpus;
 mod peers;
 mod random;
 mod render;
+mod requests;
 mod shapes;
 mod threads;
 mod tools;

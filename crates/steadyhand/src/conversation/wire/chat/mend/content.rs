@@ -19,6 +19,9 @@ pub(super) fn of_assistant(chat: Chat, fields: &mut Map<String, Value>, at: At<'
             empty(fields, at, log, "");
         }
         Some(Value::String(_)) => {}
+        Some(Value::Array(parts)) if parts.is_empty() && chat == Chat::OpenAi => {
+            empty_list(fields, at, log, "");
+        }
         Some(_) => of_user(chat, fields, at, log),
     }
 }
@@ -28,6 +31,9 @@ pub(super) fn of_user(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, l
     match fields.get_mut("content") {
         Some(Value::String(_)) => {}
         None | Some(Value::Null) => empty(fields, at, log, texts::EMPTY),
+        Some(Value::Array(parts)) if parts.is_empty() && chat == Chat::OpenAi => {
+            empty_list(fields, at, log, texts::EMPTY);
+        }
         Some(Value::Array(parts)) if chat != Chat::Ollama => {
             for (index, part) in parts.iter_mut().enumerate() {
                 mend_part(part, at, index, log);
@@ -102,6 +108,17 @@ fn empty(fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log, text: &str)
     )
     .says("Invalid value for 'content': expected a string, got null.".to_owned())
     .fixed("it has one now");
+    fields.insert("content".to_owned(), json!(text));
+}
+
+fn empty_list(fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log, text: &str) {
+    log.found(
+        at.field("content"),
+        Code::EmptyContent,
+        "the list of parts is empty",
+    )
+    .says(format!("Invalid 'messages[{}].content': empty array. Expected an array with minimum length 1, but got an empty array instead.", at.index))
+    .fixed("it is a text now");
     fields.insert("content".to_owned(), json!(text));
 }
 
