@@ -162,7 +162,10 @@ def judged(conversations):
 
 
 def words(value):
-    return set(re.findall(r"\b[ur]\d+x\b", json.dumps(value)))
+    if isinstance(value, str):
+        return set(re.findall(r"\b[ur]\d+x\b", value))
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else []
+    return set().union(*map(words, inner))
 
 
 def verdict(said, messages, refused):

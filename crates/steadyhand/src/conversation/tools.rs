@@ -134,7 +134,7 @@ fn limit(provider: Provider) -> usize {
 }
 
 /// Ollama's tools go by `lc_name` where there is one (SPEC V18).
-fn name_of<'a>(provider: Provider, tool: &'a Value) -> &'a str {
+fn name_of(provider: Provider, tool: &Value) -> &str {
     let name = text(tool, "name").unwrap_or_default();
     match provider {
         Provider::Ollama => text(tool, "lc_name").unwrap_or(name),

@@ -35,9 +35,9 @@ impl Wire for Anthropic {
         let Some(Value::Array(blocks)) = message.get_mut("content") else {
             return;
         };
-        for part in 0..blocks.len() {
-            let block = block::Block { at, part, is_model };
-            block.mend(&mut blocks[part], log);
+        for (part, block) in blocks.iter_mut().enumerate() {
+            let place = block::Block { at, part, is_model };
+            place.mend(block, log);
         }
         block::rescue_cache_marks(blocks);
     }
