@@ -13,8 +13,10 @@ use crate::conversation::problem::Code;
 use crate::conversation::texts::{self, Why};
 use crate::conversation::wire::{Fault, Layout, ResultRef};
 
+/// How many ids the provider's words list; each call that has no result repeats them.
+const IDS_TOLD_MAX: usize = 50;
+
 /// What must be done to one span.
-#[derive(Default)]
 pub(super) struct Plan {
     pub(super) calls: Vec<PlannedCall>,
     pub(super) results: Vec<PlannedResult>,
@@ -197,9 +199,8 @@ impl<'s> Draft<'_, '_, 's> {
 
     fn text(&self, result: usize) -> String {
         let (message, found) = self.span.results[result];
-        let mut message = self.message(message).clone();
-        let result = self.pass.wire.take_result(&mut message, found.part);
-        self.pass.wire.result_text(&result)
+        let result = self.pass.wire.result(self.message(message), found.part);
+        self.pass.wire.result_text(result)
     }
 
     fn actions(&mut self, fits: &[Fit]) -> Vec<Action> {
@@ -377,10 +378,10 @@ impl<'s> Draft<'_, '_, 's> {
         for index in missing {
             let (message, call) = self.span.calls[*index];
             let turn = if one_turn { self.first } else { message };
-            of_turn
-                .entry(turn)
-                .or_default()
-                .push(call.id.unwrap_or(call.name));
+            let ids = of_turn.entry(turn).or_default();
+            if ids.len() < IDS_TOLD_MAX {
+                ids.push(call.id.unwrap_or(call.name));
+            }
         }
         for index in missing {
             let (message, call) = self.span.calls[*index];

@@ -80,6 +80,10 @@ impl Wire for Anthropic {
         message["content"][part].take()
     }
 
+    fn result<'a>(&self, message: &'a Value, part: usize) -> &'a Value {
+        &message["content"][part]
+    }
+
     fn result_mut<'a>(&self, message: &'a mut Value, part: usize) -> &'a mut Value {
         &mut message["content"][part]
     }

@@ -85,6 +85,10 @@ impl Wire for Chat {
         message.take()
     }
 
+    fn result<'a>(&self, message: &'a Value, _part: usize) -> &'a Value {
+        message
+    }
+
     fn result_mut<'a>(&self, message: &'a mut Value, _part: usize) -> &'a mut Value {
         message
     }

@@ -93,6 +93,10 @@ impl Wire for Gemini {
         message["parts"][part].take()
     }
 
+    fn result<'a>(&self, message: &'a Value, part: usize) -> &'a Value {
+        &message["parts"][part]
+    }
+
     fn result_mut<'a>(&self, message: &'a mut Value, part: usize) -> &'a mut Value {
         &mut message["parts"][part]
     }

@@ -131,6 +131,9 @@ pub(super) trait Wire {
     /// Takes a result out of its message and leaves a null.
     fn take_result(&self, message: &mut Value, part: usize) -> Value;
 
+    /// A result, to be read.
+    fn result<'a>(&self, message: &'a Value, part: usize) -> &'a Value;
+
     /// A result inside its message.
     fn result_mut<'a>(&self, message: &'a mut Value, part: usize) -> &'a mut Value;
 

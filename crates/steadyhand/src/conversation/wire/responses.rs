@@ -87,6 +87,10 @@ impl Wire for Responses {
         item.take()
     }
 
+    fn result<'a>(&self, item: &'a Value, _part: usize) -> &'a Value {
+        item
+    }
+
     fn result_mut<'a>(&self, item: &'a mut Value, _part: usize) -> &'a mut Value {
         item
     }

@@ -123,7 +123,7 @@ fn r01_tool_definitions_are_checked_with_the_providers_words() {
         ),
         (
             Provider::Mistral,
-            openai(vec![tool("a.b", object.clone())]),
+            openai(vec![tool("a.b", object)]),
             "Function name was a.b but must be",
         ),
         (
