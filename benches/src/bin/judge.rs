@@ -12,7 +12,9 @@ fn main() {
         let request: Value = serde_json::from_str(&line).expect("a request is JSON");
         let refused = |request: &Value| {
             let verdict = strict::check(Provider::Anthropic, request);
-            verdict.err().map(|(_, body)| body["error"]["message"].clone())
+            verdict
+                .err()
+                .map(|(_, body)| body["error"]["message"].clone())
         };
         let (repaired, fixes) = repair(Provider::Anthropic, request.clone());
         let answer = json!({

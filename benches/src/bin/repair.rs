@@ -18,20 +18,26 @@ fn main() {
                 let whole = conversation(provider, count, every);
                 let copied = whole.clone();
                 // A repair takes the conversation and gives it back: copying it is the measurement's own cost.
-                cases.push(Case::new(format!("{name}, {count} messages, {kind}: copying alone"), move |times| {
-                    for _ in 0..times {
-                        black_box(black_box(&copied).clone());
-                    }
-                }));
-                cases.push(Case::new(format!("{name}, {count} messages, {kind}: copying and repair"), move |times| {
-                    for _ in 0..times {
-                        black_box(repair(provider, black_box(&whole).clone()));
-                    }
-                }));
+                cases.push(Case::new(
+                    format!("{name}, {count} messages, {kind}: copying alone"),
+                    move |times| {
+                        for _ in 0..times {
+                            black_box(black_box(&copied).clone());
+                        }
+                    },
+                ));
+                cases.push(Case::new(
+                    format!("{name}, {count} messages, {kind}: copying and repair"),
+                    move |times| {
+                        for _ in 0..times {
+                            black_box(repair(provider, black_box(&whole).clone()));
+                        }
+                    },
+                ));
             }
         }
     }
-    table::print(&measure(&mut cases));
+    table::print(&measure(cases));
 }
 
 /// So many messages, in turns of four: the user, a call, its result, an answer.
@@ -39,7 +45,9 @@ fn conversation(provider: Provider, count: usize, every: usize) -> Value {
     let mut messages = Vec::with_capacity(count);
     for turn in 0..count / 4 {
         let id = format!("call_{turn:06}");
-        let text = format!("Turn {turn}: what is the weather in Rome, and what should I wear to walk there?");
+        let text = format!(
+            "Turn {turn}: what is the weather in Rome, and what should I wear to walk there?"
+        );
         messages.push(json!({"role": "user", "content": text}));
         let (call, result) = match provider {
             Provider::Anthropic => (
