@@ -148,7 +148,7 @@ impl Pass<'_> {
     }
 
     fn span(&mut self, messages: &mut [Value], first: usize, model_end: usize) {
-        let span = Span::read(self.wire, messages, first);
+        let span = Span::read(self.wire, messages, first, model_end);
         let has_behind = !self.behind.is_empty()
             && (first..first + messages.len()).any(|index| self.behind.contains_key(&index));
         let wanted = if has_behind {

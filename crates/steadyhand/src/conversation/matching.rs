@@ -32,14 +32,20 @@ pub(super) enum Fit {
 }
 
 impl<'a> Span<'a> {
-    /// Reads the calls and results of a span. `first` is the index of its first message.
-    pub(super) fn read(wire: &dyn Wire, messages: &'a [Value], first: usize) -> Span<'a> {
+    /// Reads the calls and results of a span. `first` is the index of its first message; the model's end
+    /// at `model_end`.
+    pub(super) fn read(
+        wire: &dyn Wire,
+        messages: &'a [Value],
+        first: usize,
+        model_end: usize,
+    ) -> Span<'a> {
         let mut calls = Vec::new();
         let mut results = Vec::new();
         let mut some_calls = Vec::new();
         let mut some_results = Vec::new();
         for (offset, message) in messages.iter().enumerate() {
-            if wire.is_model(message) {
+            if first + offset < model_end {
                 wire.calls(message, &mut some_calls);
                 calls.extend(some_calls.drain(..).map(|call| (first + offset, call)));
             }

@@ -139,6 +139,9 @@ impl Wire for Anthropic {
     }
 
     fn finish(&self, message: &mut Value) -> bool {
+        if !blocks(message).iter().any(Value::is_null) {
+            return !message.is_null();
+        }
         let is_model = self.is_model(message);
         let Some(Value::Array(blocks)) = message.get_mut("content") else {
             return !message.is_null();

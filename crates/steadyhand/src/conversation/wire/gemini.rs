@@ -169,6 +169,9 @@ impl Wire for Gemini {
     }
 
     fn finish(&self, message: &mut Value) -> bool {
+        if !parts(message).iter().any(Value::is_null) {
+            return !message.is_null();
+        }
         let is_model = self.is_model(message);
         let Some(Value::Array(parts)) = message.get_mut("parts") else {
             return !message.is_null();
