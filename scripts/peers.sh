@@ -7,23 +7,28 @@ mathjs_version=15.2.0
 octokit_openapi_version=23.0.2
 twilio_cli_core_version=8.3.2
 figma_rest_api_spec_version=0.43.0
+langchain_ollama_version=1.1.0
+mistral_common_version=1.13.0
 
 install_peers() {
     local peers=$1
     mkdir -p "$peers"
-    install_langchain_py "$peers/langchain-py"
+    install_from_pypi "$peers/langchain-py" langchain-core "$langchain_py_version"
     install_langchain_js "$peers/langchain-js"
     install_mathjs "$peers/mathjs"
     install_openapi_documents "$peers/openapi"
+    install_from_pypi "$peers/langchain-ollama" langchain-ollama "$langchain_ollama_version"
+    install_from_pypi "$peers/mistral-common" mistral-common "$mistral_common_version"
 }
 
-# The stamp is written last, so an installation that was cut short is begun again.
-install_langchain_py() {
-    local home=$1 stamp="$1/steadyhand-$langchain_py_version"
+# One Python package in a home of its own. The stamp is written last, so an installation that was cut short
+# is begun again.
+install_from_pypi() {
+    local home=$1 package=$2 version=$3 stamp="$1/steadyhand-$3"
     [ -e "$stamp" ] && return
     rm -rf "$home"
     python3 -m venv "$home" &&
-        "$home/bin/python" -m pip install --quiet "langchain-core==$langchain_py_version" &&
+        "$home/bin/python" -m pip install --quiet "$package==$version" &&
         touch "$stamp"
 }
 

@@ -4,6 +4,7 @@
 mod call;
 mod case;
 mod clock;
+pub mod conversation;
 mod cut;
 mod event;
 mod executor;

@@ -1,5 +1,7 @@
 //! For tests of applications: tools that do what a script says, and a clock that does not run.
 
+pub mod strict;
+
 use std::collections::VecDeque;
 use std::future::{Future, pending};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

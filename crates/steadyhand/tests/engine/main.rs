@@ -3,6 +3,7 @@
 mod breaker_loom;
 mod breaker_model;
 mod contract;
+mod conversation;
 mod d_rows;
 mod define;
 mod drops;

@@ -1,0 +1,286 @@
+//! The repair itself: messages are mended one by one, then calls and results are paired span by span.
+
+mod layout;
+mod plan;
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use plan::{Plan, Wanted};
+
+use super::matching::Span;
+use super::options::Options;
+use super::place::Envelope;
+use super::problem::{Code, Log};
+use super::provider::Provider;
+use super::request;
+use super::wire::{self, At, Layout, Wire};
+
+/// Mends a list of messages, or a whole request.
+pub(super) fn mend(provider: Provider, options: &Options, value: Value, log: &mut Log) -> Value {
+    let (mut envelope, messages) = match Envelope::open(provider, value) {
+        Ok(opened) => opened,
+        Err(value) => return value,
+    };
+    let base = envelope.base();
+    let mut messages = conversation(provider, options, &envelope, messages, log);
+    if let Some(request) = envelope.request_mut() {
+        request::mend(provider, options, request, &mut messages, &base, log);
+    }
+    envelope.close(messages)
+}
+
+/// Mends the messages only, whatever request they are in.
+pub(super) fn mend_history(
+    provider: Provider,
+    options: &Options,
+    value: Value,
+    log: &mut Log,
+) -> Value {
+    match Envelope::open(provider, value) {
+        Ok((envelope, messages)) => {
+            let messages = conversation(provider, options, &envelope, messages, log);
+            envelope.close(messages)
+        }
+        Err(value) => {
+            if !value
+                .get(super::place::key(provider))
+                .is_some_and(Value::is_string)
+            {
+                log.found("", Code::NoMessages, "there is no list of messages here");
+            }
+            value
+        }
+    }
+}
+
+fn conversation(
+    provider: Provider,
+    options: &Options,
+    envelope: &Envelope,
+    mut messages: Vec<Value>,
+    log: &mut Log,
+) -> Vec<Value> {
+    let wire = wire::of(provider);
+    let base = envelope.base();
+    let mut behind = HashMap::new();
+    request::prepare(provider, &mut messages, &base, log);
+    for (index, message) in messages.iter_mut().enumerate() {
+        let mut extra = Vec::new();
+        wire.normalise(message, At { base: &base, index }, log, &mut extra);
+        if !extra.is_empty() {
+            behind.insert(index, extra);
+        }
+    }
+    request::settle(provider, &mut messages, &base, log);
+    let mut pass = Pass {
+        wire,
+        options,
+        base: &base,
+        log,
+        out: Vec::with_capacity(messages.len() + 4),
+        behind,
+        seen: HashSet::new(),
+        seen_up_to: 0,
+        elsewhere: Elsewhere::of(wire, envelope.request(), &messages),
+    };
+    pass.run(messages);
+    let mut messages = pass.out;
+    start_with_user(wire, &mut messages, &base, log);
+    messages
+}
+
+/// Google wants somebody to have spoken before the first call; Mistral overlooks calls in the first message.
+fn start_with_user(wire: &dyn Wire, messages: &mut Vec<Value>, base: &str, log: &mut Log) {
+    let (looked_at, says) = match wire.provider() {
+        Provider::Gemini => (
+            usize::MAX,
+            "Please ensure that function call turn comes immediately after a user turn or after a function response turn.".to_owned(),
+        ),
+        Provider::Mistral => (1, "Unexpected tool call id in tool results".to_owned()),
+        _ => return,
+    };
+    let mut calls = Vec::new();
+    let said = messages.iter().take_while(|one| wire.is_model(one));
+    for message in said.take(looked_at) {
+        wire.calls(message, &mut calls);
+    }
+    if calls.is_empty() {
+        return;
+    }
+    log.found(
+        format!("{base}/0"),
+        Code::StartsWithCall,
+        "the conversation begins with a call",
+    )
+    .says(says)
+    .fixed("a note of the user's says that its beginning is missing");
+    drop(calls);
+    messages.insert(0, wire.user(super::texts::NO_BEGINNING));
+}
+
+/// One way through a conversation.
+struct Pass<'a> {
+    wire: &'static dyn Wire,
+    options: &'a Options,
+    base: &'a str,
+    log: &'a mut Log,
+    out: Vec<Value>,
+    /// What must stand behind the results of the span in which this message is.
+    behind: HashMap<usize, Vec<Value>>,
+    /// The ids of calls that were before, read only when a result has no call.
+    seen: HashSet<String>,
+    seen_up_to: usize,
+    elsewhere: Elsewhere,
+}
+
+impl Pass<'_> {
+    fn run(&mut self, mut messages: Vec<Value>) {
+        let sides: Vec<bool> = messages.iter().map(|one| self.wire.is_model(one)).collect();
+        let mut start = 0;
+        while start < messages.len() {
+            let model_end = start + run_of(&sides[start..], true);
+            let end = model_end + run_of(&sides[model_end..], false);
+            self.span(&mut messages[start..end], start, model_end);
+            start = end;
+        }
+    }
+
+    fn span(&mut self, messages: &mut [Value], first: usize, model_end: usize) {
+        let span = Span::read(self.wire, messages, first, model_end);
+        let has_behind = !self.behind.is_empty()
+            && (first..first + messages.len()).any(|index| self.behind.contains_key(&index));
+        let wanted = if has_behind {
+            Wanted::Always
+        } else {
+            Wanted::IfSomethingIsWrong
+        };
+        match Plan::of(self, &span, messages, first, model_end, wanted) {
+            Some(plan) => self.lay_out(messages, first, model_end, plan),
+            None => self.take_over(messages, first, model_end),
+        }
+    }
+
+    /// A span with nothing wrong between its calls and results.
+    fn take_over(&mut self, messages: &mut [Value], first: usize, model_end: usize) {
+        let (models, tail) = messages.split_at_mut(model_end - first);
+        models.iter_mut().for_each(|one| self.push(one.take()));
+        let begin = self.out.len();
+        tail.iter_mut().for_each(|one| self.push(one.take()));
+        self.mend_silence(begin, model_end, !tail.is_empty());
+    }
+
+    fn push(&mut self, mut message: Value) {
+        if self.wire.finish(&mut message) {
+            self.out.push(message);
+        }
+    }
+
+    /// A turn of the user in which nothing at all is said is refused by providers that lead with parts.
+    fn mend_silence(&mut self, begin: usize, model_end: usize, has_tail: bool) {
+        let is_silent = self.out[begin..].iter().all(|one| self.wire.is_empty(one));
+        if !has_tail || !is_silent || self.wire.layout() != Layout::LeadingParts {
+            return;
+        }
+        let says = match self.wire.provider() {
+            Provider::Anthropic => {
+                format!("messages.{model_end}: user messages must have non-empty content")
+            }
+            _ => format!(
+                "* GenerateContentRequest.contents[{model_end}].parts: contents.parts must not be empty."
+            ),
+        };
+        self.log
+            .found(
+                format!("{}/{model_end}", self.base),
+                Code::EmptyContent,
+                "nothing is said in this turn",
+            )
+            .says(says)
+            .fixed("a note says that it was empty");
+        let mut said = self.wire.user(super::texts::EMPTY);
+        if let Some(kept) = self.out.get_mut(begin) {
+            if let (Value::Object(said), Value::Object(kept)) = (&mut said, kept.take()) {
+                for (key, value) in kept {
+                    said.entry(key).or_insert(value);
+                }
+            }
+            self.out[begin] = said;
+        } else {
+            self.out.push(said);
+        }
+    }
+
+    /// Whether a call with this id was in an earlier span.
+    fn was_called(&mut self, id: &str) -> bool {
+        let mut calls = Vec::new();
+        for message in &self.out[self.seen_up_to..] {
+            if self.wire.is_model(message) {
+                self.wire.calls(message, &mut calls);
+                let ids = calls.drain(..).filter_map(|call| call.id);
+                self.seen.extend(ids.map(str::to_owned));
+            }
+        }
+        self.seen_up_to = self.out.len();
+        self.seen.contains(id)
+    }
+}
+
+fn run_of(sides: &[bool], side: bool) -> usize {
+    sides.iter().take_while(|one| **one == side).count()
+}
+
+/// Pairs that reach over spans, for the one provider that allows it.
+#[derive(Default)]
+struct Elsewhere {
+    /// For each call the output that answers it, and the other way round.
+    outputs: HashMap<usize, usize>,
+    calls: HashMap<usize, usize>,
+    /// Calls may be in a conversation that the provider keeps.
+    stored: bool,
+    allowed: bool,
+}
+
+impl Elsewhere {
+    fn of(wire: &dyn Wire, request: Option<&Value>, messages: &[Value]) -> Elsewhere {
+        let mut elsewhere = Elsewhere::default();
+        if wire.layout() != Layout::Anywhere {
+            return elsewhere;
+        }
+        elsewhere.allowed = true;
+        let has = |key| {
+            request.is_some_and(|request| request.get(key).is_some_and(|value| !value.is_null()))
+        };
+        elsewhere.stored = has("previous_response_id")
+            || has("conversation")
+            || messages.iter().any(|one| one["type"] == "item_reference");
+        // An output answers the latest call with its id that is open.
+        let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
+        let (mut calls, mut results) = (Vec::new(), Vec::new());
+        for (index, message) in messages.iter().enumerate() {
+            wire.calls(message, &mut calls);
+            for id in calls.drain(..).filter_map(|call| call.id) {
+                open.entry(id).or_default().push(index);
+            }
+            wire.results(message, &mut results);
+            for id in results.drain(..).filter_map(|result| result.id) {
+                if let Some(call) = open.get_mut(id).and_then(Vec::pop) {
+                    elsewhere.outputs.insert(call, index);
+                    elsewhere.calls.insert(index, call);
+                }
+            }
+        }
+        elsewhere
+    }
+
+    /// Whether a call that has no output in its span, which ends at `end`, has one later.
+    fn will_be_answered(&self, call: usize, end: usize) -> bool {
+        self.outputs.get(&call).is_some_and(|output| *output >= end)
+    }
+
+    /// Whether an output without a call in its span, which starts at `first`, answers one from before.
+    fn is_awaited(&self, output: usize, first: usize) -> bool {
+        self.stored || self.calls.get(&output).is_some_and(|call| *call < first)
+    }
+}

@@ -1,0 +1,215 @@
+//! Puts a span together anew: each result where its provider wants it.
+
+use serde_json::Value;
+
+use super::Pass;
+use super::plan::{Action, Plan, PlannedCall, PlannedResult};
+use crate::conversation::wire::Layout;
+
+/// A result on its way to its call.
+struct Carried {
+    call: usize,
+    value: Value,
+}
+
+impl Pass<'_> {
+    /// Carries a plan out.
+    pub(super) fn lay_out(
+        &mut self,
+        messages: &mut [Value],
+        first: usize,
+        model_end: usize,
+        plan: Plan,
+    ) {
+        let Plan { calls, results } = plan;
+        for call in calls.iter().filter(|call| call.renamed) {
+            let id = call.id.as_deref().unwrap_or_default();
+            self.wire
+                .set_call_id(&mut messages[call.message - first], call.part, id);
+        }
+        let mut carried = Vec::new();
+        let mut texts: Vec<(usize, Value)> = Vec::new();
+        for result in &results {
+            self.carry(result, &calls, messages, first, &mut carried, &mut texts);
+        }
+        for (index, call) in calls.iter().enumerate() {
+            if let Some(text) = call.placeholder {
+                let mut value = self.wire.error(call.id.as_deref(), &call.name, text);
+                self.wire.fit(&mut value, &messages[call.message - first]);
+                carried.push(Carried { call: index, value });
+            }
+        }
+        carried.sort_by_key(|one| one.call);
+        match self.wire.layout() {
+            Layout::LeadingParts => self.lay_out_parts(messages, first, model_end, carried, texts),
+            Layout::FollowingMessages => {
+                let results = Following {
+                    calls: &calls,
+                    results: &results,
+                    first,
+                };
+                self.lay_out_messages(messages, model_end, results, carried, texts);
+            }
+            Layout::Anywhere => self.lay_out_items(messages, first, model_end, carried, texts),
+        }
+    }
+
+    /// Does to one result what the plan says, but for putting it in its place.
+    fn carry(
+        &self,
+        result: &PlannedResult,
+        calls: &[PlannedCall],
+        messages: &mut [Value],
+        first: usize,
+        carried: &mut Vec<Carried>,
+        texts: &mut Vec<(usize, Value)>,
+    ) {
+        let message = &mut messages[result.message - first];
+        let address = |value: &mut Value, call: usize| {
+            if result.readdress {
+                let call = &calls[call];
+                self.wire.address(value, call.id.as_deref(), &call.name);
+            }
+        };
+        match &result.action {
+            Action::Keep(Some(call)) => {
+                address(self.wire.result_mut(message, result.part), *call);
+            }
+            Action::Keep(None) => {}
+            Action::Move(call) => {
+                let mut value = self.wire.take_result(message, result.part);
+                address(&mut value, *call);
+                carried.push(Carried { call: *call, value });
+            }
+            Action::Text(mark) => {
+                let value = self.wire.take_result(message, result.part);
+                texts.push((result.message - first, self.wire.keep_as_text(value, mark)));
+            }
+            Action::Drop => {
+                self.wire.take_result(message, result.part);
+            }
+        }
+    }
+
+    fn lay_out_parts(
+        &mut self,
+        messages: &mut [Value],
+        first: usize,
+        model_end: usize,
+        carried: Vec<Carried>,
+        texts: Vec<(usize, Value)>,
+    ) {
+        let models = model_end - first;
+        let mut texts = texts.into_iter().peekable();
+        let (said, tail) = messages.split_at_mut(models);
+        said.iter_mut().for_each(|one| self.push(one.take()));
+        let brings_results = !carried.is_empty();
+        if brings_results {
+            let values = carried.into_iter().map(|one| one.value).collect();
+            self.out.extend(self.wire.pack(values));
+        }
+        let begin = self.out.len();
+        let mut of_model = Vec::new();
+        while let Some((_, text)) = texts.next_if(|(of, _)| *of < models) {
+            of_model.push(text);
+        }
+        let has_tail = !tail.is_empty();
+        for (offset, message) in tail.iter_mut().enumerate() {
+            self.push(message.take());
+            while let Some((_, text)) = texts.next_if(|(of, _)| *of == models + offset) {
+                self.out.push(text);
+            }
+        }
+        // Not before, or they would stand in front of results that lead.
+        self.out.append(&mut of_model);
+        if !brings_results {
+            self.mend_silence(begin, model_end, has_tail);
+        }
+    }
+
+    fn lay_out_messages(
+        &mut self,
+        messages: &mut [Value],
+        model_end: usize,
+        plan: Following<'_>,
+        carried: Vec<Carried>,
+        texts: Vec<(usize, Value)>,
+    ) {
+        let first = plan.first;
+        let ordered = self.wire.is_ordered();
+        let mut carried = carried.into_iter().peekable();
+        let kept = plan
+            .results
+            .iter()
+            .filter_map(|result| match result.action {
+                Action::Keep(Some(call)) => Some((call, result.message)),
+                _ => None,
+            });
+        let mut kept: Vec<(usize, usize)> = kept.collect();
+        kept.sort_by_key(|(call, _)| plan.calls[*call].message);
+        let mut kept = kept.into_iter().peekable();
+        for index in first..model_end {
+            self.push(messages[index - first].take());
+            let is_here = |call: usize| plan.calls[call].message == index;
+            let mut here: Vec<Carried> = Vec::new();
+            while let Some((call, message)) = kept.next_if(|(call, _)| is_here(*call)) {
+                let value = messages[message - first].take();
+                here.push(Carried { call, value });
+            }
+            while let Some(one) = carried.next_if(|one| is_here(one.call)) {
+                here.push(one);
+            }
+            if ordered {
+                here.sort_by_key(|one| one.call);
+            }
+            here.into_iter().for_each(|one| self.push(one.value));
+        }
+        for index in first..first + messages.len() {
+            let extra = self.behind.remove(&index).unwrap_or_default();
+            self.out.extend(extra);
+        }
+        let mut texts = texts.into_iter().peekable();
+        for (offset, message) in messages.iter_mut().enumerate().skip(model_end - first) {
+            self.push(message.take());
+            while let Some((_, text)) = texts.next_if(|(of, _)| *of == offset) {
+                self.out.push(text);
+            }
+        }
+    }
+
+    fn lay_out_items(
+        &mut self,
+        messages: &mut [Value],
+        first: usize,
+        model_end: usize,
+        carried: Vec<Carried>,
+        texts: Vec<(usize, Value)>,
+    ) {
+        let mut texts = texts.into_iter().peekable();
+        let mut carried = Some(carried);
+        for (offset, message) in messages.iter_mut().enumerate() {
+            if offset >= model_end - first {
+                let mut found = Vec::new();
+                self.wire.results(message, &mut found);
+                let is_result = !found.is_empty();
+                if !is_result && let Some(carried) = carried.take() {
+                    self.out.extend(carried.into_iter().map(|one| one.value));
+                }
+            }
+            self.push(message.take());
+            while let Some((_, text)) = texts.next_if(|(of, _)| *of == offset) {
+                self.out.push(text);
+            }
+        }
+        for one in carried.into_iter().flatten() {
+            self.out.push(one.value);
+        }
+    }
+}
+
+/// What is planned for results that follow their calls as messages.
+struct Following<'a> {
+    calls: &'a [PlannedCall],
+    results: &'a [PlannedResult],
+    first: usize,
+}

@@ -1,0 +1,201 @@
+//! Calls that a model wrote as text: found only on request, and only where tool and arguments are right.
+
+use serde_json::{Map, Value, json};
+
+use super::ids;
+use super::problem::{Code, Fix};
+use super::provider::Provider;
+use super::wire::text;
+use crate::call::{Arguments, Call};
+use crate::schema::{Rules, Schema};
+
+/// The longest text that is searched.
+const TEXT_BYTES_MAX: usize = 256 * 1024;
+/// How many calls one text can have.
+const CALLS_MAX: usize = 32;
+
+/// The calls in a text, and what is left of it: bare JSON, fenced JSON, or `<tool_call>` (SPEC D15).
+///
+/// A call is only what names one of these tools (LangChain-shaped definitions) with arguments that its
+/// schema takes. Everything else stays text.
+pub fn recover_calls(said: &str, tools: &[Value]) -> (Vec<Call>, String) {
+    if said.len() > TEXT_BYTES_MAX || !said.contains('{') {
+        return (Vec::new(), said.to_owned());
+    }
+    let mut calls = Vec::new();
+    let mut rest = String::new();
+    let mut left = said;
+    while let Some(piece) = next_piece(left).filter(|_| calls.len() < CALLS_MAX) {
+        let (before, after) = (&left[..piece.start], &left[piece.end..]);
+        rest.push_str(before);
+        match read(piece.json, tools) {
+            Some(found) => calls.extend(found),
+            None => rest.push_str(&left[piece.start..piece.end]),
+        }
+        left = after;
+    }
+    rest.push_str(left);
+    if calls.is_empty() {
+        return (calls, said.to_owned());
+    }
+    for (index, call) in calls.iter_mut().enumerate() {
+        call.id = format!("call_{}", ids::digest(&format!("{index} {said}"), 24));
+    }
+    (calls, rest.trim().to_owned())
+}
+
+/// Puts calls that a model wrote as text where its provider has calls. For chat completions and Ollama.
+///
+/// A message that has calls, or none in its text, comes back as it was.
+pub fn recover(provider: Provider, mut message: Value, tools: &[Value]) -> (Value, Vec<Fix>) {
+    let speaks_chat = matches!(
+        provider,
+        Provider::OpenAi | Provider::Mistral | Provider::Ollama
+    );
+    let has_calls = message["tool_calls"]
+        .as_array()
+        .is_some_and(|calls| !calls.is_empty());
+    let Some(said) = text(&message, "content").filter(|_| speaks_chat && !has_calls) else {
+        return (message, Vec::new());
+    };
+    let (calls, rest) = recover_calls(said, tools);
+    if calls.is_empty() {
+        return (message, Vec::new());
+    }
+    let fix = |(index, call): (usize, &Call)| Fix {
+        at: format!("/tool_calls/{index}"),
+        code: Code::BadContent,
+        message: format!(
+            "the model wrote a call of {} as text; it is a call now",
+            call.name
+        ),
+    };
+    let fixes = calls.iter().enumerate().map(fix).collect();
+    let native: Vec<Value> = calls.iter().map(|call| as_native(provider, call)).collect();
+    message["content"] = json!(rest);
+    message["tool_calls"] = Value::Array(native);
+    (message, fixes)
+}
+
+fn as_native(provider: Provider, call: &Call) -> Value {
+    let Arguments::Json(args) = &call.args else {
+        return Value::Null;
+    };
+    let id = ids::legal(provider, &call.id);
+    match provider {
+        Provider::Ollama => {
+            json!({"id": id, "function": {"name": call.name, "arguments": args}})
+        }
+        _ => {
+            json!({"id": id, "type": "function", "function": {"name": call.name, "arguments": args.to_string()}})
+        }
+    }
+}
+
+/// A piece of text that may be a call: the JSON in it, and from where to where its marks are.
+struct Piece<'a> {
+    json: &'a str,
+    start: usize,
+    end: usize,
+}
+
+fn next_piece(said: &str) -> Option<Piece<'_>> {
+    let tagged = between(said, "<tool_call>", "</tool_call>");
+    let fenced = between(said, "```", "```").map(|mut piece| {
+        // The language of the fence.
+        let body = piece
+            .json
+            .trim_start_matches(|letter: char| letter.is_ascii_alphanumeric());
+        piece.json = body;
+        piece
+    });
+    let marked = match (tagged, fenced) {
+        (Some(tagged), Some(fenced)) if fenced.start < tagged.start => Some(fenced),
+        (Some(tagged), _) => Some(tagged),
+        (None, fenced) => fenced,
+    };
+    if marked.is_some() {
+        return marked;
+    }
+    // Bare JSON counts only if it is all there is.
+    let json = said.trim();
+    let is_bare = json.starts_with(['{', '[']) && json.ends_with(['}', ']']);
+    is_bare.then_some(Piece {
+        json,
+        start: 0,
+        end: said.len(),
+    })
+}
+
+fn between<'a>(said: &'a str, open: &str, close: &str) -> Option<Piece<'a>> {
+    let start = said.find(open)?;
+    let inside = start + open.len();
+    // A model that runs out of words leaves the tag open.
+    let length = said[inside..].find(close);
+    let (json_end, end) = match length {
+        Some(length) => (inside + length, inside + length + close.len()),
+        None => (said.len(), said.len()),
+    };
+    Some(Piece {
+        json: &said[inside..json_end],
+        start,
+        end,
+    })
+}
+
+/// All the calls of one piece, or none: half of what was meant must not run.
+fn read(json: &str, tools: &[Value]) -> Option<Vec<Call>> {
+    let values: Vec<Value> = serde_json::Deserializer::from_str(json.trim())
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .ok()?;
+    let calls = values.into_iter().flat_map(|value| match value {
+        Value::Array(items) => items,
+        other => vec![other],
+    });
+    let calls: Option<Vec<Call>> = calls.map(|value| one(value, tools)).collect();
+    calls.filter(|calls| !calls.is_empty() && calls.len() <= CALLS_MAX)
+}
+
+fn one(value: Value, tools: &[Value]) -> Option<Call> {
+    let Value::Object(mut fields) = value else {
+        return None;
+    };
+    // `{"function": {…}}` and `{"type": "function", …}` are what some models make of it.
+    if let Some(Value::Object(inner)) = fields.get_mut("function") {
+        fields = std::mem::take(inner);
+    }
+    let name = fields
+        .get("name")
+        .or_else(|| fields.get("function"))
+        .and_then(Value::as_str)?
+        .to_owned();
+    let tool = tools
+        .iter()
+        .find(|tool| text(tool, "name") == Some(&name) || text(tool, "lc_name") == Some(&name))?;
+    let args = arguments(&mut fields)?;
+    let schema = tool.get("schema").or_else(|| tool.get("parameters"))?;
+    let rules = Rules {
+        strict: false,
+        coerce: false,
+        args_bytes_max: TEXT_BYTES_MAX,
+    };
+    let mut checked = Arguments::Json(args.clone());
+    let is_valid = Schema::compile(schema)
+        .ok()?
+        .check(&mut checked, schema, rules, &mut Vec::new())
+        .is_ok();
+    // The tool gets what the model wrote (SPEC V20).
+    is_valid.then(|| Call::with_id("", name, args))
+}
+
+fn arguments(fields: &mut Map<String, Value>) -> Option<Value> {
+    let found = ["arguments", "parameters", "args", "input"]
+        .iter()
+        .find_map(|key| fields.get_mut(*key).map(Value::take))?;
+    match found {
+        Value::Object(_) => Some(found),
+        Value::String(text) => serde_json::from_str(&text).ok().filter(Value::is_object),
+        _ => None,
+    }
+}

@@ -1,0 +1,186 @@
+//! Anthropic's rules about a request as a whole: tools, thinking, the end, cache marks.
+
+use serde_json::{Value, json};
+
+use super::go_on;
+use crate::conversation::problem::{Code, Log};
+use crate::conversation::wire::text;
+
+const CACHE_MARKS_MAX: usize = 4;
+
+/// Mends them.
+pub(super) fn mend(
+    request: &mut Value,
+    messages: &mut Vec<Value>,
+    model: Option<&str>,
+    base: &str,
+    log: &mut Log,
+) {
+    tools(request, messages, log);
+    thinking(request, messages, log);
+    end(messages, model, base, log);
+    cache_marks(request, messages, base, log);
+}
+
+fn blocks(message: &Value) -> &[Value] {
+    match message.get("content") {
+        Some(Value::Array(blocks)) => blocks,
+        _ => &[],
+    }
+}
+
+/// A history with calls needs tools in the request. One that says it is none keeps the request the same
+/// however the history grows.
+fn tools(request: &mut Value, messages: &[Value], log: &mut Log) {
+    let has_tools = match request.get("tools") {
+        Some(Value::Array(tools)) => !tools.is_empty(),
+        None | Some(Value::Null) => false,
+        Some(_) => true,
+    };
+    let is_tool = |block: &Value| matches!(text(block, "type"), Some("tool_use" | "tool_result"));
+    let is_used = || {
+        messages
+            .iter()
+            .any(|message| blocks(message).iter().any(is_tool))
+    };
+    if has_tools || !is_used() {
+        return;
+    }
+    log.found(
+        "/tools",
+        Code::MissingTools,
+        "the history calls tools and the request defines none",
+    )
+    .says("Requests which include `tool_use` or `tool_result` blocks must define tools.".to_owned())
+    .fixed("a tool that says there is none is defined, and not to be chosen");
+    request["tools"] = json!([{
+        "name": "no_tools_available",
+        "description": "There are no tools in this conversation any more. Do not call this.",
+        "input_schema": {"type": "object", "properties": {}},
+    }]);
+    request["tool_choice"] = json!({"type": "none"});
+}
+
+fn thinking(request: &mut Value, messages: &[Value], log: &mut Log) {
+    if request["thinking"]["type"] != "enabled" {
+        return;
+    }
+    let forced = matches!(text(&request["tool_choice"], "type"), Some("any" | "tool"));
+    if forced {
+        log.found(
+            "/thinking",
+            Code::ThinkingForced,
+            "thinking is on and a tool is forced",
+        )
+        .says("Thinking may not be enabled when tool_choice forces tool use.".to_owned())
+        .fixed("thinking is off for this request");
+        request["thinking"] = json!({"type": "disabled"});
+        return;
+    }
+    let Some(index) = lost_thinking(messages) else {
+        return;
+    };
+    log.found(
+        "/thinking",
+        Code::ThinkingLost,
+        format!("thinking is on, and message {index} has lost its thinking"),
+    )
+    .says(format!("messages.{index}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)."))
+    .fixed("thinking is off for this request: nobody can write it again");
+    request["thinking"] = json!({"type": "disabled"});
+}
+
+/// The last turn of the model, if it calls tools and does not begin with thinking.
+fn lost_thinking(messages: &[Value]) -> Option<usize> {
+    let is_model = |message: &Value| text(message, "role") == Some("assistant");
+    let end = messages.iter().rposition(is_model)? + 1;
+    // The user has said something new since: what went before is not looked at.
+    let follows_results = messages[end..]
+        .iter()
+        .flat_map(blocks)
+        .any(|block| text(block, "type") == Some("tool_result"));
+    let start = messages[..end]
+        .iter()
+        .rposition(|message| !is_model(message))
+        .map_or(0, |before| before + 1);
+    let mut turn = messages[start..end].iter().flat_map(blocks);
+    let first = turn.next()?;
+    let calls = text(first, "type") == Some("tool_use")
+        || turn.any(|block| text(block, "type") == Some("tool_use"));
+    let thinks = matches!(text(first, "type"), Some("thinking" | "redacted_thinking"));
+    (follows_results && calls && !thinks).then_some(start)
+}
+
+fn end(messages: &mut Vec<Value>, model: Option<&str>, base: &str, log: &mut Log) {
+    let Some(last) = messages.last() else { return };
+    let is_model = text(last, "role") == Some("assistant");
+    // A turn the provider paused goes on by itself.
+    let is_paused = blocks(last).last().is_some_and(|block| {
+        let kind = text(block, "type").unwrap_or_default();
+        kind == "server_tool_use" || kind == "mcp_tool_use" || kind.ends_with("_tool_result")
+    });
+    if is_model && !is_paused && model.is_some_and(refuses_prefill) {
+        let says = "This model does not support assistant message prefill. The conversation must end with a user message.";
+        go_on(messages, base, says, log);
+    }
+}
+
+/// Models from 4.6 on do not go on from their own words.
+fn refuses_prefill(model: &str) -> bool {
+    let Some(name) = model
+        .rsplit(['/', '.'])
+        .find(|part| part.contains("claude"))
+    else {
+        return false;
+    };
+    let numbers = name
+        .split(['-', '@', ':'])
+        .filter(|part| part.len() <= 2)
+        .filter_map(|part| part.parse::<u32>().ok());
+    let mut numbers = numbers.take(2);
+    let version = (
+        numbers.next().unwrap_or_default(),
+        numbers.next().unwrap_or_default(),
+    );
+    version >= (4, 6)
+}
+
+/// At most four marks: those at the end of the conversation save the most.
+fn cache_marks(request: &Value, messages: &mut [Value], base: &str, log: &mut Log) {
+    let around = marks(&request["tools"]) + marks(&request["system"]);
+    let mut places = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        for (part, block) in blocks(message).iter().enumerate() {
+            if is_marked(block) {
+                places.push((index, part));
+            }
+        }
+    }
+    let total = around + places.len();
+    let surplus = total.saturating_sub(CACHE_MARKS_MAX);
+    for (index, part) in places.into_iter().take(surplus) {
+        log.found(
+            format!("{base}/{index}/content/{part}/cache_control"),
+            Code::CacheControl,
+            format!("there are {total} cache marks, and {CACHE_MARKS_MAX} are taken"),
+        )
+        .says(format!(
+            "A maximum of 4 blocks with cache_control may be provided. Found {total}."
+        ))
+        .fixed("the mark is gone; later ones cover what it did");
+        if let Some(block) = messages[index]["content"][part].as_object_mut() {
+            block.shift_remove("cache_control");
+        }
+    }
+}
+
+fn is_marked(block: &Value) -> bool {
+    block
+        .get("cache_control")
+        .is_some_and(|mark| !mark.is_null())
+}
+
+fn marks(list: &Value) -> usize {
+    list.as_array()
+        .map_or(0, |list| list.iter().filter(|one| is_marked(one)).count())
+}

@@ -1,0 +1,84 @@
+//! What Ollama reads of a schema; the rest is put into descriptions, or the model would never see it.
+
+use serde_json::{Map, Value, json};
+
+use super::roots::add_note;
+
+const ROOT: [&str; 5] = ["type", "$defs", "items", "required", "properties"];
+const PROPERTY: [&str; 7] = [
+    "anyOf",
+    "type",
+    "items",
+    "description",
+    "enum",
+    "properties",
+    "required",
+];
+/// They say nothing that a model could use.
+const SILENT: [&str; 4] = ["title", "$schema", "$id", "$comment"];
+
+/// The schema with nothing in it that Ollama drops.
+pub(super) fn keep_what_it_reads(schema: Value) -> Value {
+    let Value::Object(mut root) = schema else {
+        return schema;
+    };
+    let keys: Vec<String> = root.keys().cloned().collect();
+    for key in keys.iter().filter(|key| !ROOT.contains(&key.as_str())) {
+        root.shift_remove(key);
+    }
+    fit_properties(&mut root);
+    Value::Object(root)
+}
+
+fn fit_properties(fields: &mut Map<String, Value>) {
+    if let Some(Value::Object(properties)) = fields.get_mut("properties") {
+        for schema in properties.values_mut() {
+            if let Value::Object(schema) = schema {
+                fit(schema);
+            }
+        }
+    }
+}
+
+fn fit(fields: &mut Map<String, Value>) {
+    if let Some(choice) = fields.shift_remove("oneOf") {
+        fields.entry("anyOf").or_insert(choice);
+    }
+    if let Some(Value::Array(all)) = fields.shift_remove("allOf") {
+        for part in all {
+            for (key, value) in part.as_object().into_iter().flatten() {
+                fields.entry(key.clone()).or_insert_with(|| value.clone());
+            }
+        }
+    }
+    if let Some(value) = fields.shift_remove("const") {
+        fields.insert("enum".to_owned(), json!([value]));
+    }
+    fit_properties(fields);
+    if let Some(Value::Array(branches)) = fields.get_mut("anyOf") {
+        for branch in branches {
+            if let Value::Object(branch) = branch {
+                fit(branch);
+            }
+        }
+    }
+    let keys: Vec<String> = fields.keys().cloned().collect();
+    let mut notes = Vec::new();
+    for key in keys.iter().filter(|key| !PROPERTY.contains(&key.as_str())) {
+        let Some(value) = fields.shift_remove(key) else {
+            continue;
+        };
+        let is_silent =
+            SILENT.contains(&key.as_str()) || (key == "additionalProperties" && !value.is_object());
+        if !is_silent {
+            let value = match value {
+                Value::String(text) => text,
+                other => other.to_string(),
+            };
+            notes.push(format!("{key}: {value}"));
+        }
+    }
+    if !notes.is_empty() {
+        add_note(fields, &format!("({})", notes.join("; ")));
+    }
+}

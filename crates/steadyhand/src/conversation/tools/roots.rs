@@ -1,0 +1,119 @@
+//! A plain object at the root of a schema, for providers that take no choice there.
+
+use serde_json::{Map, Value, json};
+
+/// The schema without `oneOf`, `anyOf`, `allOf` at its root: their properties put together.
+pub(super) fn plain(schema: Value) -> Result<Value, String> {
+    let Value::Object(mut root) = schema else {
+        return Ok(schema);
+    };
+    let document = Value::Object(root.clone());
+    for key in ["allOf", "anyOf", "oneOf"] {
+        let Some(branches) = root.shift_remove(key) else {
+            continue;
+        };
+        let Value::Array(branches) = branches else {
+            continue;
+        };
+        let branches: Vec<Value> = branches
+            .iter()
+            .map(|branch| follow(branch, &document))
+            .collect();
+        let is_object = |branch: &Value| {
+            branch.get("type").is_none_or(|kind| kind == "object") && branch.is_object()
+        };
+        if !branches.iter().all(is_object) {
+            return Err(format!(
+                "its arguments are a choice ({key}) in which not all are objects"
+            ));
+        }
+        merge(&mut root, &branches, key);
+    }
+    if root.get("type").is_some_and(|kind| kind != "object") {
+        return Err("its arguments are not an object".to_owned());
+    }
+    // A reference at the root says the same as what it refers to.
+    if let Some(target) = root.get("$ref").cloned() {
+        let found = follow(&json!({ "$ref": target }), &document);
+        root.shift_remove("$ref");
+        if let Value::Object(found) = found {
+            for (key, value) in found {
+                root.entry(key).or_insert(value);
+            }
+        }
+    }
+    Ok(Value::Object(root))
+}
+
+fn follow(branch: &Value, document: &Value) -> Value {
+    let target = branch.get("$ref").and_then(Value::as_str);
+    let found = target
+        .and_then(|target| target.strip_prefix('#'))
+        .and_then(|pointer| document.pointer(pointer));
+    found.unwrap_or(branch).clone()
+}
+
+fn merge(root: &mut Map<String, Value>, branches: &[Value], key: &str) {
+    let mut properties = take_object(root, "properties");
+    let mut required = take_list(root, "required");
+    for branch in branches {
+        for (name, schema) in branch["properties"].as_object().into_iter().flatten() {
+            properties
+                .entry(name.clone())
+                .or_insert_with(|| schema.clone());
+        }
+    }
+    let of_branch = |branch: &Value| branch["required"].as_array().cloned().unwrap_or_default();
+    let all: Vec<Value> = branches.iter().flat_map(of_branch).collect();
+    for name in all {
+        // All of `allOf` hold; of a choice only what every branch wants.
+        let holds = key == "allOf"
+            || branches
+                .iter()
+                .all(|branch| of_branch(branch).contains(&name));
+        if holds && !required.contains(&name) {
+            required.push(name);
+        }
+    }
+    let wanted: Vec<String> = branches
+        .iter()
+        .map(of_branch)
+        .filter(|names| !names.is_empty())
+        .map(|names| {
+            let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+            names.join(", ")
+        })
+        .collect();
+    if key != "allOf" && !wanted.is_empty() {
+        let note = format!("Give one of these: {}.", wanted.join("; or "));
+        add_note(root, &note);
+    }
+    root.insert("properties".to_owned(), Value::Object(properties));
+    if !required.is_empty() {
+        root.insert("required".to_owned(), Value::Array(required));
+    }
+}
+
+fn take_object(root: &mut Map<String, Value>, key: &str) -> Map<String, Value> {
+    match root.get_mut(key).map(Value::take) {
+        Some(Value::Object(found)) => found,
+        _ => Map::new(),
+    }
+}
+
+fn take_list(root: &mut Map<String, Value>, key: &str) -> Vec<Value> {
+    match root.get_mut(key).map(Value::take) {
+        Some(Value::Array(found)) => found,
+        _ => Vec::new(),
+    }
+}
+
+/// Puts a sentence behind a description.
+pub(super) fn add_note(schema: &mut Map<String, Value>, note: &str) {
+    let description = match schema.get("description") {
+        Some(Value::String(text)) if text.contains(note) => return,
+        Some(Value::String(text)) if !text.is_empty() => format!("{text} {note}"),
+        _ => note.to_owned(),
+    };
+    schema.insert("description".to_owned(), json!(description));
+}

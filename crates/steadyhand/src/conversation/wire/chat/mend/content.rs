@@ -1,0 +1,248 @@
+//! The content of messages: a text, or a list of parts where the provider takes one.
+
+use serde_json::{Map, Value, json};
+
+use crate::conversation::problem::{Code, Log};
+use crate::conversation::texts::{self, as_text};
+use crate::conversation::wire::anthropic::content_text;
+use crate::conversation::wire::chat::Chat;
+use crate::conversation::wire::{At, text};
+
+/// The model's words may be missing beside calls.
+pub(super) fn of_assistant(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) {
+    let acts = ["tool_calls", "function_call", "audio", "refusal"]
+        .iter()
+        .any(|key| fields.get(*key).is_some_and(|value| !value.is_null()));
+    match fields.get("content") {
+        None | Some(Value::Null) if acts || chat != Chat::OpenAi => {}
+        None | Some(Value::Null) => {
+            empty(fields, at, log, "");
+        }
+        Some(Value::String(_)) => {}
+        Some(Value::Array(parts)) if parts.is_empty() && chat == Chat::OpenAi => {
+            empty_list(fields, at, log, "");
+        }
+        Some(_) => of_user(chat, fields, at, log),
+    }
+}
+
+/// What a person or the application said.
+pub(super) fn of_user(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) {
+    match fields.get_mut("content") {
+        Some(Value::String(_)) => {}
+        None | Some(Value::Null) => empty(fields, at, log, texts::EMPTY),
+        Some(Value::Array(parts)) if parts.is_empty() && chat == Chat::OpenAi => {
+            empty_list(fields, at, log, texts::EMPTY);
+        }
+        Some(Value::Array(parts)) if chat != Chat::Ollama => {
+            for (index, part) in parts.iter_mut().enumerate() {
+                mend_part(part, at, index, log);
+            }
+        }
+        Some(other) => {
+            let said = flat(other);
+            wrong_type(chat, at, log, other);
+            *other = json!(said);
+        }
+    }
+}
+
+/// What a tool answered: text. Anything else goes behind the results, as the user's.
+pub(super) fn of_tool(
+    chat: Chat,
+    fields: &mut Map<String, Value>,
+    at: At<'_>,
+    log: &mut Log,
+    behind: &mut Vec<Value>,
+) {
+    match fields.get_mut("content") {
+        Some(Value::String(_)) => {}
+        None | Some(Value::Null) => {
+            log.found(
+                at.field("content"),
+                Code::EmptyResult,
+                "the result has no content",
+            )
+            .says(format!(
+                "Missing required parameter: 'messages[{}].content'.",
+                at.index
+            ))
+            .fixed("it says that there was no output");
+            fields.insert("content".to_owned(), json!(texts::NO_OUTPUT));
+        }
+        Some(Value::Array(parts)) => {
+            if let Some(shown) = take_media(parts, at, log) {
+                behind.push(shown_by_user(chat, shown));
+            }
+            for (index, part) in parts.iter_mut().enumerate() {
+                mend_part(part, at, index, log);
+            }
+            if parts.is_empty() || chat == Chat::Ollama {
+                flatten_result(chat, fields, at, log);
+            }
+        }
+        Some(other) => {
+            let said = as_text(other);
+            wrong_type(chat, at, log, other);
+            *other = json!(said);
+        }
+    }
+}
+
+fn flatten_result(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) {
+    let said = content_text(fields.get("content"));
+    let said = if said.is_empty() {
+        texts::NO_OUTPUT.to_owned()
+    } else {
+        said
+    };
+    wrong_type(chat, at, log, &json!([]));
+    fields.insert("content".to_owned(), json!(said));
+}
+
+fn empty(fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log, text: &str) {
+    log.found(
+        at.field("content"),
+        Code::EmptyContent,
+        "the message has no content",
+    )
+    .says("Invalid value for 'content': expected a string, got null.".to_owned())
+    .fixed("it has one now");
+    fields.insert("content".to_owned(), json!(text));
+}
+
+fn empty_list(fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log, text: &str) {
+    log.found(
+        at.field("content"),
+        Code::EmptyContent,
+        "the list of parts is empty",
+    )
+    .says(format!("Invalid 'messages[{}].content': empty array. Expected an array with minimum length 1, but got an empty array instead.", at.index))
+    .fixed("it is a text now");
+    fields.insert("content".to_owned(), json!(text));
+}
+
+fn wrong_type(chat: Chat, at: At<'_>, log: &mut Log, found: &Value) {
+    let kind = match found {
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+        Value::Number(_) => "number",
+        Value::Bool(_) => "bool",
+        Value::Null | Value::String(_) => "null",
+    };
+    let says = match chat {
+        Chat::Ollama => format!(
+            "json: cannot unmarshal {kind} into Go struct field Alias.content of type string"
+        ),
+        Chat::OpenAi | Chat::Mistral => format!(
+            "Invalid type for 'messages[{}].content': expected one of a string or array of objects, but got an {kind} instead.",
+            at.index
+        ),
+    };
+    log.found(
+        at.field("content"),
+        Code::BadContent,
+        "the content is not what the provider reads",
+    )
+    .says(says)
+    .fixed("it is written as a text");
+}
+
+/// A part must say what it is.
+fn mend_part(part: &mut Value, at: At<'_>, index: usize, log: &mut Log) {
+    if text(part, "type").is_some() {
+        return;
+    }
+    let said = match &*part {
+        Value::Null => String::new(),
+        Value::Object(fields) => {
+            let said = ["text", "content"].iter().find_map(|key| fields.get(*key));
+            said.map_or_else(|| Value::Object(fields.clone()).to_string(), flat)
+        }
+        other => as_text(other),
+    };
+    log.found(
+        format!("{}/content/{index}", at.pointer()),
+        Code::BadContent,
+        "this part has no type",
+    )
+    .says(format!(
+        "Missing required parameter: 'messages[{}].content[{index}].type'.",
+        at.index
+    ))
+    .fixed("it is a text now");
+    *part = json!({"type": "text", "text": said});
+}
+
+/// Takes out what is no text.
+fn take_media(parts: &mut Vec<Value>, at: At<'_>, log: &mut Log) -> Option<Vec<Value>> {
+    let is_media =
+        |part: &Value| text(part, "type").is_some_and(|kind| kind != "text" && kind != "refusal");
+    if !parts.iter().any(is_media) {
+        return None;
+    }
+    let mut media = Vec::new();
+    let mut kept = Vec::new();
+    for (index, part) in parts.drain(..).enumerate() {
+        if !is_media(&part) {
+            kept.push(part);
+            continue;
+        }
+        log.found(
+            format!("{}/content/{index}", at.pointer()),
+            Code::UnsupportedContent,
+            "a result can have text only",
+        )
+        .says(format!(
+            "Invalid 'messages[{}]'. Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL.",
+            at.index
+        ))
+        .fixed("this part stands in a message of the user behind the results");
+        media.push(part);
+    }
+    *parts = kept;
+    Some(media)
+}
+
+fn shown_by_user(chat: Chat, mut media: Vec<Value>) -> Value {
+    let mark = "[Shown by the tool above]";
+    if chat != Chat::Ollama {
+        media.insert(0, json!({"type": "text", "text": mark}));
+        return json!({"role": "user", "content": media});
+    }
+    let mut images = Vec::new();
+    let mut said = vec![mark.to_owned()];
+    for part in &media {
+        let url = part["image_url"]["url"]
+            .as_str()
+            .or_else(|| part["image_url"].as_str());
+        match url.and_then(|url| url.split_once(";base64,")) {
+            Some((_, data)) => images.push(json!(data)),
+            None => said.push(part.to_string()),
+        }
+    }
+    let mut shown = json!({"role": "user", "content": said.join("\n")});
+    if !images.is_empty() {
+        shown["images"] = Value::Array(images);
+    }
+    shown
+}
+
+/// The words of a content in whatever shape; what has no words, as JSON.
+fn flat(content: &Value) -> String {
+    match content {
+        Value::Array(parts) => {
+            let words = |part: &Value| match text(part, "text") {
+                Some(text) => text.to_owned(),
+                None => as_text(part),
+            };
+            let words: Vec<String> = parts.iter().map(words).collect();
+            words.join("\n")
+        }
+        Value::Object(fields) => match fields.get("text") {
+            Some(text) => as_text(text),
+            None => content.to_string(),
+        },
+        other => as_text(other),
+    }
+}

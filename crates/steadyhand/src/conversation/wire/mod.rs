@@ -1,0 +1,201 @@
+//! What the engine of the repair must know of each provider's JSON: where calls and results are.
+
+mod anthropic;
+mod arguments;
+mod chat;
+mod gemini;
+mod langchain;
+mod names;
+mod responses;
+
+use serde_json::Value;
+
+use super::problem::Log;
+use super::provider::Provider;
+
+pub(super) use anthropic::Anthropic;
+pub(super) use chat::Chat;
+pub(super) use gemini::Gemini;
+pub(super) use langchain::LangChain;
+pub(super) use names::{is_legal_name, legal_name, name_fault};
+pub(super) use responses::Responses;
+
+/// A call as the engine sees it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallRef<'a> {
+    /// Which part of its message it is.
+    pub(super) part: usize,
+    pub(super) id: Option<&'a str>,
+    pub(super) name: &'a str,
+    /// Its arguments broke off, so that it cannot have run.
+    pub(super) cut_off: bool,
+    /// Its result must be in the conversation; the provider runs some tools itself.
+    pub(super) needs_result: bool,
+}
+
+/// A result as the engine sees it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ResultRef<'a> {
+    /// Which part of its message it is.
+    pub(super) part: usize,
+    pub(super) id: Option<&'a str>,
+    pub(super) name: Option<&'a str>,
+}
+
+/// How results stand to calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Results are parts of the user's turn and lead it; runs of one role are one turn to the provider.
+    LeadingParts,
+    /// Results are messages that directly follow the message with their calls.
+    FollowingMessages,
+    /// Results are items anywhere after their calls.
+    Anywhere,
+}
+
+/// A fault of pairing, for the provider's own words.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Fault<'a> {
+    /// These calls of a message have no result where it belongs.
+    Missing { message: usize, ids: &'a [&'a str] },
+    /// A result that answers nothing.
+    Orphan {
+        message: usize,
+        part: usize,
+        id: &'a str,
+    },
+    /// A second result.
+    Duplicate {
+        message: usize,
+        part: usize,
+        id: &'a str,
+        first: usize,
+    },
+    /// A second call with the same id.
+    DuplicateId {
+        message: usize,
+        part: usize,
+        id: &'a str,
+    },
+}
+
+/// Where a message is: its index, and what a JSON Pointer to it begins with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct At<'a> {
+    pub(super) base: &'a str,
+    pub(super) index: usize,
+}
+
+impl At<'_> {
+    pub(super) fn pointer(&self) -> String {
+        format!("{}/{}", self.base, self.index)
+    }
+
+    pub(super) fn field(&self, field: &str) -> String {
+        format!("{}/{}/{field}", self.base, self.index)
+    }
+}
+
+/// One provider's messages, as far as pairing needs them. Parts keep their index until [`Wire::finish`]:
+/// what is taken out leaves a null behind.
+pub(super) trait Wire {
+    fn provider(&self) -> Provider;
+
+    fn layout(&self) -> Layout;
+
+    /// Results must come in the order of their calls: the model has nothing else to go by.
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
+    /// Results without an id of a call are matched by name, even if they say an id.
+    fn matches_by_name(&self) -> bool {
+        false
+    }
+
+    /// Whether the model said this.
+    fn is_model(&self, message: &Value) -> bool;
+
+    /// Mends what is wrong with one message by itself. What must stand behind the results goes to `behind`.
+    fn normalise(&self, message: &mut Value, at: At<'_>, log: &mut Log, behind: &mut Vec<Value>);
+
+    fn calls<'a>(&self, message: &'a Value, found: &mut Vec<CallRef<'a>>);
+
+    fn results<'a>(&self, message: &'a Value, found: &mut Vec<ResultRef<'a>>);
+
+    /// Where a call or result is: what follows the pointer to its message.
+    fn part_pointer(&self, message: &Value, part: usize) -> String;
+
+    fn set_call_id(&self, message: &mut Value, part: usize, id: &str);
+
+    /// Takes a result out of its message and leaves a null.
+    fn take_result(&self, message: &mut Value, part: usize) -> Value;
+
+    /// A result, to be read.
+    fn result<'a>(&self, message: &'a Value, part: usize) -> &'a Value;
+
+    /// A result inside its message.
+    fn result_mut<'a>(&self, message: &'a mut Value, part: usize) -> &'a mut Value;
+
+    /// How many parts a message has, those that are null included.
+    fn part_count(&self, message: &Value) -> usize;
+
+    /// Whether there is something at this part.
+    fn has_part(&self, message: &Value, part: usize) -> bool;
+
+    /// Makes a result answer this call.
+    fn address(&self, result: &mut Value, id: Option<&str>, name: &str);
+
+    /// Whether a result already says that it answers this call.
+    fn is_addressed(&self, result: ResultRef<'_>, id: Option<&str>, name: &str) -> bool;
+
+    /// The text of a result.
+    fn result_text(&self, result: &Value) -> String;
+
+    /// A result that says this error.
+    fn error(&self, id: Option<&str>, name: &str, text: &str) -> Value;
+
+    /// Gives a result that was made the form of the message with its call.
+    fn fit(&self, _result: &mut Value, _of_call: &Value) {}
+
+    /// The messages that carry these results.
+    fn pack(&self, results: Vec<Value>) -> Vec<Value>;
+
+    /// A message of the user that keeps what a result said.
+    fn keep_as_text(&self, result: Value, mark: &str) -> Value;
+
+    /// A message of the user that says this.
+    fn user(&self, text: &str) -> Value;
+
+    /// Drops the nulls that were left behind. False when nothing is left of the message.
+    fn finish(&self, message: &mut Value) -> bool;
+
+    /// Whether nothing is said in a message of the user.
+    fn is_empty(&self, message: &Value) -> bool;
+
+    /// What the provider says to a fault.
+    fn says(&self, fault: Fault<'_>) -> Option<String>;
+}
+
+/// The provider's wire.
+pub(super) fn of(provider: Provider) -> &'static dyn Wire {
+    match provider {
+        Provider::Anthropic => &Anthropic,
+        Provider::OpenAi => &Chat::OpenAi,
+        Provider::Mistral => &Chat::Mistral,
+        Provider::Ollama => &Chat::Ollama,
+        Provider::OpenAiResponses => &Responses,
+        Provider::Gemini => &Gemini,
+        Provider::LangChain => &LangChain,
+    }
+}
+
+/// A string field.
+pub(super) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key)?.as_str()
+}
+
+/// A string field that says something.
+pub(super) fn id<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    text(value, key).filter(|id| !id.is_empty())
+}

@@ -1,0 +1,284 @@
+//! OpenAI's Responses: a flat list of items; an output may stand anywhere behind its call.
+
+use serde_json::{Value, json};
+
+use super::anthropic::{content_text, joined};
+use super::{
+    At, CallRef, Fault, Layout, ResultRef, Wire, arguments, id, legal_name, name_fault, text,
+};
+use crate::conversation::ids;
+use crate::conversation::problem::{Code, Log};
+use crate::conversation::provider::Provider;
+use crate::conversation::texts::{self, as_text};
+
+/// See the file's first line.
+pub(in crate::conversation) struct Responses;
+
+const PROVIDER: Provider = Provider::OpenAiResponses;
+
+impl Wire for Responses {
+    fn provider(&self) -> Provider {
+        PROVIDER
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::Anywhere
+    }
+
+    fn is_model(&self, item: &Value) -> bool {
+        let role = text(item, "role");
+        match text(item, "type") {
+            None | Some("message") => role == Some("assistant"),
+            Some(kind) => {
+                let is_output = kind.ends_with("_output") || kind.ends_with("_response");
+                !is_output && role.is_none_or(|role| role == "assistant")
+            }
+        }
+    }
+
+    fn normalise(&self, item: &mut Value, at: At<'_>, log: &mut Log, _behind: &mut Vec<Value>) {
+        mend_shape(item, at, log);
+        match text(item, "type") {
+            Some("function_call") => mend_call(item, at, log),
+            Some("function_call_output") => mend_output(item, at, log),
+            _ => {}
+        }
+    }
+
+    fn calls<'a>(&self, item: &'a Value, found: &mut Vec<CallRef<'a>>) {
+        let Some(kind) = text(item, "type") else {
+            return;
+        };
+        let Some(id) = id(item, "call_id").filter(|_| kind.ends_with("_call")) else {
+            return;
+        };
+        found.push(CallRef {
+            part: 0,
+            id: Some(id),
+            name: text(item, "name").unwrap_or_default(),
+            cut_off: arguments::were_cut_off(item.get("arguments")),
+            // The others may be run by OpenAI itself.
+            needs_result: matches!(kind, "function_call" | "custom_tool_call"),
+        });
+    }
+
+    fn results<'a>(&self, item: &'a Value, found: &mut Vec<ResultRef<'a>>) {
+        if matches!(
+            text(item, "type"),
+            Some("function_call_output" | "custom_tool_call_output")
+        ) {
+            found.push(ResultRef {
+                part: 0,
+                id: id(item, "call_id"),
+                name: None,
+            });
+        }
+    }
+
+    fn part_pointer(&self, _item: &Value, _part: usize) -> String {
+        String::new()
+    }
+
+    fn set_call_id(&self, item: &mut Value, _part: usize, id: &str) {
+        item["call_id"] = json!(id);
+    }
+
+    fn take_result(&self, item: &mut Value, _part: usize) -> Value {
+        item.take()
+    }
+
+    fn result<'a>(&self, item: &'a Value, _part: usize) -> &'a Value {
+        item
+    }
+
+    fn result_mut<'a>(&self, item: &'a mut Value, _part: usize) -> &'a mut Value {
+        item
+    }
+
+    fn part_count(&self, _item: &Value) -> usize {
+        1
+    }
+
+    fn has_part(&self, _item: &Value, _part: usize) -> bool {
+        true
+    }
+
+    fn address(&self, result: &mut Value, id: Option<&str>, _name: &str) {
+        result["call_id"] = json!(id);
+    }
+
+    fn is_addressed(&self, result: ResultRef<'_>, id: Option<&str>, _name: &str) -> bool {
+        result.id == id
+    }
+
+    fn result_text(&self, result: &Value) -> String {
+        content_text(result.get("output"))
+    }
+
+    fn error(&self, id: Option<&str>, _name: &str, text: &str) -> Value {
+        json!({"type": "function_call_output", "call_id": id, "output": text})
+    }
+
+    fn fit(&self, result: &mut Value, of_call: &Value) {
+        if text(of_call, "type") == Some("custom_tool_call") {
+            result["type"] = json!("custom_tool_call_output");
+        }
+    }
+
+    fn pack(&self, results: Vec<Value>) -> Vec<Value> {
+        results
+    }
+
+    fn keep_as_text(&self, mut result: Value, mark: &str) -> Value {
+        let said = joined(mark, &self.result_text(&result));
+        let media = match result.get_mut("output").map(Value::take) {
+            Some(Value::Array(parts)) => parts,
+            _ => return self.user(&said),
+        };
+        let mut parts = vec![json!({"type": "input_text", "text": said})];
+        let is_media = |part: &Value| text(part, "type").is_some_and(|kind| kind != "input_text");
+        parts.extend(media.into_iter().filter(is_media));
+        json!({"role": "user", "content": parts})
+    }
+
+    fn user(&self, text: &str) -> Value {
+        json!({"role": "user", "content": text})
+    }
+
+    fn finish(&self, item: &mut Value) -> bool {
+        !item.is_null()
+    }
+
+    fn is_empty(&self, _item: &Value) -> bool {
+        false
+    }
+
+    fn says(&self, fault: Fault<'_>) -> Option<String> {
+        match fault {
+            Fault::Missing { ids, .. } => {
+                let first = ids.first().copied().unwrap_or_default();
+                Some(format!("No tool output found for function call {first}."))
+            }
+            Fault::Orphan { id, .. } | Fault::Duplicate { id, .. } => Some(format!(
+                "No tool call found for function call output with call_id {id}."
+            )),
+            Fault::DuplicateId { .. } => None,
+        }
+    }
+}
+
+/// An item that is no object becomes one.
+fn mend_shape(item: &mut Value, at: At<'_>, log: &mut Log) {
+    if item.is_object() {
+        return;
+    }
+    let said = match item.take() {
+        Value::Null => texts::EMPTY.to_owned(),
+        other => as_text(&other),
+    };
+    log.found(at.pointer(), Code::BadContent, "this is no item")
+        .says(format!(
+            "Invalid type for 'input[{}]': expected an object.",
+            at.index
+        ))
+        .fixed("it is kept as text of the user");
+    *item = json!({"role": "user", "content": said});
+}
+
+fn mend_call(item: &mut Value, at: At<'_>, log: &mut Log) {
+    mend_id(item, at, log, "call");
+    let name = text(item, "name").unwrap_or_default();
+    if !super::is_legal_name(PROVIDER, name) {
+        let new = match name {
+            "" => texts::NO_NAME.to_owned(),
+            name => legal_name(PROVIDER, name).into_owned(),
+        };
+        let says = match name {
+            "" => format!(
+                "Invalid 'input[{}].name': empty string. Expected a string with minimum length 1, but got an empty string instead.",
+                at.index
+            ),
+            _ => format!(
+                "Invalid 'input[{}].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+                at.index
+            ),
+        };
+        log.found(
+            at.field("name"),
+            Code::BadCallName,
+            format!("the call {}", name_fault(name)),
+        )
+        .says(says)
+        .fixed(format!("it is called {new}"));
+        item["name"] = json!(new);
+    }
+    let mended = arguments::as_text(item.get("arguments"));
+    let says = match item.get("arguments") {
+        Some(Value::String(_)) => None,
+        Some(_) => Some(format!(
+            "Invalid type for 'input[{}].arguments': expected a string, but got an object instead.",
+            at.index
+        )),
+        None => Some(format!(
+            "Missing required parameter: 'input[{}].arguments'.",
+            at.index
+        )),
+    };
+    if let Some(fields) = item.as_object_mut() {
+        arguments::mend(
+            fields,
+            "arguments",
+            mended,
+            || at.field("arguments"),
+            says,
+            log,
+        );
+    }
+}
+
+fn mend_id(item: &mut Value, at: At<'_>, log: &mut Log, what: &str) {
+    let own = text(item, "call_id").unwrap_or_default();
+    if ids::is_legal(PROVIDER, own) || (own.is_empty() && what != "call") {
+        return;
+    }
+    let new = match own {
+        "" => ids::of_place(PROVIDER, at.index, 0),
+        own => ids::legal(PROVIDER, own),
+    };
+    let says = match own {
+        "" => format!("Missing required parameter: 'input[{}].call_id'.", at.index),
+        own => format!(
+            "Invalid 'input[{}].call_id': string too long. Expected a string with maximum length 64, but got a string with length {} instead.",
+            at.index,
+            own.chars().count()
+        ),
+    };
+    log.found(
+        at.field("call_id"),
+        Code::BadCallId,
+        format!("the {what} has the id {own:?}"),
+    )
+    .says(says)
+    .fixed(format!("its id is now {new}"));
+    item["call_id"] = json!(new);
+}
+
+fn mend_output(item: &mut Value, at: At<'_>, log: &mut Log) {
+    mend_id(item, at, log, "output");
+    let (mended, code) = match item.get("output") {
+        Some(Value::String(_) | Value::Array(_)) => return,
+        None | Some(Value::Null) => (json!(texts::NO_OUTPUT), Code::EmptyResult),
+        Some(other) => (json!(as_text(other)), Code::BadContent),
+    };
+    log.found(
+        at.field("output"),
+        code,
+        "the output is neither a text nor a list of parts",
+    )
+    .says(format!(
+        "Invalid type for 'input[{}].output': expected one of a string or array of objects.",
+        at.index
+    ))
+    .fixed("it is written as a text");
+    item["output"] = mended;
+}

@@ -1,0 +1,414 @@
+//! Anthropic's Messages, as strict as the real ones.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::{Refusal, items, str_of};
+
+/// Checks a request as `POST /v1/messages` does.
+///
+/// # Errors
+///
+/// 400 and Anthropic's error.
+pub fn anthropic(request: &Value) -> Result<(), Refusal> {
+    let verdict = check(request);
+    verdict.map_err(|message| {
+        let error = json!({"type": "invalid_request_error", "message": message});
+        let body = json!({"type": "error", "error": error, "request_id": "req_strict"});
+        (400, body)
+    })
+}
+
+fn check(request: &Value) -> Result<(), String> {
+    tools(request)?;
+    let messages = match request.get("messages") {
+        None => return Err("messages: Field required".to_owned()),
+        Some(Value::Array(messages)) if messages.is_empty() => {
+            return Err("messages: at least one message is required".to_owned());
+        }
+        Some(Value::Array(messages)) => messages,
+        Some(_) => return Err("messages: Input should be a valid array".to_owned()),
+    };
+    for (index, message) in messages.iter().enumerate() {
+        shape(messages, index, message)?;
+    }
+    if request.get("max_tokens").is_none() {
+        return Err("max_tokens: Field required".to_owned());
+    }
+    let turns = merge(messages);
+    for (index, turn) in turns.iter().enumerate() {
+        pairs(
+            turn,
+            turns.get(index + 1),
+            index.checked_sub(1).map(|before| &turns[before]),
+        )?;
+    }
+    cache(request, messages)?;
+    thinking(request, &turns)?;
+    if messages.iter().any(uses_tools) && items(request, "tools").is_empty() {
+        return Err(
+            "Requests which include `tool_use` or `tool_result` blocks must define tools."
+                .to_owned(),
+        );
+    }
+    end(request, messages)
+}
+
+fn tools(request: &Value) -> Result<(), String> {
+    let tools = match request.get("tools") {
+        None | Some(Value::Null) => return Ok(()),
+        Some(Value::Array(tools)) => tools,
+        Some(_) => return Err("tools: Input should be a valid array".to_owned()),
+    };
+    let mut names = HashSet::new();
+    for (index, tool) in tools.iter().enumerate() {
+        if !tool.is_object() {
+            return Err(format!("tools.{index}: Input should be an object"));
+        }
+        if matches!(
+            tool.get("type").and_then(Value::as_str),
+            None | Some("custom")
+        ) {
+            let name = str_of(tool, "name");
+            if !of_letters(name) || name.len() > 128 {
+                return Err(format!(
+                    "tools.{index}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'"
+                ));
+            }
+            let Some(schema) = tool.get("input_schema").and_then(Value::as_object) else {
+                return Err(format!("tools.{index}.custom.input_schema: Field required"));
+            };
+            if ["oneOf", "allOf", "anyOf"]
+                .iter()
+                .any(|key| schema.contains_key(*key))
+            {
+                return Err(format!(
+                    "tools.{index}.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level"
+                ));
+            }
+            if schema.get("type") != Some(&json!("object")) {
+                return Err(format!(
+                    "tools.{index}.custom.input_schema.type: Input should be 'object'"
+                ));
+            }
+            if !jsonschema::draft202012::meta::is_valid(&tool["input_schema"]) {
+                return Err(format!(
+                    "tools.{index}.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12). Learn more about tool use at https://docs.claude.com/en/docs/tool-use."
+                ));
+            }
+        }
+        if !names.insert(str_of(tool, "name")) && tool.get("name").is_some() {
+            return Err("tools: Tool names must be unique.".to_owned());
+        }
+    }
+    Ok(())
+}
+
+fn shape(messages: &[Value], index: usize, message: &Value) -> Result<(), String> {
+    if !message.is_object() {
+        return Err(format!("messages.{index}: Input should be an object"));
+    }
+    let role = str_of(message, "role");
+    let next = messages.get(index + 1);
+    let may_be_system = index > 0 && next.is_none_or(|next| str_of(next, "role") == "assistant");
+    if !(role == "user" || role == "assistant" || (role == "system" && may_be_system)) {
+        return Err(format!(
+            "messages: Unexpected role \"{role}\". Allowed roles are \"user\" or \"assistant\""
+        ));
+    }
+    let blocks = match message.get("content") {
+        Some(Value::String(_)) => return Ok(()),
+        Some(Value::Array(blocks)) => blocks,
+        _ => {
+            return Err(format!(
+                "messages.{index}.content: Input should be a valid array"
+            ));
+        }
+    };
+    for (part, block) in blocks.iter().enumerate() {
+        let place = format!("messages.{index}.content.{part}");
+        one_block(&place, role, block)?;
+    }
+    Ok(())
+}
+
+fn one_block(place: &str, role: &str, block: &Value) -> Result<(), String> {
+    if !block.is_object() || block.get("type").is_none() {
+        return Err(format!("{place}: Input should be an object"));
+    }
+    match str_of(block, "type") {
+        "text" => match block.get("text") {
+            Some(Value::String(text)) if text.is_empty() => {
+                Err("messages: text content blocks must be non-empty".to_owned())
+            }
+            Some(Value::String(_)) => Ok(()),
+            _ => Err(format!("{place}.text.text: Input should be a valid string")),
+        },
+        "tool_use" => {
+            if role != "assistant" {
+                return Err(format!(
+                    "{place}: `tool_use` blocks can only be in `assistant` messages"
+                ));
+            }
+            if !of_letters(str_of(block, "id")) {
+                return Err(format!(
+                    "{place}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'"
+                ));
+            }
+            if str_of(block, "name").is_empty() {
+                return Err(format!(
+                    "{place}.tool_use.name: String should have at least 1 character"
+                ));
+            }
+            if !block.get("input").is_some_and(Value::is_object) {
+                return Err(format!(
+                    "{place}.tool_use.input: Input should be a valid dictionary"
+                ));
+            }
+            Ok(())
+        }
+        "tool_result" => result_block(place, role, block),
+        "thinking" | "redacted_thinking" if block.get("cache_control").is_some() => {
+            let kind = str_of(block, "type");
+            Err(format!(
+                "{place}.{kind}.cache_control: Extra inputs are not permitted"
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn result_block(place: &str, role: &str, block: &Value) -> Result<(), String> {
+    if role != "user" {
+        return Err(format!(
+            "{place}: `tool_result` blocks can only be in `user` messages"
+        ));
+    }
+    if !of_letters(str_of(block, "tool_use_id")) {
+        return Err(format!(
+            "{place}.tool_result.tool_use_id: String should match pattern '^[a-zA-Z0-9_-]+$'"
+        ));
+    }
+    let is_empty = match block.get("content") {
+        None => true,
+        Some(Value::String(text)) => text.is_empty(),
+        Some(Value::Array(blocks)) => {
+            for inner in blocks {
+                let is_text = str_of(inner, "type") == "text";
+                if !inner.is_object() || (is_text && !inner["text"].is_string()) {
+                    return Err(format!(
+                        "{place}.tool_result.content.0: Input should be an object"
+                    ));
+                }
+                if is_text && inner["text"] == "" {
+                    return Err("messages: text content blocks must be non-empty".to_owned());
+                }
+            }
+            blocks.is_empty()
+        }
+        Some(Value::Null) => true,
+        Some(_) => {
+            return Err(format!(
+                "{place}.tool_result.content: Input should be a valid array"
+            ));
+        }
+    };
+    if is_empty && block["is_error"] == true {
+        return Err(format!(
+            "{place}.tool_result: content cannot be empty if `is_error` is true"
+        ));
+    }
+    Ok(())
+}
+
+/// Messages of one role in a row are one turn.
+struct Turn<'a> {
+    role: &'a str,
+    first: usize,
+    /// Each block with the message and the part it is; a bare text is a block too.
+    blocks: Vec<(usize, usize, &'a Value)>,
+}
+
+fn merge(messages: &[Value]) -> Vec<Turn<'_>> {
+    let mut turns: Vec<Turn<'_>> = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        // What the system is told stands in the user's turn.
+        let role = match str_of(message, "role") {
+            "assistant" => "assistant",
+            _ => "user",
+        };
+        if turns.last().is_none_or(|turn| turn.role != role) {
+            turns.push(Turn {
+                role,
+                first: index,
+                blocks: Vec::new(),
+            });
+        }
+        let Some(turn) = turns.last_mut() else {
+            continue;
+        };
+        match &message["content"] {
+            Value::Array(blocks) => {
+                let placed = blocks.iter().enumerate();
+                turn.blocks
+                    .extend(placed.map(|(part, block)| (index, part, block)));
+            }
+            Value::String(text) if text.is_empty() => {}
+            whole => turn.blocks.push((index, 0, whole)),
+        }
+    }
+    turns
+}
+
+fn pairs(
+    turn: &Turn<'_>,
+    next: Option<&Turn<'_>>,
+    before: Option<&Turn<'_>>,
+) -> Result<(), String> {
+    if turn.role == "user" {
+        return results(turn, before);
+    }
+    let mut ids: Vec<&str> = Vec::new();
+    for (index, part, block) in &turn.blocks {
+        if str_of(block, "type") != "tool_use" {
+            continue;
+        }
+        let id = str_of(block, "id");
+        if ids.contains(&id) {
+            return Err(format!(
+                "messages.{index}.content.{part}: `tool_use` ids must be unique"
+            ));
+        }
+        ids.push(id);
+    }
+    // Only the results that lead the next turn count.
+    let leading: Vec<&str> = next
+        .map(|next| {
+            let results = next.blocks.iter().map(|(_, _, block)| block);
+            let results = results.take_while(|block| str_of(block, "type") == "tool_result");
+            results.map(|block| str_of(block, "tool_use_id")).collect()
+        })
+        .unwrap_or_default();
+    let open: Vec<&str> = ids
+        .iter()
+        .filter(|id| !leading.contains(id))
+        .copied()
+        .collect();
+    if !open.is_empty() {
+        return Err(format!(
+            "messages.{}: `tool_use` ids were found without `tool_result` blocks immediately after: {}. Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
+            turn.first,
+            open.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+fn results(turn: &Turn<'_>, before: Option<&Turn<'_>>) -> Result<(), String> {
+    if turn.blocks.is_empty() {
+        return Err(format!(
+            "messages.{}: user messages must have non-empty content",
+            turn.first
+        ));
+    }
+    let called = |id: &str| {
+        before.is_some_and(|before| {
+            before.blocks.iter().any(|(_, _, block)| {
+                str_of(block, "type") == "tool_use" && str_of(block, "id") == id
+            })
+        })
+    };
+    let mut answered = HashSet::new();
+    for (index, part, block) in &turn.blocks {
+        if str_of(block, "type") != "tool_result" {
+            continue;
+        }
+        let id = str_of(block, "tool_use_id");
+        if !called(id) {
+            return Err(format!(
+                "messages.{index}.content.{part}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
+            ));
+        }
+        if !answered.insert(id) {
+            return Err(format!(
+                "messages.{index}.content.{part}: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {id}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn cache(request: &Value, messages: &[Value]) -> Result<(), String> {
+    let of = |list: &[Value]| {
+        list.iter()
+            .filter(|one| one.get("cache_control").is_some())
+            .count()
+    };
+    let in_messages: usize = messages
+        .iter()
+        .map(|message| of(items(message, "content")))
+        .sum();
+    let total = of(items(request, "tools")) + of(items(request, "system")) + in_messages;
+    if total > 4 {
+        return Err(format!(
+            "A maximum of 4 blocks with cache_control may be provided. Found {total}."
+        ));
+    }
+    Ok(())
+}
+
+fn thinking(request: &Value, turns: &[Turn<'_>]) -> Result<(), String> {
+    if request["thinking"]["type"] != "enabled" {
+        return Ok(());
+    }
+    if ["any", "tool"].contains(&str_of(&request["tool_choice"], "type")) {
+        return Err("Thinking may not be enabled when tool_choice forces tool use.".to_owned());
+    }
+    let [.., said, answered] = turns else {
+        return Ok(());
+    };
+    let starts = |turn: &Turn<'_>| {
+        turn.blocks
+            .first()
+            .map(|(_, _, block)| str_of(block, "type").to_owned())
+    };
+    let is_loop = said.role == "assistant"
+        && starts(answered).as_deref() == Some("tool_result")
+        && said
+            .blocks
+            .iter()
+            .any(|(_, _, block)| str_of(block, "type") == "tool_use");
+    let first = starts(said).unwrap_or_default();
+    if is_loop && first != "thinking" && first != "redacted_thinking" {
+        return Err(format!(
+            "messages.{}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{first}`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`.",
+            said.first
+        ));
+    }
+    Ok(())
+}
+
+fn uses_tools(message: &Value) -> bool {
+    let is_tool = |block: &Value| ["tool_use", "tool_result"].contains(&str_of(block, "type"));
+    items(message, "content").iter().any(is_tool)
+}
+
+/// The models whose names say 4-6 or more do not take a beginning of their own answer.
+fn end(request: &Value, messages: &[Value]) -> Result<(), String> {
+    let model = str_of(request, "model");
+    let new = [
+        "4-6", "4-7", "4-8", "sonnet-5", "opus-5", "haiku-5", "fable-5",
+    ];
+    let is_new = new.iter().any(|version| model.contains(version));
+    let last = messages.last().map(|last| str_of(last, "role"));
+    if is_new && last == Some("assistant") {
+        return Err("This model does not support assistant message prefill. The conversation must end with a user message.".to_owned());
+    }
+    Ok(())
+}
+
+fn of_letters(text: &str) -> bool {
+    let legal = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    !text.is_empty() && text.chars().all(legal)
+}

@@ -1,0 +1,149 @@
+//! OpenAI's Responses, as strict as the real ones.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+
+use super::{Refusal, items, str_of};
+
+/// Checks a request as `POST /v1/responses` does.
+///
+/// # Errors
+///
+/// 400 and OpenAI's error.
+pub fn openai_responses(request: &Value) -> Result<(), Refusal> {
+    check(request).map_err(|message| {
+        let error = json!({"message": message, "type": "invalid_request_error", "param": "input", "code": null});
+        (400, json!({ "error": error }))
+    })
+}
+
+fn check(request: &Value) -> Result<(), String> {
+    for (index, tool) in items(request, "tools").iter().enumerate() {
+        if str_of(tool, "type") == "function" && str_of(tool, "name").is_empty() {
+            return Err(format!(
+                "Missing required parameter: 'tools[{index}].name'."
+            ));
+        }
+    }
+    let input = match request.get("input") {
+        Some(Value::String(_)) => return Ok(()),
+        Some(Value::Array(input)) => input,
+        _ => return Err("Missing required parameter: 'input'.".to_owned()),
+    };
+    let mut ids = HashSet::new();
+    for (index, item) in input.iter().enumerate() {
+        shape(index, item)?;
+        let id = str_of(item, "id");
+        if !id.is_empty() && str_of(item, "type") != "item_reference" && !ids.insert(id) {
+            return Err(format!(
+                "Duplicate item found with id {id}. Remove duplicate items from your input and try again."
+            ));
+        }
+        if str_of(item, "type") == "reasoning" {
+            followed(id, &input[index + 1..])?;
+        }
+    }
+    let is_stored = ["previous_response_id", "conversation"]
+        .iter()
+        .any(|key| request.get(*key).is_some_and(|value| !value.is_null()));
+    pairs(input, is_stored)
+}
+
+fn shape(index: usize, item: &Value) -> Result<(), String> {
+    if !item.is_object() {
+        return Err(format!(
+            "Invalid type for 'input[{index}]': expected an object."
+        ));
+    }
+    let kind = str_of(item, "type");
+    if !["function_call", "function_call_output"].contains(&kind) {
+        return Ok(());
+    }
+    let id = str_of(item, "call_id").chars().count();
+    if id == 0 {
+        return Err(format!(
+            "Missing required parameter: 'input[{index}].call_id'."
+        ));
+    }
+    if id > 64 {
+        return Err(format!(
+            "Invalid 'input[{index}].call_id': string too long. Expected a string with maximum length 64, but got a string with length {id} instead."
+        ));
+    }
+    if kind == "function_call_output" {
+        return match item.get("output") {
+            Some(Value::String(_) | Value::Array(_)) => Ok(()),
+            _ => Err(format!(
+                "Invalid type for 'input[{index}].output': expected one of a string or array of objects."
+            )),
+        };
+    }
+    let name = str_of(item, "name");
+    if name.is_empty() {
+        return Err(format!(
+            "Invalid 'input[{index}].name': empty string. Expected a string with minimum length 1, but got an empty string instead."
+        ));
+    }
+    let legal = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
+    if !name.chars().all(legal) {
+        return Err(format!(
+            "Invalid 'input[{index}].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+        ));
+    }
+    match item.get("arguments") {
+        Some(Value::String(_)) => Ok(()),
+        None => Err(format!(
+            "Missing required parameter: 'input[{index}].arguments'."
+        )),
+        Some(_) => Err(format!(
+            "Invalid type for 'input[{index}].arguments': expected a string, but got an object instead."
+        )),
+    }
+}
+
+fn followed(id: &str, rest: &[Value]) -> Result<(), String> {
+    let next = rest.iter().find(|item| str_of(item, "type") != "reasoning");
+    let by_model = next.is_some_and(|item| {
+        let kind = str_of(item, "type");
+        str_of(item, "role") == "assistant" || kind.ends_with("_call")
+    });
+    if by_model {
+        return Ok(());
+    }
+    Err(format!(
+        "Item '{id}' of type 'reasoning' was provided without its required following item."
+    ))
+}
+
+fn pairs(input: &[Value], is_stored: bool) -> Result<(), String> {
+    let mut open: HashMap<&str, usize> = HashMap::new();
+    let mut order: Vec<&str> = Vec::new();
+    for item in input {
+        let kind = str_of(item, "type");
+        let id = str_of(item, "call_id");
+        if kind.ends_with("_call") && !id.is_empty() {
+            *open.entry(id).or_default() += 1;
+            if kind == "function_call" || kind == "custom_tool_call" {
+                order.push(id);
+            }
+        }
+        if kind == "function_call_output" || kind == "custom_tool_call_output" {
+            match open.get_mut(id) {
+                Some(count) if *count > 0 => *count -= 1,
+                _ if is_stored => {}
+                _ => {
+                    return Err(format!(
+                        "No tool call found for function call output with call_id {id}."
+                    ));
+                }
+            }
+        }
+    }
+    for id in order {
+        if open.get(id).is_some_and(|count| *count > 0) {
+            return Err(format!("No tool output found for function call {id}."));
+        }
+    }
+    Ok(())
+}

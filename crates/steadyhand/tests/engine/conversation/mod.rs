@@ -1,0 +1,13 @@
+//! Conversations: real traffic, broken histories, random breakages, real peers.
+
+mod classes;
+mod corpus;
+mod peers;
+mod random;
+mod render;
+mod requests;
+mod shapes;
+mod threads;
+mod tools;
+mod trimming;
+mod turns;

@@ -1,0 +1,146 @@
+//! Real peers: Mistral's own validator as a judge, and langchain-ollama's tools beside ours.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+
+use serde_json::{Value, json};
+use steadyhand::conversation::{Provider, convert_tools, repair};
+use steadyhand::testing::strict;
+
+use super::render::{Step, calls, render, result, says, user};
+
+#[test]
+fn r03_mistrals_own_validator_accepts_every_repair_and_is_never_stricter_than_ours() {
+    let mut broken: Vec<Value> = Vec::new();
+    let valid = [
+        user("u1"),
+        calls(&["a", "b"]),
+        result("a", "r1"),
+        result("b", "r2"),
+        says("a1"),
+        user("u2"),
+        calls(&["c"]),
+        result("c", "r3"),
+    ];
+    let steps = |steps: &[Step]| render(Provider::Mistral, steps);
+    for index in 0..valid.len() {
+        for other in 0..valid.len() {
+            let mut moved = valid.to_vec();
+            let step = moved.remove(index);
+            broken.push(steps(&moved));
+            moved.insert(other.min(moved.len()), step.clone());
+            broken.push(steps(&moved));
+            let mut twice = valid.to_vec();
+            twice.insert(other, step);
+            broken.push(steps(&twice));
+        }
+        broken.push(steps(&valid[index..]));
+        broken.push(steps(&valid[..=index]));
+    }
+    broken.push(super::render::request(
+        Provider::Mistral,
+        json!([
+            {"role": "user", "content": "u"},
+            {"role": "assistant", "tool_calls": [{"id": "call_search", "function": {"name": "look it up", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "call_search", "content": "r"},
+            {"role": "system", "content": "s"},
+            {"role": "assistant", "content": "a", "prefix": true},
+            {"role": "assistant", "content": "b"},
+        ]),
+    ));
+    let mend = |request: &Value| repair(Provider::Mistral, request.clone()).0;
+    let repaired: Vec<Value> = broken.iter().map(mend).collect();
+    let both: Vec<Value> = broken.iter().chain(&repaired).cloned().collect();
+    let verdicts = ask(
+        "mistral-common",
+        "mistral_oracle.py",
+        Value::Array(both.clone()),
+    );
+    let verdicts = verdicts.as_array().expect("one verdict each");
+    assert_eq!(verdicts.len(), both.len());
+    let mut refused = 0;
+    for (request, verdict) in both.iter().zip(verdicts) {
+        let strict = strict::mistral(request);
+        if let Some(words) = verdict.as_str() {
+            refused += 1;
+            let (_, body) = strict.expect_err(words);
+            let ours = body["message"].as_str().expect("it says why");
+            assert!(
+                words.contains(ours),
+                "Mistral: {words}\nours: {ours}\n{request:#}"
+            );
+        } else {
+            assert_eq!(strict, Ok(()), "{request:#}");
+        }
+    }
+    assert!(refused > 50, "only {refused} were broken");
+    for (request, verdict) in repaired.iter().zip(&verdicts[broken.len()..]) {
+        assert_eq!(verdict, &Value::Null, "{request:#}");
+    }
+}
+
+#[test]
+fn v18_ollama_gets_what_langchain_ollama_sends() {
+    let definitions = json!([
+        {"name": "weather", "description": "Tells the weather", "schema": {"type": "object", "properties": {
+            "city": {"type": "string", "description": "Where"},
+            "days": {"type": "array", "items": {"type": "integer"}},
+            "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
+            "exact": {"type": "boolean"},
+        }, "required": ["city"]}},
+        {"name": "nothing", "description": "Takes no arguments", "schema": {"type": "object", "properties": {}}},
+    ]);
+    let theirs = ask(
+        "langchain-ollama",
+        "langchain_ollama_tools.py",
+        definitions.clone(),
+    );
+    let list = definitions.as_array().expect("a list");
+    assert_eq!(
+        Value::Array(convert_tools(Provider::Ollama, list).tools),
+        theirs
+    );
+    // Where theirs loses what is inside an object or a choice, ours keeps it.
+    let nested = json!([{"name": "n", "description": "d", "schema": {"type": "object", "properties": {
+        "o": {"type": "object", "properties": {"k": {"type": "string"}}, "required": ["k"]},
+    }}}]);
+    let theirs = ask(
+        "langchain-ollama",
+        "langchain_ollama_tools.py",
+        nested.clone(),
+    );
+    let ours = convert_tools(Provider::Ollama, nested.as_array().expect("a list"));
+    assert_eq!(
+        theirs[0]["function"]["parameters"]["properties"]["o"],
+        json!({"type": "object"})
+    );
+    assert_eq!(ours.tools[0]["function"]["parameters"], nested[0]["schema"]);
+}
+
+/// Runs a script of `tests/peers` in a peer's home. Each script ends itself after two minutes.
+fn ask(peer: &str, script: &str, input: Value) -> Value {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let python = root
+        .ancestors()
+        .map(|directory| directory.join("target/peers").join(peer).join("bin/python"))
+        .find(|candidate| candidate.exists());
+    let python: PathBuf = python.unwrap_or_else(|| panic!("run ./test once: it installs {peer}"));
+    let mut child = Command::new(python)
+        .arg("-I")
+        .arg(root.join("tests/peers").join(script))
+        .env("LANGSMITH_TRACING", "false")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("Python starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let writer = thread::spawn(move || stdin.write_all(input.to_string().as_bytes()));
+    let output = child.wait_with_output().expect("it ends");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{script}: {errors}");
+    writer.join().expect("it writes").expect("it is read");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{script}: {error}"))
+}

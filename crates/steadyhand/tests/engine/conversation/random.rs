@@ -1,0 +1,257 @@
+//! Random breakages of valid conversations: always valid after, and everything else a repair promises.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use steadyhand::conversation::{Provider, repair};
+use steadyhand::testing::strict;
+
+use super::render::{Called, Step, check, key, long, render};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn r03_any_breakage_is_mended_explained_and_mended_once(
+        provider in 0..Provider::ALL.len(),
+        turns in vec(0..7_u8, 1..6),
+        breakages in vec((0..12_u8, any::<u16>(), any::<u16>()), 0..5),
+    ) {
+        let provider = Provider::ALL[provider];
+        let mut conversation = render(provider, &valid(&turns));
+        prop_assert_eq!(strict::check(provider, &conversation), Ok(()));
+        let messages = conversation[key(provider)].as_array_mut().expect("a list");
+        for breakage in breakages {
+            break_it(messages, breakage);
+        }
+        if messages.is_empty() {
+            return Ok(());
+        }
+        check(provider, &conversation);
+    }
+
+    #[test]
+    fn r03_what_was_sent_is_not_changed_when_the_conversation_grows(
+        provider in 0..Provider::ALL.len(),
+        turns in vec(0..7_u8, 1..6),
+        breakages in vec((0..12_u8, any::<u16>(), any::<u16>()), 0..5),
+    ) {
+        let provider = Provider::ALL[provider];
+        let mut conversation = render(provider, &valid(&turns));
+        let mut messages = conversation[key(provider)].as_array_mut().map(std::mem::take).expect("a list");
+        for breakage in breakages {
+            break_it(&mut messages, breakage);
+        }
+        let (whole, _) = repair(provider, Value::Array(messages.clone()));
+        let whole = whole.as_array().expect("a list");
+        for end in request_boundaries(provider, &messages) {
+            let (sent, _) = repair(provider, Value::Array(messages[..end].to_vec()));
+            let sent = sent.as_array().expect("a list");
+            prop_assert!(
+                whole.starts_with(sent),
+                "{provider} at {end}\nmessages {:#}\nsent {:#}\nlater {:#}",
+                Value::Array(messages.clone()), Value::Array(sent.clone()), Value::Array(whole.clone())
+            );
+        }
+    }
+}
+
+/// Where a request ended: the model speaks next, and did not speak last.
+fn request_boundaries(provider: Provider, messages: &[Value]) -> Vec<usize> {
+    let is_model = |message: &Value| match provider {
+        Provider::Gemini => message["role"] == "model",
+        Provider::LangChain => message["type"] == "ai",
+        Provider::OpenAiResponses => {
+            message["role"] == "assistant" || message["type"] == "function_call"
+        }
+        _ => message["role"] == "assistant",
+    };
+    // OpenAI's Responses take an output in a later request; then the earlier one cannot have been sent.
+    let reaches_over = |end: usize| {
+        provider == Provider::OpenAiResponses
+            && messages[end..].iter().any(|late| {
+                let is_call = |item: &&Value| item["type"] == "function_call";
+                late["type"] == "function_call_output"
+                    && messages[..end]
+                        .iter()
+                        .filter(is_call)
+                        .any(|call| call["call_id"] == late["call_id"])
+            })
+    };
+    (1..messages.len())
+        .filter(|end| is_model(&messages[*end]) && !is_model(&messages[end - 1]))
+        .filter(|end| !reaches_over(*end))
+        .collect()
+}
+
+/// A valid conversation with these turns.
+fn valid(turns: &[u8]) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut count = 0;
+    let mut next = |letter: char| {
+        count += 1;
+        format!("{letter}{count}x")
+    };
+    for turn in turns {
+        steps.push(Step::User(next('u')));
+        let calls: &[usize] = match turn {
+            0 => &[],
+            1 => &[1],
+            2 => &[2],
+            3 => &[1, 1],
+            4 => &[3, 1],
+            5 => &[2, 2],
+            _ => &[1, 0, 1],
+        };
+        for at_once in calls {
+            let called = |_| {
+                let word = next('a');
+                Called {
+                    id: long(&word),
+                    name: "look".to_owned(),
+                    args: json!({ "at": word }),
+                }
+            };
+            let called: Vec<Called> = (0..*at_once).map(called).collect();
+            if called.is_empty() {
+                steps.push(Step::User(next('u')));
+                continue;
+            }
+            let ids: Vec<String> = called.iter().map(|call| call.id.clone()).collect();
+            steps.push(Step::Ai(next('a'), called));
+            steps.extend(ids.into_iter().map(|id| Step::Result(id, next('r'))));
+        }
+        steps.push(Step::Ai(next('a'), Vec::new()));
+    }
+    steps.push(Step::User(next('u')));
+    steps
+}
+
+fn break_it(messages: &mut Vec<Value>, (kind, one, other): (u8, u16, u16)) {
+    if messages.is_empty() {
+        return;
+    }
+    let first = usize::from(one) % messages.len();
+    let second = usize::from(other) % messages.len();
+    match kind {
+        0 => {
+            messages.remove(first);
+        }
+        1 => {
+            let copy = messages[first].clone();
+            messages.insert(second, copy);
+        }
+        2 => messages.swap(first, second),
+        3 => messages.truncate(first.max(1)),
+        4 => {
+            messages.drain(..first / 2);
+        }
+        5 => messages.insert(first, junk(other)),
+        6 => {
+            if let Some(parts) = parts(&mut messages[first]).filter(|parts| !parts.is_empty()) {
+                parts.remove(usize::from(other) % parts.len());
+            }
+        }
+        7 => {
+            if let Some(parts) = parts(&mut messages[first]).filter(|parts| !parts.is_empty()) {
+                let copy = parts[usize::from(other) % parts.len()].clone();
+                parts.push(copy);
+            }
+        }
+        8 => {
+            let part = parts(&mut messages[first]).and_then(Vec::pop);
+            match (part, parts(&mut messages[second])) {
+                (Some(part), Some(parts)) => parts.insert(0, part),
+                (Some(part), None) => {
+                    if let Some(parts) = parts(&mut messages[first]) {
+                        parts.push(part);
+                    }
+                }
+                (None, _) => {}
+            }
+        }
+        9 => {
+            let is_list = messages[first].get("parts").is_some_and(Value::is_array)
+                || messages[first].get("content").is_some_and(Value::is_array);
+            if is_list && let Some(parts) = parts(&mut messages[first]) {
+                parts.reverse();
+            }
+        }
+        _ => spoil(&mut messages[first], other),
+    }
+}
+
+/// The calls, blocks or parts of a message.
+fn parts(message: &mut Value) -> Option<&mut Vec<Value>> {
+    let key = ["tool_calls", "parts", "content"]
+        .into_iter()
+        .find(|key| message.get(key).is_some_and(Value::is_array))?;
+    message.get_mut(key)?.as_array_mut()
+}
+
+fn junk(choice: u16) -> Value {
+    let table = [
+        json!(null),
+        json!(5),
+        json!("u900x"),
+        json!({"role": "user", "content": null, "type": "human", "parts": []}),
+        json!({"role": "tool", "tool_call_id": "calllost1", "content": "r900x", "type": "tool"}),
+        json!({"role": "user", "content": "", "type": "human", "parts": [{"text": "u901x"}]}),
+    ];
+    table[usize::from(choice) % table.len()].clone()
+}
+
+/// Sets one field of a message, or of something in it, to what it should not be.
+fn spoil(message: &mut Value, choice: u16) {
+    let fields = [
+        "id",
+        "tool_call_id",
+        "call_id",
+        "tool_use_id",
+        "name",
+        "arguments",
+        "input",
+        "args",
+        "response",
+        "output",
+        "content",
+        "text",
+    ];
+    let wrong = [
+        json!(""),
+        json!(null),
+        json!(5),
+        json!("{\"bad"),
+        json!([]),
+        json!({}),
+    ];
+    let mut places = Vec::new();
+    collect(message, String::new(), &fields, &mut places);
+    if places.is_empty() {
+        return;
+    }
+    let place = &places[usize::from(choice) % places.len()];
+    if let Some(value) = message.pointer_mut(place) {
+        *value = wrong[usize::from(choice / 31) % wrong.len()].clone();
+    }
+}
+
+fn collect(value: &Value, at: String, fields: &[&str], places: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => {
+            for (key, inner) in map {
+                let at = format!("{at}/{key}");
+                if fields.contains(&key.as_str()) {
+                    places.push(at.clone());
+                }
+                collect(inner, at, fields, places);
+            }
+        }
+        Value::Array(items) => {
+            for (index, inner) in items.iter().enumerate() {
+                collect(inner, format!("{at}/{index}"), fields, places);
+            }
+        }
+        _ => {}
+    }
+}
