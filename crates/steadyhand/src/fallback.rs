@@ -121,6 +121,27 @@ impl Fallback {
     }
 }
 
+/// For people: `the tool home_scene`, `a fixed answer`.
+impl fmt::Display for Fallback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.answer {
+            Answer::Value(_) => f.write_str("a fixed answer"),
+            Answer::Tool { name, .. } => write!(f, "the tool {name}"),
+            Answer::Function(_) => f.write_str("a function"),
+        }
+    }
+}
+
+impl Fallback {
+    /// The tool that answers, if it is one.
+    pub fn tool_name(&self) -> Option<&str> {
+        match &self.answer {
+            Answer::Tool { name, .. } => Some(name),
+            Answer::Value(_) | Answer::Function(_) => None,
+        }
+    }
+}
+
 impl fmt::Debug for Fallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.answer {

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::error::{Exit, Failed};
+use crate::config::document::plain;
 
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
@@ -149,28 +150,36 @@ fn object(text: &str, from: &str) -> Result<Map<String, Value>, Failed> {
 }
 
 fn stdin() -> Result<String, Failed> {
-    let mut text = String::new();
-    let read = std::io::stdin()
-        .lock()
-        .take(BYTES_MAX)
-        .read_to_string(&mut text);
-    read.map_err(|error| wrong(format!("stdin cannot be read: {error}")))?;
-    Ok(text)
+    bounded(std::io::stdin().lock())
+        .map_err(|reason| wrong(format!("stdin cannot be read: {reason}")))
 }
 
 fn file(path: &str, folder: &Path) -> Result<String, Failed> {
-    let cannot = |reason: String| {
+    let read = std::fs::File::open(folder.join(path))
+        .map_err(|error| plain(&error))
+        .and_then(bounded);
+    read.map_err(|reason| {
         wrong(format!("{path} cannot be read: {reason}")).help(
             "name=@file reads a text file; write name:='\"@…\"' for a text that begins with @",
         )
-    };
-    let full = folder.join(path);
-    let about =
-        std::fs::metadata(&full).map_err(|error| cannot(crate::config::document::plain(&error)))?;
-    if about.len() > BYTES_MAX {
-        return Err(cannot(format!("it is larger than {} MiB", BYTES_MAX >> 20)));
+    })
+}
+
+/// At most so much, and no more is read to find out.
+fn bounded(input: impl Read) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    input
+        .take(BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| plain(&error))?;
+    if bytes.len() as u64 > BYTES_MAX {
+        return Err(format!("it is larger than {} MiB", BYTES_MAX >> 20));
     }
-    std::fs::read_to_string(&full).map_err(|error| cannot(crate::config::document::plain(&error)))
+    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(text) => text.to_owned(),
+        None => text,
+    })
 }
 
 fn wrong(message: String) -> Failed {

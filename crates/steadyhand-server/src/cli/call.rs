@@ -10,7 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::{Exit, Failed};
 use super::{STOPPING_MAX, Session, arguments, complete, interrupted, value};
+use crate::progress::Progress;
 use crate::runtime::Runtime;
+use crate::source::command;
 
 #[derive(Args)]
 pub(super) struct CallArgs {
@@ -32,7 +34,7 @@ pub(super) struct CallArgs {
     /// The limit for the whole call, waits and retries included, such as 10s
     #[arg(long, value_parser = humantime::parse_duration, value_name = "TIME")]
     deadline: Option<Duration>,
-    /// Calls with the same key run the tool once
+    /// A key that is handed to the tool, so that its service runs calls with the same one once
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     /// One attempt only
@@ -54,17 +56,27 @@ enum View {
 }
 
 pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Failed> {
+    // Programs whose parents are gone become our children, so that none can slip away.
+    command::adopt_orphans();
     let runtime = session.runtime(|options| {
         options.approved.clone_from(&args.approve);
         options.without_fallbacks = args.no_fallback;
+        options.only = Some(args.tool.clone());
     });
     let runtime = runtime.await?;
+    if session.global.verbose > 0 {
+        session.tell_problems(&runtime);
+    }
     let call = read_call(session, args, &runtime)?;
     let watch = tell_attempts(session, &runtime);
-    let (outcome, signal) = execute(&runtime, call).await;
+    let (outcome, signal) = execute(session, &runtime, call).await;
     wait_for(watch).await;
-    runtime.settle(STOPPING_MAX).await;
-    show(session, args, &outcome).map_err(|failed| failed.by_signal(signal))
+    // A second interrupt does not wait for programs to tidy up: they are killed when the runtime ends.
+    tokio::select! {
+        () = runtime.settle(STOPPING_MAX) => {}
+        _ = interrupted() => {}
+    }
+    show(session, args, &outcome, &runtime).map_err(|failed| failed.by_signal(signal))
 }
 
 fn read_call(session: &Session<'_>, args: &CallArgs, runtime: &Runtime) -> Result<Call, Failed> {
@@ -76,7 +88,7 @@ fn read_call(session: &Session<'_>, args: &CallArgs, runtime: &Runtime) -> Resul
     if let Some(id) = &args.id {
         call = call.id(id);
     }
-    let patience = [args.deadline, session.global.timeout]
+    let patience = [args.deadline, session.time_left()]
         .into_iter()
         .flatten()
         .min();
@@ -93,17 +105,54 @@ fn read_call(session: &Session<'_>, args: &CallArgs, runtime: &Runtime) -> Resul
 }
 
 /// Runs the call; an interrupt cancels it, and what it started is given a moment to stop.
-async fn execute(runtime: &Runtime, call: Call) -> (Outcome, Option<u8>) {
+async fn execute(session: &Session<'_>, runtime: &Runtime, call: Call) -> (Outcome, Option<u8>) {
     let token = CancellationToken::new();
+    let name = call.name.clone();
+    let policy = runtime.manager().policy(&name);
+    let deadline = call
+        .deadline
+        .or(policy.map(|policy| policy.deadline))
+        .unwrap_or_default();
     let call = call.cancellation(token.clone());
     let execution = runtime.executor().execute(call);
     tokio::pin!(execution);
     let signal = tokio::select! {
         outcome = &mut execution => return (outcome, None),
         signal = interrupted() => signal,
+        never = show_that_it_runs(session, &name, deadline) => match never {},
     };
     token.cancel();
     (execution.await, Some(signal))
+}
+
+/// What runs shows its time, its deadline and how to stop it.
+async fn show_that_it_runs(
+    session: &Session<'_>,
+    name: &str,
+    deadline: Duration,
+) -> std::convert::Infallible {
+    let shown = Running {
+        progress: session.screen.progress(),
+        what: format!("{name} runs, Ctrl-C stops it; seconds"),
+    };
+    for seconds in 0.. {
+        shown
+            .progress
+            .step(&shown.what, seconds, deadline.as_secs());
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    std::future::pending().await
+}
+
+struct Running {
+    progress: Progress,
+    what: String,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.progress.finished(&self.what);
+    }
 }
 
 /// While it runs: one line for every attempt that failed and every fallback.
@@ -146,7 +195,12 @@ async fn wait_for(watch: Option<steadyhand::Watch>) {
     }
 }
 
-fn show(session: &Session<'_>, args: &CallArgs, outcome: &Outcome) -> Result<(), Failed> {
+fn show(
+    session: &Session<'_>,
+    args: &CallArgs,
+    outcome: &Outcome,
+    runtime: &Runtime,
+) -> Result<(), Failed> {
     let screen = session.screen;
     if screen.json {
         match args.view {
@@ -155,7 +209,10 @@ fn show(session: &Session<'_>, args: &CallArgs, outcome: &Outcome) -> Result<(),
             View::Message => screen.json(&outcome.message()),
         }
     } else if let Some(output) = outcome.output() {
-        screen.answer(&value::shown(screen, output.value()));
+        match value::shown(screen, output.value()) {
+            text if text.is_empty() => screen.note("The tool answered with no content."),
+            text => screen.answer(&text),
+        }
     }
     let took = value::duration(outcome.execution_time);
     let Some(failure) = outcome.failure() else {
@@ -163,13 +220,27 @@ fn show(session: &Session<'_>, args: &CallArgs, outcome: &Outcome) -> Result<(),
         return Ok(());
     };
     if outcome.fallback.is_some() {
-        screen.note(&format!(
+        let message = format!(
             "degraded: {} failed after {took}: {}",
             outcome.tool_name, failure.message
-        ));
+        );
+        match screen.json {
+            true => screen.line_to_stderr(
+                &json!({"warning": {"code": "fallback_used", "message": message}}).to_string(),
+            ),
+            false => screen.note(&message),
+        }
         return Ok(());
     }
-    Err(failed(outcome, failure, &took))
+    let failed = failed(outcome, failure, &took);
+    // A tool that is not there may be one of a source that could not be loaded.
+    let problems = runtime.generation().problems.clone();
+    Err(match failure.code {
+        FailureCode::ToolNotFound => problems.iter().fold(failed, |failed, problem| {
+            failed.evidence(&problem.name, &problem.reason)
+        }),
+        _ => failed,
+    })
 }
 
 fn failed(outcome: &Outcome, failure: &Failure, took: &str) -> Failed {

@@ -7,7 +7,7 @@ use steadyhand::redact;
 use super::error::Failed;
 use super::{Session, value};
 use crate::config::document::{Document, escaped};
-use crate::config::{Configuration, schema};
+use crate::config::schema;
 
 #[derive(Subcommand)]
 pub(super) enum ConfigCommand {
@@ -21,9 +21,9 @@ pub(super) enum ConfigCommand {
     Path,
 }
 
-pub(super) fn run(session: &Session<'_>, command: &ConfigCommand) -> Result<(), Failed> {
+pub(super) async fn run(session: &Session<'_>, command: &ConfigCommand) -> Result<(), Failed> {
     match command {
-        ConfigCommand::Check => check(session),
+        ConfigCommand::Check => check(session).await,
         ConfigCommand::Show => show(session),
         ConfigCommand::Path => path(session),
         ConfigCommand::Schema => {
@@ -34,11 +34,40 @@ pub(super) fn run(session: &Session<'_>, command: &ConfigCommand) -> Result<(), 
     }
 }
 
-fn check(session: &Session<'_>) -> Result<(), Failed> {
-    let found = session.found();
-    let path = found.as_ref().map(|found| found.path.as_path());
-    let configuration = Configuration::load(path, &session.surroundings)?;
+/// Reads the file, and loads what it names: a document that is not there is found now, not at the first call.
+async fn check(session: &Session<'_>) -> Result<(), Failed> {
+    let runtime = match session.runtime(|_| {}).await {
+        Ok(runtime) => runtime,
+        Err(failed) => {
+            if session.screen.json {
+                session
+                    .screen
+                    .json(&json!({"valid": false, "problems": failed.problems()}));
+            }
+            return Err(failed);
+        }
+    };
+    let generation = runtime.generation();
+    let configuration = &generation.configuration;
+    let mut remarks: Vec<String> = generation
+        .problems
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    for (_, reason) in runtime.disabled() {
+        if !remarks.iter().any(|remark| remark.ends_with(&reason)) {
+            remarks.push(reason);
+        }
+    }
+    remarks.extend(runtime.remarks().iter().map(ToString::to_string));
+    let servers: Vec<&str> = configuration
+        .imported
+        .servers
+        .iter()
+        .map(|server| server.name.as_str())
+        .collect();
     let inactive = configuration.inactive();
+    let tools = runtime.manager().len();
     if session.screen.json {
         let warnings: Vec<Value> = configuration
             .warnings
@@ -47,15 +76,27 @@ fn check(session: &Session<'_>) -> Result<(), Failed> {
             .collect();
         session.screen.json(&json!({
             "valid": true,
-            "file": configuration.file,
-            "tools": configuration.tools.len(),
+            "file": configuration.file.as_ref().map(|file| file.display().to_string()),
+            "tools": tools,
             "warnings": warnings,
+            "remarks": remarks,
+            "imported_servers": servers,
             "not_active_yet": inactive,
         }));
         return Ok(());
     }
     for warning in &configuration.warnings {
         session.screen.diagnostic(warning);
+    }
+    for remark in &remarks {
+        session.screen.note(&format!("warning: {remark}"));
+    }
+    if !servers.is_empty() {
+        session.screen.note(&format!(
+            "note: {} found in other programs' files, for a later version to connect: {}",
+            value::counted(servers.len(), "MCP server"),
+            servers.join(", ")
+        ));
     }
     for section in &inactive {
         session.screen.note(&format!(
@@ -66,8 +107,8 @@ fn check(session: &Session<'_>) -> Result<(), Failed> {
         Some(file) => format!(
             "{} is right: {}, {}",
             session.surroundings.shown(file).display(),
-            value::counted(configuration.tools.len(), "tool"),
-            value::counted(configuration.warnings.len(), "warning"),
+            value::counted(tools, "tool"),
+            value::counted(configuration.warnings.len() + remarks.len(), "warning"),
         ),
         None => "No configuration file; the builtins are used.".to_owned(),
     });
@@ -97,7 +138,7 @@ fn show(session: &Session<'_>) -> Result<(), Failed> {
             .collect();
         session
             .screen
-            .json(&json!({"file": configuration.file, "settings": settings}));
+            .json(&json!({"file": configuration.file.as_ref().map(|file| file.display().to_string()), "settings": settings}));
         return Ok(());
     }
     let shown = |value: &Value| {
@@ -199,7 +240,7 @@ fn path(session: &Session<'_>) -> Result<(), Failed> {
     let found = session.found();
     if session.screen.json {
         let by = found.as_ref().map(|found| found.by.clone());
-        let path = found.map(|found| found.path);
+        let path = found.map(|found| found.path.display().to_string());
         session.screen.json(&json!({"path": path, "by": by}));
         return Ok(());
     }

@@ -159,6 +159,12 @@ impl Failed {
         }
     }
 
+    /// What is wrong with the configuration, for machines.
+    pub(super) fn problems(&self) -> Vec<Value> {
+        let problems = self.0.report.iter().flat_map(|report| &report.problems);
+        problems.map(|problem| problem.to_json()).collect()
+    }
+
     fn to_json(&self) -> Value {
         let mut error = Map::new();
         error.insert("code".to_owned(), json!(self.0.code));
@@ -231,14 +237,16 @@ pub(super) fn usage(error: &clap::Error) -> ExitCode {
             Exit::Done.into()
         }
         true => {
-            let wants_json = std::env::args().any(|arg| arg == "--json");
+            let wants_json = std::env::args_os().any(|arg| arg == "--json");
             if wants_json {
                 let text = error.to_string();
-                let message = text
+                let message: Vec<&str> = text
                     .lines()
-                    .next()
-                    .unwrap_or_default()
-                    .trim_start_matches("error: ");
+                    .take_while(|line| !line.starts_with("Usage:"))
+                    .map(|line| line.trim().trim_start_matches("error: "))
+                    .filter(|line| !line.is_empty())
+                    .collect();
+                let message = message.join(" ");
                 eprintln!(
                     "{}",
                     json!({"error": {"code": "usage", "message": message, "help": "steadyhand --help"}})

@@ -22,7 +22,7 @@ use error::{Exit, Failed};
 use screen::Screen;
 
 /// How long a command may take to stop what it started.
-const STOPPING_MAX: Duration = Duration::from_secs(3);
+const STOPPING_MAX: Duration = Duration::from_secs(5);
 
 /// Runs the tools of AI applications, and shows what happens when they fail.
 #[derive(Parser)]
@@ -112,7 +112,18 @@ pub fn main() -> ExitCode {
     let screen = Screen::new(&cli.global);
     screen.log(cli.global.verbose);
     match run(&cli, &screen) {
-        Ok(()) => Exit::Done.into(),
+        Ok(()) => match screen.unwritten() {
+            None => Exit::Done.into(),
+            Some(reason) => {
+                let failed = Failed::new(
+                    Exit::Unexpected,
+                    "output_failed",
+                    format!("the answer could not be written: {reason}"),
+                );
+                failed.print(&screen);
+                failed.exit().into()
+            }
+        },
         Err(failed) => {
             failed.print(&screen);
             failed.exit().into()
@@ -126,7 +137,7 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
         return first_steps(screen);
     };
     match command {
-        Command::Config { command } => config::run(&session, command),
+        Command::Config { command } => session.block_on(config::run(&session, command)),
         Command::Completions { shell } => complete::print(*shell, screen, Cli::command()),
         Command::Call(args) => session.block_on(call::run(&session, args)),
         Command::Tools { command } => session.block_on(tools::run(&session, command.as_ref())),
@@ -144,6 +155,7 @@ struct Session<'a> {
     global: &'a Global,
     screen: &'a Screen,
     surroundings: Surroundings,
+    started: tokio::time::Instant,
 }
 
 impl<'a> Session<'a> {
@@ -152,6 +164,7 @@ impl<'a> Session<'a> {
             global,
             screen,
             surroundings: Surroundings::of_this_process(),
+            started: tokio::time::Instant::now(),
         }
     }
 
@@ -182,33 +195,34 @@ impl<'a> Session<'a> {
         }
         options.progress = self.screen.progress();
         adapt(&mut options);
-        let runtime = Runtime::start(configuration, options).await;
-        for problem in &runtime.generation().problems {
-            self.screen.note(&match &problem.place {
-                Some(place) => format!("{} ({place}): {}", problem.name, problem.reason),
-                None => format!("{}: {}", problem.name, problem.reason),
-            });
+        let starting = Runtime::start(configuration, options);
+        match self.time_left() {
+            None => Ok(starting.await),
+            Some(left) => tokio::time::timeout(left, starting)
+                .await
+                .map_err(|_| Failed::timed_out(self.global.timeout.unwrap_or_default())),
         }
-        Ok(runtime)
     }
 
-    /// Runs a command, for as long as `--timeout` allows.
+    /// What is left of `--timeout`.
+    fn time_left(&self) -> Option<Duration> {
+        let limit = self.global.timeout?;
+        Some(limit.saturating_sub(self.started.elapsed()))
+    }
+
+    /// Tells what is missing from the tools, and why.
+    fn tell_problems(&self, runtime: &Runtime) {
+        for problem in &runtime.generation().problems {
+            self.screen.note(&problem.to_string());
+        }
+    }
+
     fn block_on(&self, command: impl Future<Output = Result<(), Failed>>) -> Result<(), Failed> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
             .map_err(|error| Failed::unexpected(format!("no threads to run on: {error}")))?;
-        let ended = runtime.block_on(async {
-            // A call ends by its own deadline first; what it started is then given its time to stop.
-            let patience = self
-                .global
-                .timeout
-                .map_or(Duration::MAX, |limit| limit + STOPPING_MAX);
-            match tokio::time::timeout(patience, command).await {
-                Ok(ended) => ended,
-                Err(_) => Err(Failed::timed_out(patience)),
-            }
-        });
+        let ended = runtime.block_on(command);
         // Blocking work that is left over (a name being looked up) is not waited for.
         runtime.shutdown_background();
         ended
@@ -220,14 +234,17 @@ async fn interrupted() -> u8 {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        let (interrupt, terminate) = (
+        let signals = (
             signal(SignalKind::interrupt()),
             signal(SignalKind::terminate()),
+            signal(SignalKind::hangup()),
         );
-        if let (Ok(mut interrupt), Ok(mut terminate)) = (interrupt, terminate) {
+        if let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) = signals {
             return tokio::select! {
                 _ = interrupt.recv() => 130,
                 _ = terminate.recv() => 143,
+                // The terminal is gone: what was started on it must not stay behind.
+                _ = hangup.recv() => 129,
             };
         }
     }

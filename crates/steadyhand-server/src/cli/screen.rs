@@ -1,11 +1,13 @@
 //! The two streams: stdout carries the answer and nothing else, stderr everything a person should see.
 
+use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 
 use miette::Diagnostic;
 use tracing_subscriber::filter::LevelFilter;
 
 use super::{Color, Global, error, progress};
+use crate::config::document::plain;
 use crate::progress::Progress;
 
 /// How this run may talk.
@@ -15,6 +17,7 @@ pub(super) struct Screen {
     /// No box drawing, no marks beyond ASCII.
     pub(super) plain: bool,
     pub(super) stdout_is_terminal: bool,
+    unwritten: Cell<Option<String>>,
     stderr_is_terminal: bool,
     stderr_color: bool,
     stdout_color: bool,
@@ -37,6 +40,7 @@ impl Screen {
             json: global.json,
             quiet: global.quiet,
             plain: global.plain,
+            unwritten: Cell::new(None),
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
             stderr_color: colored(&|| anstream::AutoStream::choice(&std::io::stderr())),
@@ -47,12 +51,27 @@ impl Screen {
     /// The answer.
     pub(super) fn answer(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
-        // A reader that has seen enough has closed the pipe: nothing is wrong.
-        let _ = match text.ends_with('\n') {
-            true => write!(stdout, "{text}"),
-            false => writeln!(stdout, "{text}"),
-        };
-        let _ = stdout.flush();
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        let written = write!(stdout, "{text}{end}").and_then(|()| stdout.flush());
+        match written {
+            Ok(()) => {}
+            // A reader that has seen enough has closed the pipe: nothing is wrong.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+            Err(error) => self.unwritten.set(Some(plain(&error))),
+        }
+    }
+
+    /// Why the answer could not be written, if it could not.
+    pub(super) fn unwritten(&self) -> Option<String> {
+        self.unwritten.take()
+    }
+
+    /// A text of somebody else's: what would steer a terminal is made visible where one is.
+    pub(super) fn foreign(&self, text: &str) -> String {
+        match self.stdout_is_terminal {
+            true => visible(text),
+            false => text.to_owned(),
+        }
     }
 
     /// The answer for machines: one JSON value.
@@ -71,13 +90,18 @@ impl Screen {
         }
     }
 
+    /// A line for people; what would steer a terminal is made visible.
     pub(super) fn line_to_stderr(&self, text: &str) {
+        self.drawn_to_stderr(&visible(text));
+    }
+
+    fn drawn_to_stderr(&self, text: &str) {
         let _ = writeln!(std::io::stderr().lock(), "{text}");
     }
 
     /// A problem with its place in a file.
     pub(super) fn diagnostic(&self, diagnostic: &dyn Diagnostic) {
-        self.line_to_stderr(error::drawn(diagnostic, self.stderr_color, !self.plain).trim_end());
+        self.drawn_to_stderr(error::drawn(diagnostic, self.stderr_color, !self.plain).trim_end());
     }
 
     /// Dim, where colours are wanted.
@@ -128,5 +152,20 @@ impl Screen {
             .with(lines)
             .with(ours)
             .try_init();
+    }
+}
+
+/// Control characters but for line breaks and tabs, as something one can see: `\u{1b}`.
+fn visible(text: &str) -> String {
+    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
+    match text.contains(steers) {
+        false => text.to_owned(),
+        true => text
+            .chars()
+            .map(|c| match steers(c) {
+                true => c.escape_unicode().to_string(),
+                false => c.to_string(),
+            })
+            .collect(),
     }
 }

@@ -7,6 +7,7 @@ use steadyhand::{Policy, Tool};
 
 use super::error::{Exit, Failed};
 use super::{Session, complete, value};
+use crate::config::PolicySettings;
 use crate::runtime::Runtime;
 
 #[derive(Subcommand)]
@@ -27,7 +28,10 @@ pub(super) async fn run(
 ) -> Result<(), Failed> {
     let runtime = session.runtime(|_| {}).await?;
     match command {
-        None | Some(ToolsCommand::List) => list(session, &runtime),
+        None | Some(ToolsCommand::List) => {
+            session.tell_problems(&runtime);
+            list(session, &runtime)
+        }
         Some(ToolsCommand::Show { tool }) => show(session, &runtime, tool),
     }
 }
@@ -82,7 +86,13 @@ fn list(session: &Session<'_>, runtime: &Runtime) -> Result<(), Failed> {
             .screen
             .note(&format!("{source}: {} is no tool: {}", it.name, it.reason));
     }
-    if tools.is_empty() {
+    let servers = runtime.generation().configuration.imported.servers.len();
+    if tools.is_empty() && servers > 0 {
+        let servers = value::counted(servers, "MCP server");
+        session.screen.note(&format!(
+            "No tools yet: {servers} found, for a later version to connect."
+        ));
+    } else if tools.is_empty() {
         session
             .screen
             .note("No tools. Add a [tools.name] table to steadyhand.toml");
@@ -152,7 +162,7 @@ fn show(session: &Session<'_>, runtime: &Runtime, name: &str) -> Result<(), Fail
         screen.bold(tool.name()),
         screen.dim(tool.kind())
     );
-    text.push_str(&format!("{}\n", tool.description()));
+    text.push_str(&format!("{}\n", screen.foreign(tool.description())));
     if let Some(reason) = runtime.unavailable(tool.name()) {
         text.push_str(&format!("\n{reason}\n"));
     }
@@ -251,8 +261,19 @@ fn policy_rows(runtime: &Runtime, tool: &str, policy: &Policy) -> Vec<(String, S
     let fallback = policy
         .fallback
         .as_ref()
-        .map_or("none".to_owned(), |fallback| format!("{fallback:?}"));
+        .map_or("none".to_owned(), ToString::to_string);
+    let settings = runtime.settings_of(tool);
+    let set =
+        |pick: &dyn Fn(&PolicySettings) -> Option<String>| settings.iter().rev().find_map(pick);
+    let approval = set(&|settings| Some(format!("{:?}", settings.approval?).to_lowercase()));
+    let rate = set(&|settings| Some(settings.limits.as_ref()?.rate?.to_string()));
+    let codes: Vec<&str> = policy.retry.on.iter().map(|code| code.as_str()).collect();
     let rows = [
+        (
+            "approval",
+            "approval",
+            approval.unwrap_or("never".to_owned()),
+        ),
         ("timeout", "timeout", time(policy.timeout)),
         ("deadline", "deadline", time(policy.deadline)),
         (
@@ -265,6 +286,8 @@ fn policy_rows(runtime: &Runtime, tool: &str, policy: &Policy) -> Vec<(String, S
             "retry/backoff",
             time(policy.retry.first_wait),
         ),
+        ("retry.on", "retry/on", codes.join(" ")),
+        ("retry.jitter", "retry/jitter", yes(policy.retry.jitter)),
         (
             "breaker.failures",
             "breaker/failures",
@@ -287,6 +310,11 @@ fn policy_rows(runtime: &Runtime, tool: &str, policy: &Policy) -> Vec<(String, S
             "limits.queue",
             "limits/queue",
             policy.limit.queue.to_string(),
+        ),
+        (
+            "limits.rate",
+            "limits/rate",
+            rate.unwrap_or("none".to_owned()),
         ),
         (
             "limits.result",

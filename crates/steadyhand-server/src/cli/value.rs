@@ -9,8 +9,8 @@ use super::screen::Screen;
 /// A result: an object as names and values, a list of objects as a table, a text as it is.
 pub(super) fn shown(screen: &Screen, value: &Value) -> String {
     match value {
-        Value::String(text) => text.clone(),
-        Value::Null => "(no content)".to_owned(),
+        Value::String(text) => screen.foreign(text),
+        Value::Null => String::new(),
         Value::Object(fields) if !fields.is_empty() => columns(
             screen,
             fields
@@ -33,7 +33,7 @@ pub(super) fn columns(screen: &Screen, rows: Vec<Vec<String>>) -> String {
     table.load_style(comfy_table::presets::NOTHING);
     table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
     for row in rows {
-        table.add_row(row);
+        table.add_row(row.iter().map(|cell| screen.foreign(cell)));
     }
     let lines = table
         .lines()

@@ -29,6 +29,7 @@ pub(crate) fn check(document: &Document, folder: &Path) -> Checked {
         document,
         folder,
         problems: Vec::new(),
+        pointers: Vec::new(),
         files: Vec::new(),
     };
     checker.shape(&SCHEMAS.root, &document.value, "");
@@ -40,6 +41,7 @@ pub(crate) fn check(document: &Document, folder: &Path) -> Checked {
     };
     checker.servers(&root);
     checker.documents(&root);
+    checker.sections(&root);
     checker.fallbacks(&tools);
     checker.literal_keys(&document.value, "");
     Checked {
@@ -54,6 +56,8 @@ struct Checker<'a> {
     document: &'a Document,
     folder: &'a Path,
     problems: Vec<Problem>,
+    /// The pointer of each problem.
+    pointers: Vec<String>,
     files: Vec<PathBuf>,
 }
 
@@ -108,8 +112,15 @@ impl Checker<'_> {
             }
             ValidationErrorKind::OneOfNotValid { .. } | ValidationErrorKind::AnyOf { .. } => {
                 // schemars writes an enum with documented variants as a choice of constants.
-                let options = choices(compiled, within);
-                self.not_a_choice(pointer, instance, &options);
+                match choices(compiled, within) {
+                    options if options.is_empty() => {
+                        let found = toml_type(instance);
+                        let problem =
+                            Problem::error(format!("{name} is {found}, which does not fit here"));
+                        self.put_at_value(problem, pointer, found);
+                    }
+                    options => self.not_a_choice(pointer, instance, &options),
+                }
             }
             ValidationErrorKind::Format { format } => {
                 let text = instance.as_str().unwrap_or_default();
@@ -195,11 +206,13 @@ impl Checker<'_> {
             return None;
         };
         self.shape(&SCHEMAS.tools[row.name], &Value::Object(table.clone()), &at);
-        if self.problems.len() > before {
-            return None;
-        }
+        let faulty = self.faulty_keys(&at, before);
+        let is_sound = self.problems.len() == before;
         let mut parts = split(row.name, table);
+        parts.own.retain(|key, _| !faulty.contains(key));
+        self.description(&parts.own, &at);
         self.input(&mut parts.own, &format!("{at}/input"));
+        parts.policy.retain(|key, _| !faulty.contains(key));
         let policy = self.policy(Value::Object(parts.policy), &at);
         let mut each = Vec::new();
         for (pattern, value) in parts.each {
@@ -208,6 +221,10 @@ impl Checker<'_> {
         }
         let own = Value::Object(parts.own.clone());
         for fault in (row.check)(&own) {
+            // What was left out because it is wrong already is not missing.
+            if !is_sound && own.pointer(&fault.at).is_none_or(|_| fault.at.is_empty()) {
+                continue;
+            }
             // What a reference stands for is not known here: it is checked when the tool is built.
             if own.pointer(&fault.at).is_some_and(has_reference) {
                 continue;
@@ -217,7 +234,7 @@ impl Checker<'_> {
             problem.help = fault.help;
             self.put_at_value(problem, &pointer, "here");
         }
-        Some(ToolTable {
+        is_sound.then(|| ToolTable {
             name: name.to_owned(),
             kind: row,
             own: parts.own,
@@ -231,6 +248,26 @@ impl Checker<'_> {
                 .and_then(|origin| origin.key_place())
                 .map(|place| place.short()),
         })
+    }
+
+    /// The keys of a tool's table that the shape's problems are about.
+    fn faulty_keys(&self, at: &str, before: usize) -> Vec<String> {
+        let within = |pointer: &String| {
+            let below = pointer.strip_prefix(at)?.strip_prefix('/')?;
+            let key = below.split('/').next().unwrap_or_default();
+            Some(key.replace("~1", "/").replace("~0", "~"))
+        };
+        self.pointers[before..].iter().filter_map(within).collect()
+    }
+
+    /// Models choose a tool by its description: one of its own is better than the one we make (SPEC D14).
+    fn description(&mut self, own: &Map<String, Value>, at: &str) {
+        let is_blank = |text: &Value| text.as_str().is_some_and(|text| text.trim().is_empty());
+        if own.get("description").is_some_and(is_blank) {
+            let problem = Problem::error(format!("{}.description is empty", dotted(at)))
+                .help("Say what the tool does: models choose a tool by its description");
+            self.put_at_value(problem, &format!("{at}/description"), "nothing is said");
+        }
     }
 
     /// The schema of the arguments: read from its file if it names one, and itself checked.
@@ -368,6 +405,38 @@ impl Checker<'_> {
         }
     }
 
+    /// Names and addresses that must mean something.
+    fn sections(&mut self, root: &Root) {
+        if let Some(Value::String(default)) = root.models.0.get("default")
+            && !root.models.0.contains_key(default)
+        {
+            let names = root
+                .models
+                .0
+                .keys()
+                .map(String::as_str)
+                .filter(|name| *name != "default");
+            let help = match nearest(default, names) {
+                Some(near) => format!("Did you mean {near}?"),
+                None => format!("Define it: {default} = {{ provider = \"…\", model = \"…\" }}"),
+            };
+            let problem = Problem::error(format!(
+                "models.default names the model \"{default}\", which is not there"
+            ));
+            self.put_at_value(problem.help(help), "/models/default", "no such model");
+        }
+        if let Some(listen) = &root.server.listen
+            && !listen.contains("${")
+            && listen.parse::<std::net::SocketAddr>().is_err()
+        {
+            let problem = Problem::error(format!(
+                "server.listen: \"{listen}\" is no address and port"
+            ))
+            .help("Write one such as \"127.0.0.1:7400\"");
+            self.put_at_value(problem, "/server/listen", "here");
+        }
+    }
+
     fn documents(&mut self, root: &Root) {
         for fault in root
             .documents
@@ -485,6 +554,7 @@ impl Checker<'_> {
             (None, _) => problem,
         };
         self.problems.push(problem);
+        self.pointers.push(pointer.to_owned());
     }
 }
 
@@ -573,7 +643,7 @@ fn type_hint(instance: &Value, expected: &str) -> Option<String> {
             plain.then(|| format!("Write it without quotes: {text}"))
         }
         Value::Number(number) if expected == "a text" => Some(format!(
-            "Write it in quotes, such as \"{number}\" or \"{number}s\""
+            "Write it in quotes, with its unit if it has one: \"{number}s\""
         )),
         Value::Bool(_)
         | Value::Null

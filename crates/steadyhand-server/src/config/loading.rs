@@ -99,6 +99,12 @@ impl<'a> Loading<'a> {
                 let imported = Importer::new(self.surroundings.clone()).read(path);
                 self.take_servers(imported);
             }
+            None if serde_json::from_str::<Value>(&file.text).is_err() => {
+                // What is wrong with it, by the reader that knows places.
+                let broken = flex_chat::read(&file.text).problems;
+                let errors = broken.iter().map(|remark| warning(&file, remark).as_error());
+                self.problems.extend(errors);
+            }
             None => self.problems.push(
                 Problem::error(format!(
                     "{} holds neither tools nor MCP servers",
@@ -145,14 +151,20 @@ impl<'a> Loading<'a> {
             ..PolicySettings::default()
         };
         for tool in flex_chat.tools {
-            if self.tools.iter().any(|own| own.name == tool.name) {
-                let message = format!("{} is defined twice; the first one is used", tool.name);
-                let place = Place::at(file, tool.place.line, tool.place.column);
-                self.problems
-                    .push(Problem::warning(message).at(place, "not used"));
-                continue;
+            let table = table(tool, policy.clone(), file);
+            match self.tools.iter_mut().find(|other| other.name == table.name) {
+                None => self.tools.push(table),
+                // The newer replaces the older (SPEC D3); the reader of the file has said so.
+                Some(other) if other.is_imported => *other = table,
+                Some(own) => {
+                    let place = table.place.unwrap_or_default();
+                    self.problems.push(Problem::warning(format!(
+                        "{place}: {} is also defined in {}; that one is used",
+                        own.name,
+                        own.place.clone().unwrap_or_default()
+                    )));
+                }
             }
-            self.tools.push(table(tool, policy.clone(), file));
         }
     }
 }

@@ -52,6 +52,13 @@ impl Problem {
         self
     }
 
+    /// The same as an error.
+    #[must_use]
+    pub fn as_error(mut self) -> Problem {
+        self.is_warning = false;
+        self
+    }
+
     /// What to do about it.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Problem {

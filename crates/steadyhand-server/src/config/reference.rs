@@ -10,8 +10,9 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use steadyhand::redact;
 
+use super::document::plain;
 use super::keyring::KeyringFault;
-use super::secret::{is_secret, keep_secret};
+use super::secret::{is_secret_of_environment, keep_secret};
 use super::surroundings::Surroundings;
 
 /// Replaces references in texts. One pass: what comes out is never looked at again, and nothing is run.
@@ -230,7 +231,13 @@ impl Resolver {
             (Ok(value), None) => value,
             // As in a shell, `:-` also stands in for an empty variable.
             (Ok(value), Some(_)) if !value.is_empty() => value,
-            (Ok(_) | Err(VarError::NotPresent), Some(default)) => default.to_owned(),
+            // Written in the file, so no secret.
+            (Ok(_) | Err(VarError::NotPresent), Some(default)) => {
+                return Ok(Resolved {
+                    text: default.to_owned(),
+                    secrets: Vec::new(),
+                });
+            }
             (Err(VarError::NotPresent), None) => {
                 return fault(
                     format!("the environment variable {name} is not set"),
@@ -244,7 +251,7 @@ impl Resolver {
                 );
             }
         };
-        Ok(match is_secret(&[name, field], &value) {
+        Ok(match is_secret_of_environment(&[name, field], &value) {
             true => Resolved::secret(value),
             false => Resolved {
                 text: value,
@@ -307,7 +314,7 @@ pub(crate) fn read_secret_file(path: &Path, written: &str) -> Result<String, Fau
     }
     let unreadable = |error: std::io::Error| {
         (
-            format!("{shown} cannot be read: {error}"),
+            format!("{shown} cannot be read: {}", plain(&error)),
             "create the file, or correct the path or its permissions".to_owned(),
         )
     };

@@ -27,6 +27,32 @@ pub(crate) fn is_secret(names: &[&str], value: &str) -> bool {
     names.iter().any(|name| names_a_secret(name)) || redact::holds_a_key(value)
 }
 
+/// Whether a value of the environment is to be hidden: it is, unless it plainly is an address without
+/// credentials, a path, a number or a switch, and no name says otherwise.
+pub(crate) fn is_secret_of_environment(names: &[&str], value: &str) -> bool {
+    is_secret(names, value) || !is_plain(value.trim())
+}
+
+fn is_plain(value: &str) -> bool {
+    let is_address = match url::Url::parse(value) {
+        Ok(url) => {
+            url.username().is_empty()
+                && url.password().is_none()
+                && url.query().is_none()
+                && url.has_host()
+        }
+        Err(_) => false,
+    };
+    is_address
+        || ["/", "./", "../", "~/"]
+            .iter()
+            .any(|start| value.starts_with(start))
+        || value.parse::<f64>().is_ok()
+        || value.parse::<bool>().is_ok()
+        || value.parse::<std::net::SocketAddr>().is_ok()
+        || value.parse::<std::net::IpAddr>().is_ok()
+}
+
 /// Whether a variable, header or field of this name holds a secret.
 pub(crate) fn names_a_secret(name: &str) -> bool {
     const WORDS: [&str; 12] = [

@@ -1,17 +1,19 @@
 //! One source with the tools it brought, and the policy laid over each of them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use steadyhand::{Handler, Tool};
 
-use super::standing_before::{Disabled, NeedsApproval, Paced, Scrubbed};
+use super::standing_before::{Disabled, NeedsApproval, Paced, Scrubbed, Why};
 use super::{Options, SourceProblem, policy};
 use crate::config::document::escaped;
 use crate::config::reference::{Resolution, Resolver};
 use crate::config::settings::{Approval, PolicySettings};
 use crate::config::{Configuration, ToolTable};
+use crate::progress::Progress;
 use crate::source::{Context, Fault, LeftOut, Source};
 use crate::wildcard::wild;
 
@@ -26,6 +28,7 @@ pub(super) struct Loaded {
     pub(super) unavailable: Option<String>,
     pub(super) left_out: Vec<LeftOut>,
     pub(super) problem: Option<SourceProblem>,
+    place: Option<String>,
     kind: &'static str,
     /// Resolved, so it may hold secrets: never shown. None when it could not be built from them.
     settings: Option<Value>,
@@ -50,6 +53,7 @@ impl Loaded {
         let unavailable = unresolved(table, &resolution, configuration);
         let mut loaded = Loaded {
             name: table.name.clone(),
+            place: table.place.clone(),
             kind: table.kind.name,
             policy: table.policy.clone(),
             each: table.each.clone(),
@@ -101,6 +105,29 @@ impl Loaded {
         }
     }
 
+    /// Policies under `each` that mean no tool: an approval that is asked for nowhere, say.
+    pub(super) fn remarks(&self) -> Vec<SourceProblem> {
+        if self.source.is_none() {
+            return Vec::new();
+        }
+        let means_none = |pattern: &str| {
+            !self
+                .tools
+                .iter()
+                .any(|tool| self.means(pattern, tool.name()))
+        };
+        let unmatched = self.each.iter().filter(|(pattern, _)| means_none(pattern));
+        unmatched
+            .map(|(pattern, _)| SourceProblem {
+                name: self.name.clone(),
+                reason: format!(
+                    "each.\"{pattern}\" means none of its tools, so that policy applies to nothing"
+                ),
+                place: self.place.clone(),
+            })
+            .collect()
+    }
+
     fn go_on_from(&mut self, old: &Loaded) {
         self.raw.clone_from(&old.raw);
         self.source.clone_from(&old.source);
@@ -110,6 +137,10 @@ impl Loaded {
 
     /// What worked before goes on working; what never did is listed with the reason.
     fn failed(&mut self, reason: String, table: &ToolTable, before: Option<&Loaded>) {
+        let why = match self.unavailable {
+            Some(_) => Why::Secret,
+            None => Why::Settings,
+        };
         let reason = self.unavailable.clone().unwrap_or(reason);
         let place = table.place.clone();
         self.problem = Some(SourceProblem {
@@ -125,7 +156,7 @@ impl Loaded {
             }
             None => {
                 if !table.kind.brings_many {
-                    self.raw = vec![placeholder(table, &reason)];
+                    self.raw = vec![placeholder(table, &reason, why)];
                 }
                 self.unavailable = Some(reason);
             }
@@ -143,6 +174,7 @@ impl Loaded {
             let handler: Arc<dyn Handler> = match &self.unavailable {
                 Some(reason) => Arc::new(Disabled {
                     reason: reason.clone(),
+                    why: Why::Secret,
                 }),
                 None if secrets.is_empty() => Arc::clone(tool.handler()),
                 None => Arc::new(Scrubbed::new(Arc::clone(tool.handler()), secrets.clone())),
@@ -161,7 +193,7 @@ impl Loaded {
     }
 
     /// The settings that apply to one of its tools, the weakest first: defaults, source, single tool.
-    fn settings_of(&self, tool: &str) -> Vec<PolicySettings> {
+    pub(super) fn settings_of(&self, tool: &str) -> Vec<PolicySettings> {
         let mut settings = vec![self.defaults.clone(), self.policy.clone()];
         let each = self
             .each
@@ -252,17 +284,48 @@ async fn bring(
     settings: Value,
     context: &Context,
 ) -> Result<(Arc<dyn Source>, Vec<Tool>), String> {
-    let in_words = |fault: Fault| match fault.help {
-        Some(help) => format!("{}; {help}", fault.message),
-        None => fault.message,
+    let in_words = |fault: Fault| {
+        let place = match fault.at.is_empty() {
+            true => String::new(),
+            false => format!("{}: ", crate::config::check::dotted(&fault.at)),
+        };
+        let help = fault
+            .help
+            .map(|help| format!("; {help}"))
+            .unwrap_or_default();
+        format!("{place}{}{help}", fault.message)
     };
     let source = (table.kind.build)(&table.name, settings, context).map_err(in_words)?;
-    let tools = source.tools().await.map_err(|error| error.reason)?;
+    let tools = told(
+        &context.progress,
+        &format!("loading {}", table.name),
+        source.tools(),
+    )
+    .await;
+    let tools = tools.map_err(|error| error.reason)?;
     Ok((source, tools))
 }
 
+/// Says every second that something still goes on.
+async fn told<T>(progress: &Progress, what: &str, work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    let mut seconds = 0;
+    loop {
+        match tokio::time::timeout(Duration::from_secs(1), &mut work).await {
+            Ok(done) => {
+                progress.finished(what);
+                return done;
+            }
+            Err(_) => {
+                progress.step(what, seconds, 0);
+                seconds += 1;
+            }
+        }
+    }
+}
+
 /// A tool that is listed although its source could not be built.
-fn placeholder(table: &ToolTable, reason: &str) -> Tool {
+fn placeholder(table: &ToolTable, reason: &str, why: Why) -> Tool {
     let text = |key: &str| {
         table
             .own
@@ -279,6 +342,7 @@ fn placeholder(table: &ToolTable, reason: &str) -> Tool {
         .unwrap_or_else(|| json!({"type": "object"}));
     let handler = Arc::new(Disabled {
         reason: reason.to_owned(),
+        why,
     });
     Tool::new(&table.name, description, schema, handler)
         .of_kind(table.kind.name)

@@ -5,6 +5,8 @@ pub mod policy;
 mod standing_before;
 pub mod watch;
 
+use std::collections::HashMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -58,6 +60,8 @@ pub struct Options {
     pub approved: Vec<String>,
     /// The bare error, even where a fallback is configured.
     pub without_fallbacks: bool,
+    /// Only this tool will be called: sources that can do nothing for it are not loaded.
+    pub only: Option<String>,
 }
 
 /// One configuration in force.
@@ -92,6 +96,7 @@ impl Options {
             progress: Progress::silent(),
             approved: Vec::new(),
             without_fallbacks: false,
+            only: None,
         }
     }
 }
@@ -129,6 +134,16 @@ impl Runtime {
     /// The configuration in force.
     pub fn generation(&self) -> Arc<Generation> {
         self.inner.generation.load_full()
+    }
+
+    /// Tools that are listed but cannot be called, each with the reason.
+    pub fn disabled(&self) -> Vec<(String, String)> {
+        let generation = self.generation();
+        let of = |source: &Loaded| {
+            let reason = source.unavailable.clone()?;
+            Some((source.name.clone(), reason))
+        };
+        generation.sources.iter().filter_map(of).collect()
     }
 
     /// Why a tool is listed but cannot be called.
@@ -216,7 +231,7 @@ impl Runtime {
         origin.map_or("default".to_owned(), |origin| origin.short())
     }
 
-    /// Waits, for at most this long, until nothing is left of what calls have started.
+    /// Waits, for at most this long, until nothing is left of the programs that calls have started.
     pub async fn settle(&self, limit: Duration) {
         crate::source::command::settle(limit).await;
     }
@@ -275,6 +290,7 @@ impl Runtime {
             Some(_) => next.configuration.tools.clone(),
             None => all_builtins(),
         };
+        let tables = self.wanted(tables);
         // All at once: one that is slow to load holds up no other.
         let sources = join_all(tables.iter().map(|table| {
             let old = before.sources.iter().find(|old| old.name == table.name);
@@ -291,6 +307,9 @@ impl Runtime {
             .iter()
             .filter_map(|source| source.problem.clone())
             .collect();
+        next.problems
+            .extend(sources.iter().flat_map(Loaded::remarks));
+        next.problems.extend(clashes(&sources));
         next.sources = sources;
         let tools = next
             .sources
@@ -304,6 +323,88 @@ impl Runtime {
         number
     }
 
+    /// The tables that can matter. A document with many tools need not be loaded for one that is known.
+    fn wanted(&self, tables: Vec<ToolTable>) -> Vec<ToolTable> {
+        let Some(only) = &self.inner.options.only else {
+            return tables;
+        };
+        let single = |name: &str| {
+            let is_it = |table: &&ToolTable| {
+                !table.kind.brings_many
+                    && (table.name == name || table.alias.as_deref() == Some(name))
+            };
+            tables.iter().find(is_it)
+        };
+        let mut name = only.as_str();
+        for _ in 0..=tables.len() {
+            let Some(table) = single(name) else {
+                return tables;
+            };
+            match table
+                .policy
+                .fallback
+                .as_ref()
+                .and_then(|fallback| fallback.tool.as_deref())
+            {
+                Some(fallback) => name = fallback,
+                None => {
+                    return tables
+                        .iter()
+                        .filter(|table| !table.kind.brings_many)
+                        .cloned()
+                        .collect();
+                }
+            }
+        }
+        tables
+    }
+
+    /// The settings that apply to a tool, the weakest first.
+    pub fn settings_of(&self, tool: &str) -> Vec<PolicySettings> {
+        let generation = self.generation();
+        let source = generation.sources.iter().find(|source| source.brings(tool));
+        source.map_or_else(Vec::new, |source| source.settings_of(tool))
+    }
+
+    /// What a look at all tools together finds: fallbacks that lead nowhere, retries that cannot apply.
+    pub fn remarks(&self) -> Vec<SourceProblem> {
+        let mut remarks = Vec::new();
+        for tool in self.manager().list() {
+            let Some(policy) = self.manager().policy(tool.name()) else {
+                continue;
+            };
+            let mut remark = |pointer: &str, reason: String| {
+                remarks.push(SourceProblem {
+                    name: tool.name().to_owned(),
+                    reason,
+                    place: Some(self.origin_of_policy(tool.name(), pointer)),
+                });
+            };
+            let fallback = policy
+                .fallback
+                .as_ref()
+                .and_then(|fallback| fallback.tool_name());
+            if let Some(target) = fallback
+                && self.manager().find(target).is_none()
+            {
+                remark(
+                    "fallback/tool",
+                    format!("its fallback {target} does not exist"),
+                );
+            }
+            let settings = self.settings_of(tool.name());
+            let own = settings
+                .iter()
+                .skip(1)
+                .filter_map(|settings| settings.retry.as_ref()?.attempts);
+            if !policy.safe_to_repeat && own.last().is_some_and(|attempts| attempts > 1) {
+                let reason = "it is not known to be safe to repeat, so its retry only applies to failures that prove it never started; idempotent = true says it is";
+                remark("retry/attempts", reason.to_owned());
+            }
+        }
+        remarks
+    }
+
     fn context(&self, configuration: &Configuration) -> Context {
         let options = &self.inner.options;
         Context {
@@ -314,6 +415,27 @@ impl Runtime {
             http: self.inner.http.clone(),
         }
     }
+}
+
+/// Tools of the same name: the newer replaces the older (SPEC D3), and it is said.
+fn clashes(sources: &[Loaded]) -> Vec<SourceProblem> {
+    let mut seen: HashMap<&str, &str> = HashMap::new();
+    let mut clashes = Vec::new();
+    for source in sources {
+        for tool in &source.tools {
+            if let Some(other) = seen.insert(tool.name(), &source.name) {
+                clashes.push(SourceProblem {
+                    name: tool.name().to_owned(),
+                    reason: format!(
+                        "{other} and {} both bring a tool of this name; the one of {} is used",
+                        source.name, source.name
+                    ),
+                    place: None,
+                });
+            }
+        }
+    }
+    clashes
 }
 
 /// With no configuration, all builtins are callable by their own names.
@@ -343,6 +465,15 @@ impl Generation {
             configuration: Configuration::empty(),
             problems: Vec::new(),
             sources: Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for SourceProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Some(place) => write!(f, "{} ({place}): {}", self.name, self.reason),
+            None => write!(f, "{}: {}", self.name, self.reason),
         }
     }
 }

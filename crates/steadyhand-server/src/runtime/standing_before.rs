@@ -4,6 +4,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD as BASE64;
 use futures_util::future::{BoxFuture, ready};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -12,14 +14,31 @@ use tokio::time::Instant;
 
 use crate::config::units::Rate;
 
+/// Shorter pieces occur in ordinary text by chance.
+const FORM_BYTES_MIN: usize = 6;
+
 /// A tool that cannot run as it is configured, and says why when it is called.
 pub(super) struct Disabled {
     pub(super) reason: String,
+    pub(super) why: Why,
+}
+
+/// What kind of thing is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// A key or another value that is kept elsewhere.
+    Secret,
+    /// Something in its settings.
+    Settings,
 }
 
 impl Handler for Disabled {
     fn run<'a>(&'a self, _: &'a Invocation<'a>) -> BoxFuture<'a, Result<Output, ToolError>> {
-        let error = ToolError::of(Category::Authentication, &self.reason).never_started();
+        let error = match self.why {
+            Why::Secret => ToolError::of(Category::Authentication, &self.reason),
+            Why::Settings => ToolError::answer(&self.reason),
+        };
+        let error = error.never_started();
         Box::pin(ready(Err(error)))
     }
 }
@@ -108,7 +127,8 @@ pub(super) struct Scrubbed {
 }
 
 impl Scrubbed {
-    pub(super) fn new(inner: Arc<dyn Handler>, mut secrets: Vec<SecretString>) -> Scrubbed {
+    pub(super) fn new(inner: Arc<dyn Handler>, secrets: Vec<SecretString>) -> Scrubbed {
+        let mut secrets: Vec<SecretString> = secrets.iter().flat_map(forms).collect();
         // The longest first: one may be a part of another.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.expose_secret().len()));
         Scrubbed { inner, secrets }
@@ -137,6 +157,43 @@ impl Scrubbed {
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
+}
+
+/// A secret as it is, and as it looks in a URL, in JSON and in base64: alone, or behind a user's name.
+fn forms(secret: &SecretString) -> Vec<SecretString> {
+    let plain = secret.expose_secret();
+    let mut forms = vec![plain.to_owned()];
+    forms.push(
+        percent_encoding::utf8_percent_encode(plain, percent_encoding::NON_ALPHANUMERIC)
+            .to_string(),
+    );
+    forms.extend(
+        url::form_urlencoded::byte_serialize(plain.as_bytes())
+            .map(str::to_owned)
+            .reduce(|a, b| a + &b),
+    );
+    forms.extend(url::Url::parse("http://host/").ok().map(|mut url| {
+        url.set_path(plain);
+        url.path().trim_start_matches('/').to_owned()
+    }));
+    forms.push(
+        serde_json::to_string(plain)
+            .unwrap_or_default()
+            .trim_matches('"')
+            .to_owned(),
+    );
+    // In base64 a text looks in three ways, by how many bytes stand before it; what its neighbours
+    // share in the first and last letters is left out.
+    for before in 0..3 {
+        let encoded = BASE64.encode([&vec![b' '; before], plain.as_bytes()].concat());
+        let start = (before * 8).div_ceil(6);
+        let end = (before + plain.len()) * 8 / 6;
+        forms.extend(encoded.get(start..end).map(str::to_owned));
+    }
+    forms.retain(|form| form.len() >= FORM_BYTES_MIN.min(plain.len()));
+    forms.sort();
+    forms.dedup();
+    forms.into_iter().map(SecretString::from).collect()
 }
 
 impl Handler for Scrubbed {

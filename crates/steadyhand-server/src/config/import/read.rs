@@ -30,7 +30,7 @@ pub(super) fn load(file: &Path) -> Result<String, Problem> {
     };
     let unreadable = |error: std::io::Error| {
         problem(
-            format!("cannot be read: {error}"),
+            format!("cannot be read: {}", crate::config::document::plain(&error)),
             "correct the path or its permissions, or take it out of the list",
         )
     };

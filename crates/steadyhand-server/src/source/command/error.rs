@@ -8,6 +8,7 @@
 //! | an exit code that is not in `ok`, a signal | `TOOL_EXECUTION_ERROR`, or what its words say | unknown | only if `idempotent` |
 //! | an answer that cannot be read | `TOOL_EXECUTION_ERROR` | done | only if `idempotent` |
 
+use crate::config::document::plain;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -53,7 +54,7 @@ pub(super) fn not_started(program: &str, path: &Path, error: &io::Error) -> Tool
         )
         .never_started(),
         // Out of processes, memory or files, or the file is being written: may pass.
-        _ => ToolError::new(format!("cannot start `{program}`: {error}")).never_started(),
+        _ => ToolError::new(format!("cannot start `{program}`: {}", plain(error))).never_started(),
     }
 }
 

@@ -60,6 +60,16 @@ pub async fn settle(limit: Duration) {
     let _ = timeout(limit, gone).await;
 }
 
+/// Makes this process the parent of what its programs leave behind: for a program that ends with the call,
+/// which can then stop every descendant it has.
+pub fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    {
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+        stragglers::ADOPTS.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
 impl Group {
     /// Starts a program in a session of its own: no terminal to ask for a password on, no Ctrl-C.
     pub(crate) fn start(command: Command, mark: String) -> io::Result<(Group, Pipes)> {

@@ -30,7 +30,7 @@ pub use arguments::Part;
 pub use environment::Inherit;
 pub(crate) use environment::environment;
 use group::Exit;
-pub use group::settle;
+pub use group::{adopt_orphans, settle};
 pub use limits::CommandLimits;
 pub(crate) use limits::Limits;
 use line::Line;

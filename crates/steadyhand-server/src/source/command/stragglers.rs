@@ -2,9 +2,11 @@
 //!
 //! Linux only, from `/proc`: whoever is in the session, carries the run's mark in the environment it was
 //! started with, or descends from one of these. What clears its environment *and* leaves the session
-//! *and* lets its parent die is not found; elsewhere than on Linux only the group is.
+//! *and* lets its parent die is found only where we adopt orphans (`adopt_orphans`: a program that makes one call
+//! at a time); elsewhere than on Linux only the group is.
 
 use std::collections::HashSet;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use rustix::process::Pid;
@@ -25,6 +27,10 @@ pub(super) struct Run {
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     known: Arc<Mutex<HashSet<(i32, u64)>>>,
 }
+
+/// Whether orphans of our programs become our children.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+pub(super) static ADOPTS: AtomicBool = AtomicBool::new(false);
 
 #[cfg(not(target_os = "linux"))]
 pub(super) use elsewhere::{find, started};
@@ -48,6 +54,7 @@ mod linux {
     use std::fs;
     use std::io::Read;
     use std::sync::PoisonError;
+    use std::sync::atomic::Ordering;
 
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -99,6 +106,7 @@ mod linux {
                 || process.group == leader
                 || known.contains(&process.key())
                 || is_marked(process.pid, &run.mark)
+                || is_adopted(process)
         });
         loop {
             let parents: HashSet<i32> = found.iter().map(|process| process.pid).collect();
@@ -150,6 +158,12 @@ mod linux {
             started: fields.get(19)?.parse().ok()?,
         };
         Some((*fields.first()?.as_bytes().first()?, process))
+    }
+
+    /// Ours by adoption: its parent is gone, and we are the one who makes calls one at a time.
+    fn is_adopted(process: &Straggler) -> bool {
+        let ourselves = i32::try_from(std::process::id()).unwrap_or(0);
+        super::ADOPTS.load(Ordering::Relaxed) && process.parent == ourselves
     }
 
     fn is_marked(pid: i32, mark: &str) -> bool {

@@ -131,7 +131,13 @@ pub(crate) fn from_file(path: &Path, folder: &Path) -> Result<Document, String> 
 }
 
 fn read_text(path: &Path, left: &mut usize) -> Result<String, String> {
-    let fault = |error: io::Error| format!("{} cannot be read: {error}", path.display());
+    let fault = |error: io::Error| {
+        format!(
+            "{} cannot be read: {}",
+            path.display(),
+            crate::config::document::plain(&error)
+        )
+    };
     let meta = fs::metadata(path).map_err(fault)?;
     if !meta.is_file() {
         return Err(format!("{} is no file", path.display()));

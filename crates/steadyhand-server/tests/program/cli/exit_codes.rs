@@ -112,3 +112,48 @@ fn the_commands_time_limit_ends_a_call() {
         Workplace::with_config(&CONFIG.replace("timeout = \"100ms\"", "timeout = \"50s\""));
     workplace.run("call hangs --timeout 200ms").code(6);
 }
+
+#[cfg(unix)]
+#[test]
+fn arguments_that_are_no_text_are_refused_without_a_panic() {
+    use std::os::unix::ffi::OsStrExt;
+    let workplace = Workplace::with_config(CONFIG);
+    let broken = std::ffi::OsStr::from_bytes(b"city=\xff");
+    let (code, _, stderr) = parts(&workplace.command(&["call", "fine"]).arg(broken).assert());
+    assert_eq!(code, 2, "{stderr}");
+    let (code, _, stderr) = parts(
+        &workplace
+            .command(&["call", "fine", "--json"])
+            .arg(broken)
+            .assert(),
+    );
+    assert_eq!(code, 2, "{stderr}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    let workplace = Workplace::with_config(CONFIG);
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .expect("a full device");
+    let ended = std::process::Command::new(env!("CARGO_BIN_EXE_steadyhand"))
+        .args(["call", "fine", "city=Oslo"])
+        .current_dir(workplace.path())
+        .stdout(full)
+        .stderr(std::process::Stdio::piped())
+        .output()
+        .expect("the program ran");
+    assert_eq!(ended.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("could not be written"));
+}
+
+#[test]
+fn a_source_that_is_slow_to_load_holds_up_no_other_tool() {
+    let workplace = Workplace::with_config(&format!(
+        "{CONFIG}\n[tools.slow_document]\nkind = \"openapi\"\nspec = \"http://127.0.0.1:9/none.json\"\n"
+    ));
+    let (code, stdout, stderr) = parts(&workplace.run("call fine city=Oslo"));
+    assert_eq!((code, stdout.as_str()), (0, "sky\tclear\n"), "{stderr}");
+    assert!(!stderr.contains("slow_document"), "{stderr}");
+}

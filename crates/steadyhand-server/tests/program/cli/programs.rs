@@ -32,6 +32,21 @@ timeout = "1s"
 }
 
 #[test]
+fn v07_a_daemon_that_left_its_session_and_its_environment_is_stopped_too() {
+    let mark = "60.04713";
+    let workplace = Workplace::with_config(&format!(
+        r#"
+[tools.daemon]
+kind = "command"
+command = ["sh", "-c", "(setsid env -i sleep {mark} >/dev/null 2>&1 &); echo started"]
+"#
+    ));
+    let (code, stdout, stderr) = parts(&workplace.run("call daemon"));
+    assert_eq!((code, stdout.as_str()), (0, "started\n"), "{stderr}");
+    assert_eq!(left(mark), Vec::<String>::new());
+}
+
+#[test]
 fn an_interrupt_cancels_the_call_and_stops_its_program() {
     let mark = "60.04712";
     let workplace = Workplace::with_config(&format!(

@@ -330,3 +330,63 @@ fn a_schema_may_live_in_a_file_of_its_own() {
     assert_eq!(code, 8);
     assert!(stderr.contains("a.json is no JSON"), "{stderr}");
 }
+
+#[test]
+fn a_wrong_key_does_not_hide_what_else_is_wrong_with_a_tool() {
+    let workplace = Workplace::with_config(
+        "[tools.a]\nkind = \"http\"\ndescripton = \"typo\"\nmethod = \"GTE\"\nurl = \"http//foo\"\ntimeout = 30\n",
+    );
+    let (code, _, stderr) = parts(&workplace.run("config check"));
+    assert_eq!(code, 8);
+    for part in ["descripton", "method", "url", "timeout"] {
+        assert!(
+            stderr.contains(&format!("tools.a.{part}")),
+            "{part}: {stderr}"
+        );
+    }
+}
+
+#[test]
+fn a_policy_for_single_tools_that_means_none_is_told() {
+    let workplace = Workplace::with_config(
+        "[tools.p]\nkind = \"openapi\"\nspec = \"p.json\"\nbase = \"http://127.0.0.1:9/\"\neach.\"POST /petz\" = { approval = \"always\" }\n",
+    );
+    workplace.write(
+        "p.json",
+        r#"{"openapi":"3.1.0","info":{"title":"P","version":"1"},"paths":{"/pets":{"post":{"operationId":"addPet","summary":"Adds"}}}}"#,
+    );
+    for command in ["config check", "tools list"] {
+        let (code, _, stderr) = parts(&workplace.run(command));
+        assert_eq!(code, 0, "{stderr}");
+        assert!(stderr.contains("POST /petz"), "{command}: {stderr}");
+    }
+}
+
+#[test]
+fn what_only_shows_when_sources_are_loaded_is_told_by_the_check() {
+    let workplace = Workplace::with_config(
+        r#"
+[tools.a]
+kind = "openapi"
+spec = "missing.yaml"
+[tools.b]
+kind = "http"
+url = "http://127.0.0.1/${env:NOBODY_SET_THIS}"
+[tools.c]
+kind = "command"
+command = ["true"]
+retry = { attempts = 3 }
+fallback = { tool = "nobody" }
+"#,
+    );
+    let checked = workplace.json("config check --json");
+    let remarks = checked["remarks"].to_string();
+    for part in [
+        "missing.yaml",
+        "NOBODY_SET_THIS",
+        "safe to repeat",
+        "nobody does not exist",
+    ] {
+        assert!(remarks.contains(part), "{part}: {remarks}");
+    }
+}

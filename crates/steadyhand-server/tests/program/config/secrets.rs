@@ -56,6 +56,24 @@ fn a_secret_appears_in_no_output_no_error_no_log_and_no_listing() {
 }
 
 #[test]
+fn a_secret_is_hidden_by_any_name_and_in_any_coat() {
+    let mut workplace = Workplace::with_config(
+        r#"
+[tools.echoes]
+kind = "command"
+command = ["sh", "-c", "printf '%s\n' \"$PLAIN\"; printf '%s' \"user:$PLAIN\" | base64; printf 'p%%40ss%%20word%%2F1\n'"]
+env = { PLAIN = "${env:SOME_WORD}" }
+"#,
+    );
+    workplace.set("SOME_WORD", "p@ss word/1");
+    let (code, stdout, stderr) = parts(&workplace.run("call echoes"));
+    assert_eq!(code, 0, "{stderr}");
+    for form in ["p@ss word/1", "cEBzcyB3b3JkLz", "p%40ss%20word%2F1"] {
+        assert!(!stdout.contains(form), "{form} in {stdout}");
+    }
+}
+
+#[test]
 fn secrets_come_from_files_too() {
     let workplace = Workplace::with_config(
         r#"
@@ -93,7 +111,7 @@ fn a_brace_in_a_secret_is_no_place_for_an_argument() {
     let (code, stdout, stderr) = parts(&workplace.run("call a what=hello"));
     assert_eq!(
         (code, stdout.as_str()),
-        (0, "{what}-{{x}} hello\n"),
+        (0, "[redacted] hello\n"),
         "{stderr}"
     );
 }
