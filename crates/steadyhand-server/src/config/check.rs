@@ -426,6 +426,7 @@ impl Checker<'_> {
             self.put_at_value(problem.help(help), "/models/default", "no such model");
         }
         if let Some(listen) = &root.server.listen
+            && !listen.is_empty()
             && !listen.contains("${")
             && listen.parse::<std::net::SocketAddr>().is_err()
         {

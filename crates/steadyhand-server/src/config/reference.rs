@@ -12,7 +12,7 @@ use steadyhand::redact;
 
 use super::document::plain;
 use super::keyring::KeyringFault;
-use super::secret::{is_secret_of_environment, keep_secret};
+use super::secret::{is_secret, is_secret_of_environment, keep_secret};
 use super::surroundings::Surroundings;
 
 /// Replaces references in texts. One pass: what comes out is never looked at again, and nothing is run.
@@ -227,16 +227,14 @@ impl Resolver {
                 "write ${env:NAME} or ${env:NAME:-default}",
             );
         }
+        let mut is_default = false;
         let value = match (self.surroundings.variable(name), default) {
             (Ok(value), None) => value,
             // As in a shell, `:-` also stands in for an empty variable.
             (Ok(value), Some(_)) if !value.is_empty() => value,
-            // Written in the file, so no secret.
             (Ok(_) | Err(VarError::NotPresent), Some(default)) => {
-                return Ok(Resolved {
-                    text: default.to_owned(),
-                    secrets: Vec::new(),
-                });
+                is_default = true;
+                default.to_owned()
             }
             (Err(VarError::NotPresent), None) => {
                 return fault(
@@ -251,7 +249,12 @@ impl Resolver {
                 );
             }
         };
-        Ok(match is_secret_of_environment(&[name, field], &value) {
+        // A default is written in the file for all to see, unless a name says otherwise.
+        let is_secret = match is_default {
+            true => is_secret(&[name, field], &value),
+            false => is_secret_of_environment(&[name, field], &value),
+        };
+        Ok(match is_secret {
             true => Resolved::secret(value),
             false => Resolved {
                 text: value,

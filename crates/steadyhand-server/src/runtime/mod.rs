@@ -393,11 +393,18 @@ impl Runtime {
                 );
             }
             let settings = self.settings_of(tool.name());
-            let own = settings
+            let mut own = settings
                 .iter()
                 .skip(1)
                 .filter_map(|settings| settings.retry.as_ref()?.attempts);
-            if !policy.safe_to_repeat && own.last().is_some_and(|attempts| attempts > 1) {
+            // Where the file itself says so, the check of the file has told it.
+            let is_said = settings
+                .iter()
+                .any(|settings| settings.idempotent == Some(false));
+            if !policy.safe_to_repeat
+                && !is_said
+                && own.next_back().is_some_and(|attempts| attempts > 1)
+            {
                 let reason = "it is not known to be safe to repeat, so its retry only applies to failures that prove it never started; idempotent = true says it is";
                 remark("retry/attempts", reason.to_owned());
             }

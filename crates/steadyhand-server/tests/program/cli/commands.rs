@@ -53,14 +53,18 @@ Arguments
   days	integer		at most 7; default 1
 
 Policy
+  approval	never	default
   timeout	30s	default
   deadline	1m	default
   retry.attempts	4	default
   retry.backoff	100ms	default
+  retry.on	NETWORK_ERROR TIMEOUT RATE_LIMIT_ERROR TOOL_EXECUTION_ERROR	default
+  retry.jitter	no	default
   breaker.failures	5	default
   breaker.cooldown	1m	default
   limits.concurrency	256	default
   limits.queue	1024	default
+  limits.rate	none	default
   limits.result	256.0 KiB	default
   idempotent	yes	default
   fallback	none	default

@@ -167,7 +167,8 @@ fn a_pipe_in_place_of_a_secret_file_is_refused_instead_of_waited_for() {
 #[test]
 fn what_must_be_hidden_is_known_by_where_it_came_from_and_what_it_is_called() {
     for (field, written, secrets) in [
-        ("url", "${env:REGION}", vec![]),
+        ("url", "${env:REGION}", vec!["north-europe"]),
+        ("url", "${env:NOT_SET:-north-europe}", vec![]),
         ("url", "${env:TOKEN}", vec!["tok-123456789"]),
         ("url", "${env:NOT_SET_TOKEN:-fallback}", vec!["fallback"]),
         (
@@ -177,7 +178,7 @@ fn what_must_be_hidden_is_known_by_where_it_came_from_and_what_it_is_called() {
         ),
         ("apiKey", "${env:REGION}", vec!["north-europe"]),
         ("X-Auth", "${env:REGION}", vec!["north-europe"]),
-        ("monkey", "${env:REGION}", vec![]),
+        ("monkey", "${env:NOT_SET:-north-europe}", vec![]),
         ("url", "${env:SHORT_KEY}", vec![]),
         ("url", "${env:DATABASE}", vec!["postgres://me:hunter2@db/x"]),
         (
@@ -218,7 +219,10 @@ fn a_tree_is_resolved_in_place_and_what_is_missing_is_listed_by_pointer() {
         ("/tools/other/args/1", "${env:ALSO_NOT}"),
     ];
     assert_eq!(unresolved, expected);
-    assert_eq!(exposed(&resolution.secrets), ["tok-123456789"]);
+    assert_eq!(
+        exposed(&resolution.secrets),
+        ["tok-123456789", "north-europe"]
+    );
     assert_eq!(resolution.unresolved[1].1.column, 16);
 }
 

@@ -337,7 +337,7 @@ async fn a_file_that_is_not_there_is_named() {
     let source = source(json!({ "spec": "nowhere.yaml" }), folder.path());
     let error = source.tools().await.map(|_| ()).unwrap_err().to_string();
     assert!(
-        error.contains("nowhere.yaml cannot be read: No such file"),
+        error.contains("nowhere.yaml cannot be read: there is no such file"),
         "{error}"
     );
     assert!(source.report().is_none());
