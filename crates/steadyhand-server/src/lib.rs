@@ -8,4 +8,3 @@ pub mod progress;
 pub mod runtime;
 pub mod source;
 pub mod template;
-pub mod wildcard;

@@ -146,38 +146,3 @@ fn is_name(text: &str) -> bool {
             .chars()
             .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
-
-/// A JSON value with its places filled: a text that is one place and nothing else takes the argument
-/// with its type, any other text takes it as text. What has an absent argument is left out.
-pub fn fill_json(value: &Value, values: &Values<'_>) -> Option<Value> {
-    match value {
-        Value::String(text) => {
-            let template = match Template::parse(text) {
-                Ok(template) => template,
-                Err(_) => return Some(value.clone()),
-            };
-            match template.only_place() {
-                Some(name) => values.get(name).cloned(),
-                None => {
-                    let as_it_is = |text: &str| Ok::<_, std::convert::Infallible>(text.to_owned());
-                    template
-                        .fill(values, as_it_is)
-                        .unwrap_or(None)
-                        .map(Value::String)
-                }
-            }
-        }
-        Value::Object(fields) => {
-            let filled =
-                |(key, field): (&String, &Value)| Some((key.clone(), fill_json(field, values)?));
-            Some(Value::Object(fields.iter().filter_map(filled).collect()))
-        }
-        Value::Array(items) => Some(Value::Array(
-            items
-                .iter()
-                .filter_map(|item| fill_json(item, values))
-                .collect(),
-        )),
-        Value::Null | Value::Bool(_) | Value::Number(_) => Some(value.clone()),
-    }
-}

@@ -30,6 +30,7 @@ mod sync;
 pub mod testing;
 mod tool;
 mod tool_error;
+pub mod wildcard;
 
 pub use call::{Arguments, Call};
 pub use event::{Event, Observer, Watch};

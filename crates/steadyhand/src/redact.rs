@@ -7,6 +7,8 @@ use arc_swap::ArcSwap;
 use regex::{Captures, Regex};
 use serde_json::Value;
 
+use crate::wildcard::wild;
+
 const HIDDEN: &str = "[redacted]";
 /// Shorter values occur in ordinary text by chance.
 const SECRET_BYTES_MIN: usize = 4;
@@ -82,16 +84,6 @@ static OWN_NAMES: LazyLock<ArcSwap<Vec<String>>> = LazyLock::new(ArcSwap::defaul
 
 fn is_own_secret(folded: &str) -> bool {
     OWN_NAMES.load().iter().any(|pattern| wild(pattern, folded))
-}
-
-fn wild(pattern: &str, text: &str) -> bool {
-    let Some((before, rest)) = pattern.split_once('*') else {
-        return pattern == text;
-    };
-    let Some(text) = text.strip_prefix(before) else {
-        return false;
-    };
-    (0..=text.len()).any(|at| text.is_char_boundary(at) && wild(rest, &text[at..]))
 }
 
 /// Whether a text holds something with the look of a key: stricter than [`text`], which may hide an

@@ -259,23 +259,20 @@ fn failed(outcome: &Outcome, failure: &Failure, took: &str) -> Failed {
             None => "steadyhand tools list".to_owned(),
         }),
         code => {
-            let what = match failure.effect {
-                Effect::None => "was not run",
-                Effect::Unknown | Effect::Done => "failed",
-            };
-            let what = if code == FailureCode::Timeout {
-                "timed out"
-            } else {
-                what
-            };
-            let mut failed = Failed::new(Exit::of(code), code.as_str(), format!("{tool} {what}"))
-                .evidence("reason", &failure.message)
-                .evidence("code", code.as_str());
+            let mut failed = Failed::new(
+                Exit::of(code),
+                code.as_str(),
+                format!("{tool} {}", ending(failure)),
+            )
+            .evidence("reason", &failure.message)
+            .evidence("code", code.as_str());
             if outcome.attempts > 1 {
                 failed = failed.evidence("attempts", outcome.attempts.to_string());
             }
             failed = failed.evidence("took", took);
-            if failure.effect != Effect::None {
+            // After the tool's own "no" there is no doubt that it answered.
+            let is_answer = code == FailureCode::ToolExecutionError && !failure.retryable;
+            if failure.effect != Effect::None && !is_answer {
                 failed = failed.evidence("effect", effect(failure.effect));
             }
             failed.help(next_step(code, tool))
@@ -316,6 +313,27 @@ fn bad_arguments(tool: &str, failure: &Failure) -> Failed {
     failed.help(format!("{example}steadyhand tools show {tool}"))
 }
 
+/// What became of the tool, as the end of a sentence.
+fn ending(failure: &Failure) -> &'static str {
+    match failure.code {
+        FailureCode::Timeout => "timed out",
+        FailureCode::Cancelled => "was cancelled",
+        FailureCode::AuthenticationError => "has no valid key",
+        FailureCode::RateLimitError => "was called too often",
+        FailureCode::NetworkError | FailureCode::ToolExecutionError => match failure.effect {
+            Effect::None => "was not run",
+            Effect::Unknown | Effect::Done => "failed",
+        },
+        FailureCode::ToolNotFound
+        | FailureCode::ValidationError
+        | FailureCode::CircuitOpen
+        | FailureCode::Overloaded
+        | FailureCode::ApprovalDenied
+        | FailureCode::ApprovalExpired
+        | FailureCode::IdempotencyConflict => "was not run",
+    }
+}
+
 fn effect(effect: Effect) -> &'static str {
     match effect {
         Effect::None => "none: it never reached the tool",
@@ -351,8 +369,9 @@ fn next_step(code: FailureCode, tool: &str) -> String {
             "Use another --idempotency-key for other arguments".to_owned()
         }
         FailureCode::ValidationError => format!("steadyhand tools show {tool}"),
-        FailureCode::ToolExecutionError | FailureCode::ToolNotFound | FailureCode::Cancelled => {
+        FailureCode::ToolExecutionError | FailureCode::ToolNotFound => {
             format!("More detail: steadyhand call {tool} … -v")
         }
+        FailureCode::Cancelled => "It was interrupted; what it started has been stopped".to_owned(),
     }
 }

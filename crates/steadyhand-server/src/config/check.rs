@@ -12,6 +12,7 @@ use super::problem::Problem;
 use super::schema::{Compiled, SCHEMAS, split};
 use super::settings::{PolicySettings, Root};
 use super::{ToolTable, units};
+use crate::net::fill::JsonTemplate;
 use crate::source::KINDS;
 
 /// What was found, and the parts that could be read.
@@ -353,6 +354,20 @@ impl Checker<'_> {
             ))
             .help("timeout is for one attempt, deadline for the whole call with its retries");
             self.put_at_value(problem, &format!("{at}/timeout"), "never reached");
+        }
+        let args = policy
+            .fallback
+            .as_ref()
+            .and_then(|fallback| fallback.args.as_ref());
+        if let Some(Err((place, why))) =
+            args.map(|args| JsonTemplate::parse(&Value::Object(args.clone())))
+        {
+            let pointer = format!("{at}/fallback/args{place}");
+            self.put_at_value(
+                Problem::error(format!("{}: {why}", dotted(&pointer))),
+                &pointer,
+                "here",
+            );
         }
         if let Some(fallback) = &policy.fallback
             && fallback.tool.is_some() == fallback.result.is_some()

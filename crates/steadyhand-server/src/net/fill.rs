@@ -7,6 +7,7 @@ use reqwest::header::HeaderValue;
 use serde_json::{Map, Value};
 use steadyhand::{Category, Problem, ToolError};
 
+use crate::config::document::escaped;
 use crate::template::{Template, Values};
 
 /// All but the unreserved characters of RFC 3986.
@@ -248,7 +249,7 @@ impl JsonTemplate {
                 fields
                     .iter()
                     .map(|(key, field)| {
-                        let field = JsonTemplate::parse(field).map_err(below(pointer_key(key)));
+                        let field = JsonTemplate::parse(field).map_err(below(escaped(key)));
                         field.map(|field| (key.clone(), field))
                     })
                     .collect::<Result<_, _>>()?,
@@ -273,7 +274,7 @@ impl JsonTemplate {
                     .map(|(i, item)| (i.to_string(), item)),
             ),
             JsonTemplate::Fields(fields) => {
-                below(fields.iter().map(|(key, field)| (pointer_key(key), field)))
+                below(fields.iter().map(|(key, field)| (escaped(key), field)))
             }
         }
     }
@@ -326,7 +327,7 @@ pub fn wrong_argument(name: &str, code: &str, why: &str) -> ToolError {
         format!("Invalid parameters: {message}"),
     )
     .problems(vec![Problem {
-        at: format!("/{}", pointer_key(name)),
+        at: format!("/{}", escaped(name)),
         code: code.to_owned(),
         message,
         expected: None,
@@ -334,11 +335,6 @@ pub fn wrong_argument(name: &str, code: &str, why: &str) -> ToolError {
         example: None,
     }])
     .never_started()
-}
-
-/// A key as it stands in a JSON Pointer.
-pub fn pointer_key(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }
 
 fn fill_text(

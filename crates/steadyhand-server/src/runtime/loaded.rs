@@ -15,7 +15,7 @@ use crate::config::settings::{Approval, PolicySettings};
 use crate::config::{Configuration, ToolTable};
 use crate::progress::Progress;
 use crate::source::{Context, Fault, LeftOut, Source};
-use crate::wildcard::wild;
+use steadyhand::wildcard::wild;
 
 /// A source and its tools. The handlers are kept as long as the source's own settings stay the same.
 #[derive(Clone)]

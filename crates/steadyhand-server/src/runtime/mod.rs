@@ -478,6 +478,10 @@ impl Generation {
 
 impl fmt::Display for SourceProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A reason that names the thing and the place needs no heading.
+        if self.reason.starts_with(&format!("'{}'", self.name)) {
+            return f.write_str(&self.reason);
+        }
         match &self.place {
             Some(place) => write!(f, "{} ({place}): {}", self.name, self.reason),
             None => write!(f, "{}: {}", self.name, self.reason),

@@ -8,7 +8,8 @@ use steadyhand::{BreakerPolicy, FailureCode, Fallback, Policy};
 use crate::config::settings::{
     BreakerSettings, FallbackSettings, LimitSettings, PolicySettings, RetryOn, RetrySettings,
 };
-use crate::template::{Values, fill_json};
+use crate::net::fill::JsonTemplate;
+use crate::template::Values;
 
 /// Lays settings over a policy; what they do not say stays as it is.
 pub fn lay_over(policy: &mut Policy, settings: &PolicySettings) {
@@ -100,12 +101,14 @@ fn fallback_of(settings: &FallbackSettings) -> Option<Fallback> {
     let fallback = match (&settings.tool, &settings.result) {
         (Some(tool), _) => match &settings.args {
             None => Fallback::tool(tool),
-            Some(args) => {
-                let args = Value::Object(args.clone());
-                Fallback::tool_with(tool, move |of_the_call| {
-                    fill_json(&args, &Values::new(of_the_call, &Value::Null)).unwrap_or_default()
-                })
-            }
+            Some(args) => match JsonTemplate::parse(&Value::Object(args.clone())) {
+                Ok(args) => Fallback::tool_with(tool, move |of_the_call| {
+                    let values = Values::new(of_the_call, &Value::Null);
+                    args.fill(&values).unwrap_or_default()
+                }),
+                // The check of the file has told what is wrong with them.
+                Err(_) => Fallback::tool(tool),
+            },
         },
         (None, Some(result)) => Fallback::value(result.clone()),
         (None, None) => return None,

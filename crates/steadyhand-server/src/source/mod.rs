@@ -21,7 +21,7 @@ pub use fixed::Fixed;
 
 use crate::net::Client;
 use crate::progress::Progress;
-use crate::wildcard::wild;
+use steadyhand::wildcard::wild;
 
 /// All kinds that `kind = "…"` can name.
 pub const KINDS: &[Kind] = &[

@@ -5,7 +5,8 @@ use serde_json::Value;
 use steadyhand::{Effect, Invocation, Output, ToolError};
 
 use super::{Fault, HttpSettings};
-use crate::net::fill::{self, JsonTemplate, UrlTemplate, pointer_key};
+use crate::config::document::escaped;
+use crate::net::fill::{self, JsonTemplate, UrlTemplate};
 use crate::net::response::is_json;
 use crate::net::{Method, Request, Response};
 use crate::template::{Template, Values};
@@ -196,7 +197,7 @@ fn read_url(settings: &HttpSettings, faults: &mut Vec<Fault>) -> Option<UrlTempl
         match Template::parse(text.expose()) {
             Ok(template) => url.and_query(name, template),
             Err(why) => {
-                faults.push(place_fault(format!("/query/{}", pointer_key(name)), why));
+                faults.push(place_fault(format!("/query/{}", escaped(name)), why));
             }
         }
     }
@@ -215,7 +216,7 @@ fn read_headers(settings: &HttpSettings, faults: &mut Vec<Fault>) -> Vec<(Header
     ];
     let mut headers = Vec::new();
     for (name, text) in &settings.headers {
-        let at = format!("/headers/{}", pointer_key(name));
+        let at = format!("/headers/{}", escaped(name));
         let Ok(header) = name.parse::<HeaderName>() else {
             let help = "Use letters, digits and hyphens, as in \"X-Api-Key\"".to_owned();
             faults.push(fault(&at, "this is no name for a header", help));
@@ -289,11 +290,7 @@ fn read_body(
             format!("Leave it out for JSON, or write \"{FORM}\""),
         ),
     };
-    faults.push(fault(
-        &format!("/headers/{}", pointer_key(name)),
-        message,
-        help,
-    ));
+    faults.push(fault(&format!("/headers/{}", escaped(name)), message, help));
     None
 }
 
@@ -319,7 +316,7 @@ fn places(
             Template::parse(text.expose()).is_ok_and(|template| template.names().contains(&name))
         });
         let at = match in_query {
-            Some((key, _)) => format!("/query/{}", pointer_key(key)),
+            Some((key, _)) => format!("/query/{}", escaped(key)),
             None => "/url".to_owned(),
         };
         add(at, name, false);
@@ -331,7 +328,7 @@ fn places(
             .find(|key| key.eq_ignore_ascii_case(header.as_str()));
         let key = key.map_or(header.as_str(), String::as_str);
         for name in template.names() {
-            add(format!("/headers/{}", pointer_key(key)), name, false);
+            add(format!("/headers/{}", escaped(key)), name, false);
         }
     }
     for (at, name) in body.iter().flat_map(|(template, _)| template.places()) {

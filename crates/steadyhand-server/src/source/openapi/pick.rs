@@ -1,6 +1,6 @@
 //! Which operations a pattern means: `POST /pets`, `GET /pets/*`, an operation's id, or a tool's name.
 
-use crate::wildcard::wild;
+use steadyhand::wildcard::wild;
 
 /// Whether a pattern means this operation. `*` stands for any run of characters, also across `/`; the
 /// method may be written in any case; a pattern that begins with `/` means all methods of a path.
