@@ -4,6 +4,7 @@ mod arguments;
 mod call;
 mod complete;
 mod config;
+mod conversation;
 mod error;
 mod progress;
 mod screen;
@@ -89,6 +90,12 @@ enum Command {
         #[command(subcommand)]
         command: Option<tools::ToolsCommand>,
     },
+    /// Say what a provider would refuse in a conversation
+    Validate(conversation::ValidateArgs),
+    /// Mend a conversation so that its provider accepts it, and say what was changed
+    Repair(conversation::RepairArgs),
+    /// A well-formed error result for a call, in a provider's shape
+    ErrorResponse(conversation::ErrorResponseArgs),
     /// The configuration: is it right, and what does it say
     Config {
         #[command(subcommand)]
@@ -139,6 +146,9 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
     match command {
         Command::Config { command } => session.block_on(config::run(&session, command)),
         Command::Completions { shell } => complete::print(*shell, screen, Cli::command()),
+        Command::Validate(args) => conversation::validate(&session, args),
+        Command::Repair(args) => conversation::repair(&session, args),
+        Command::ErrorResponse(args) => conversation::error_response(&session, args),
         Command::Call(args) => session.block_on(call::run(&session, args)),
         Command::Tools { command } => session.block_on(tools::run(&session, command.as_ref())),
     }

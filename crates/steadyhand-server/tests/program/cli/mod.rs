@@ -2,5 +2,6 @@
 
 mod arguments;
 mod commands;
+mod conversation;
 mod exit_codes;
 mod programs;
