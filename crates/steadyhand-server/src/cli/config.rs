@@ -163,7 +163,7 @@ struct Row {
 
 impl Row {
     fn name(&self) -> String {
-        crate::config::check::dotted(&self.pointer)
+        crate::config::words::dotted(&self.pointer)
     }
 }
 

@@ -132,7 +132,7 @@ fn show(session: &Session<'_>, runtime: &Runtime, name: &str) -> Result<(), Fail
             .iter()
             .map(|tool| tool.name().to_owned())
             .collect();
-        let near = crate::config::check::nearest(name, names.iter().map(String::as_str));
+        let near = crate::config::words::nearest(name, names.iter().map(String::as_str));
         return Err(Failed::new(
             Exit::ToolError,
             "TOOL_NOT_FOUND",

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use globset::Glob;
-use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
+use super::ToolTable;
 use super::document::{Document, escaped};
 use super::problem::Problem;
-use super::schema::{Compiled, SCHEMAS, split};
+use super::schema::{SCHEMAS, split};
 use super::settings::{PolicySettings, Root};
-use super::{ToolTable, units};
+use super::words::{dotted, nearest};
 use crate::net::fill::JsonTemplate;
 use crate::source::KINDS;
 
@@ -53,7 +53,8 @@ pub(crate) fn check(document: &Document, folder: &Path) -> Checked {
     }
 }
 
-struct Checker<'a> {
+/// Collects problems while it looks.
+pub(super) struct Checker<'a> {
     document: &'a Document,
     folder: &'a Path,
     problems: Vec<Problem>,
@@ -63,118 +64,6 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Unknown keys, wrong types, missing settings, values out of range.
-    fn shape(&mut self, compiled: &Compiled, value: &Value, at: &str) {
-        for error in compiled.validator.iter_errors(value) {
-            let within = error.instance_path().to_string();
-            let pointer = format!("{at}{within}");
-            self.tell_shape(compiled, &within, &pointer, error.kind(), error.instance());
-        }
-    }
-
-    fn tell_shape(
-        &mut self,
-        compiled: &Compiled,
-        within: &str,
-        pointer: &str,
-        kind: &ValidationErrorKind,
-        instance: &Value,
-    ) {
-        let name = dotted(pointer);
-        match kind {
-            ValidationErrorKind::AdditionalProperties { unexpected }
-            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-                for key in unexpected {
-                    self.unknown_key(pointer, key, &compiled.keys_at(within));
-                }
-            }
-            ValidationErrorKind::Required { property } => {
-                let property = property.as_str().unwrap_or_default();
-                let problem = Problem::error(format!("{name} has no {property}"))
-                    .help(format!("Add a line: {property} = …"));
-                self.put_at_key(problem, pointer, &format!("{property} is missing"));
-            }
-            ValidationErrorKind::Type { kind } => {
-                let expected = expected_types(kind);
-                let found = toml_type(instance);
-                let problem = Problem::error(format!("{name} is {found}, but must be {expected}"));
-                let problem = match type_hint(instance, &expected) {
-                    Some(hint) => problem.help(hint),
-                    None => problem,
-                };
-                self.put_at_value(problem, pointer, found);
-            }
-            ValidationErrorKind::Enum { options } => {
-                let options = texts(options);
-                self.not_a_choice(pointer, instance, &options);
-            }
-            ValidationErrorKind::Constant { expected_value } => {
-                self.not_a_choice(pointer, instance, &texts(expected_value));
-            }
-            ValidationErrorKind::OneOfNotValid { .. } | ValidationErrorKind::AnyOf { .. } => {
-                // schemars writes an enum with documented variants as a choice of constants.
-                match choices(compiled, within) {
-                    options if options.is_empty() => {
-                        let found = toml_type(instance);
-                        let problem =
-                            Problem::error(format!("{name} is {found}, which does not fit here"));
-                        self.put_at_value(problem, pointer, found);
-                    }
-                    options => self.not_a_choice(pointer, instance, &options),
-                }
-            }
-            ValidationErrorKind::Format { format } => {
-                let text = instance.as_str().unwrap_or_default();
-                let check = units::FORMATS.iter().find(|(known, _)| known == format);
-                let reason = check.and_then(|(_, check)| check(text).err());
-                let reason = reason.unwrap_or_else(|| format!("{instance} is no {format}"));
-                self.put_at_value(Problem::error(format!("{name}: {reason}")), pointer, "here");
-            }
-            ValidationErrorKind::Minimum { limit } => {
-                let problem = Problem::error(format!(
-                    "{name} is {instance}, but must be at least {limit}"
-                ));
-                self.put_at_value(problem, pointer, "too small");
-            }
-            ValidationErrorKind::Maximum { limit } => {
-                let problem =
-                    Problem::error(format!("{name} is {instance}, but must be at most {limit}"));
-                self.put_at_value(problem, pointer, "too large");
-            }
-            other => {
-                let problem = Problem::error(format!("{name} does not fit ({})", other.keyword()));
-                self.put_at_value(problem, pointer, "here");
-            }
-        }
-    }
-
-    fn unknown_key(&mut self, table: &str, key: &str, known: &[String]) {
-        let pointer = format!("{table}/{}", escaped(key));
-        let problem = Problem::error(format!("{} is not a setting", dotted(&pointer)));
-        let help = match nearest(key, known.iter().map(String::as_str)) {
-            Some(near) => format!("Did you mean {near}?"),
-            None if known.is_empty() => "Remove the line.".to_owned(),
-            None => format!("There are: {}", known.join(", ")),
-        };
-        self.put_at_key(problem.help(help), &pointer, "unknown key");
-    }
-
-    fn not_a_choice(&mut self, pointer: &str, instance: &Value, options: &[String]) {
-        let name = dotted(pointer);
-        let shown = instance
-            .as_str()
-            .map_or_else(|| instance.to_string(), |text| format!("\"{text}\""));
-        let problem = Problem::error(format!("{name} is {shown}, which is none of its values"));
-        let near = instance
-            .as_str()
-            .and_then(|text| nearest(text, options.iter().map(String::as_str)));
-        let help = match near {
-            Some(near) => format!("Did you mean {near}?"),
-            None => format!("One of: {}", options.join(", ")),
-        };
-        self.put_at_value(problem.help(help), pointer, "not known");
-    }
-
     /// Each tool's table by its kind. The ones that can be read are given back.
     fn tools(&mut self) -> Vec<ToolTable> {
         let tables = self.document.value.get("tools").and_then(Value::as_object);
@@ -538,7 +427,7 @@ impl Checker<'_> {
         }
     }
 
-    fn put_at_key(&mut self, problem: Problem, pointer: &str, label: &str) {
+    pub(super) fn put_at_key(&mut self, problem: Problem, pointer: &str, label: &str) {
         let place = self
             .document
             .nearest_origin(pointer)
@@ -546,7 +435,7 @@ impl Checker<'_> {
         self.put(problem, place.cloned(), pointer, label);
     }
 
-    fn put_at_value(&mut self, problem: Problem, pointer: &str, label: &str) {
+    pub(super) fn put_at_value(&mut self, problem: Problem, pointer: &str, label: &str) {
         let place = self
             .document
             .nearest_origin(pointer)
@@ -574,121 +463,6 @@ impl Checker<'_> {
     }
 }
 
-/// `/tools/home_lights/url` as people write it: `tools.home_lights.url`.
-pub(crate) fn dotted(pointer: &str) -> String {
-    let steps = pointer
-        .split('/')
-        .skip(1)
-        .map(|step| step.replace("~1", "/").replace("~0", "~"));
-    let mut dotted = String::new();
-    for step in steps {
-        if !step.is_empty() && step.bytes().all(|b| b.is_ascii_digit()) {
-            dotted.push_str(&format!("[{step}]"));
-            continue;
-        }
-        if !dotted.is_empty() {
-            dotted.push('.');
-        }
-        let bare = step
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-        match bare {
-            true => dotted.push_str(&step),
-            false => dotted.push_str(&format!("\"{step}\"")),
-        }
-    }
-    match dotted.is_empty() {
-        true => "the file".to_owned(),
-        false => dotted,
-    }
-}
-
-/// The name that was probably meant.
-pub(crate) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    names
-        .map(|name| {
-            (
-                strsim::jaro_winkler(&wrong.to_lowercase(), &name.to_lowercase()),
-                name,
-            )
-        })
-        .filter(|(likeness, _)| *likeness >= 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
-}
-
 fn has_reference(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.contains("${"))
-}
-
-fn expected_types(kind: &jsonschema::error::TypeKind) -> String {
-    let name = |json: &str| match json {
-        "object" => "a table".to_owned(),
-        "array" => "an array".to_owned(),
-        "integer" => "a whole number".to_owned(),
-        "number" => "a number".to_owned(),
-        "string" => "a text".to_owned(),
-        "boolean" => "true or false".to_owned(),
-        other => other.to_owned(),
-    };
-    match kind {
-        jsonschema::error::TypeKind::Single(kind) => name(&kind.to_string()),
-        jsonschema::error::TypeKind::Multiple(kinds) => {
-            let kinds: Vec<String> = kinds.iter().map(|kind| name(&kind.to_string())).collect();
-            kinds.join(" or ")
-        }
-    }
-}
-
-fn toml_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "true or false",
-        Value::Number(number) if number.is_f64() => "a number",
-        Value::Number(_) => "a whole number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "a table",
-    }
-}
-
-fn type_hint(instance: &Value, expected: &str) -> Option<String> {
-    match instance {
-        Value::String(text) if expected != "a table" && expected != "an array" => {
-            let plain = text.parse::<f64>().is_ok() || text == "true" || text == "false";
-            plain.then(|| format!("Write it without quotes: {text}"))
-        }
-        Value::Number(number) if expected == "a text" => Some(format!(
-            "Write it in quotes, with its unit if it has one: \"{number}s\""
-        )),
-        Value::Bool(_)
-        | Value::Null
-        | Value::Number(_)
-        | Value::String(_)
-        | Value::Array(_)
-        | Value::Object(_) => None,
-    }
-}
-
-fn texts(options: &Value) -> Vec<String> {
-    let text = |option: &Value| {
-        option
-            .as_str()
-            .map_or_else(|| option.to_string(), str::to_owned)
-    };
-    match options {
-        Value::Array(options) => options.iter().map(text).collect(),
-        option => vec![text(option)],
-    }
-}
-
-/// The constants of a choice in the schema at this place.
-fn choices(compiled: &Compiled, within: &str) -> Vec<String> {
-    let schema = compiled.schema_at(within);
-    let options = schema.and_then(|schema| schema.get("oneOf").or_else(|| schema.get("anyOf")));
-    let options = options.and_then(Value::as_array).into_iter().flatten();
-    options
-        .flat_map(|option| option.get("const").or_else(|| option.get("enum")))
-        .flat_map(texts)
-        .collect()
 }

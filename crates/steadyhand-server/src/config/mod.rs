@@ -13,9 +13,11 @@ pub mod reference;
 pub mod schema;
 pub mod secret;
 pub mod settings;
+mod shape;
 pub mod surroundings;
 pub mod text;
 pub mod units;
+pub(crate) mod words;
 
 use std::path::{Path, PathBuf};
 

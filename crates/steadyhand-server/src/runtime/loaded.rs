@@ -273,7 +273,7 @@ fn unresolved(
         "'{}' is disabled: {} in its {}{place}: {}; {}",
         table.name,
         unresolved.reference,
-        crate::config::check::dotted(field),
+        crate::config::words::dotted(field),
         unresolved.reason,
         unresolved.help
     ))
@@ -287,7 +287,7 @@ async fn bring(
     let in_words = |fault: Fault| {
         let place = match fault.at.is_empty() {
             true => String::new(),
-            false => format!("{}: ", crate::config::check::dotted(&fault.at)),
+            false => format!("{}: ", crate::config::words::dotted(&fault.at)),
         };
         let help = fault
             .help

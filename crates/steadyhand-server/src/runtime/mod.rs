@@ -1,11 +1,11 @@
 //! From a configuration to tools that can be called, and from one configuration to the next while calls run.
 
+mod inspect;
 mod loaded;
 pub mod policy;
 mod standing_before;
 pub mod watch;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,13 +17,13 @@ use serde_json::{Map, Value, json};
 use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{RefusedTool, ToolExecutor, ToolManager};
 
-use crate::config::document::escaped;
 use crate::config::settings::PolicySettings;
 use crate::config::{Configuration, Problem, Report, Surroundings, ToolTable};
 use crate::documents::{self, Documents};
 use crate::net::Client;
 use crate::progress::Progress;
-use crate::source::{Context, LeftOut, builtin};
+use crate::source::{Context, builtin};
+use inspect::clashes;
 use loaded::Loaded;
 
 /// The tools of a configuration, ready to be called. Cheap to clone: clones are the same runtime.
@@ -136,40 +136,6 @@ impl Runtime {
         self.inner.generation.load_full()
     }
 
-    /// Tools that are listed but cannot be called, each with the reason.
-    pub fn disabled(&self) -> Vec<(String, String)> {
-        let generation = self.generation();
-        let of = |source: &Loaded| {
-            let reason = source.unavailable.clone()?;
-            Some((source.name.clone(), reason))
-        };
-        generation.sources.iter().filter_map(of).collect()
-    }
-
-    /// Why a tool is listed but cannot be called.
-    pub fn unavailable(&self, tool: &str) -> Option<String> {
-        let generation = self.generation();
-        let source = generation
-            .sources
-            .iter()
-            .find(|source| source.brings(tool))?;
-        source.unavailable.clone()
-    }
-
-    /// What the sources found and cannot offer, by source.
-    pub fn left_out(&self) -> Vec<(String, LeftOut)> {
-        let generation = self.generation();
-        let of = |source: &Loaded| {
-            let name = source.name.clone();
-            source
-                .left_out
-                .clone()
-                .into_iter()
-                .map(move |left_out| (name.clone(), left_out))
-        };
-        generation.sources.iter().flat_map(of).collect()
-    }
-
     /// Reads the file again. With a problem everything stays as it is, and the report says what is wrong.
     pub async fn reload(&self) -> Result<u64, Arc<Report>> {
         let file = self.generation().configuration.file.clone();
@@ -206,29 +172,6 @@ impl Runtime {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
-    }
-
-    /// Where a tool's policy has a value from: `steadyhand.toml:62`, a variable, or the built-in default.
-    pub fn origin_of_policy(&self, tool: &str, pointer: &str) -> String {
-        let generation = self.generation();
-        let document = &generation.configuration.document;
-        let source = generation.sources.iter().find(|source| source.brings(tool));
-        let mut places = Vec::new();
-        if let Some(source) = source {
-            let at = format!("/tools/{}", escaped(&source.name));
-            let each = source
-                .each
-                .iter()
-                .rev()
-                .filter(|(pattern, _)| source.means(pattern, tool));
-            places.extend(
-                each.map(|(pattern, _)| format!("{at}/each/{}/{pointer}", escaped(pattern))),
-            );
-            places.push(format!("{at}/{pointer}"));
-        }
-        places.push(format!("/defaults/{pointer}"));
-        let origin = places.iter().find_map(|place| document.origin(place));
-        origin.map_or("default".to_owned(), |origin| origin.short())
     }
 
     /// Waits, for at most this long, until nothing is left of the programs that calls have started.
@@ -359,59 +302,6 @@ impl Runtime {
         tables
     }
 
-    /// The settings that apply to a tool, the weakest first.
-    pub fn settings_of(&self, tool: &str) -> Vec<PolicySettings> {
-        let generation = self.generation();
-        let source = generation.sources.iter().find(|source| source.brings(tool));
-        source.map_or_else(Vec::new, |source| source.settings_of(tool))
-    }
-
-    /// What a look at all tools together finds: fallbacks that lead nowhere, retries that cannot apply.
-    pub fn remarks(&self) -> Vec<SourceProblem> {
-        let mut remarks = Vec::new();
-        for tool in self.manager().list() {
-            let Some(policy) = self.manager().policy(tool.name()) else {
-                continue;
-            };
-            let mut remark = |pointer: &str, reason: String| {
-                remarks.push(SourceProblem {
-                    name: tool.name().to_owned(),
-                    reason,
-                    place: Some(self.origin_of_policy(tool.name(), pointer)),
-                });
-            };
-            let fallback = policy
-                .fallback
-                .as_ref()
-                .and_then(|fallback| fallback.tool_name());
-            if let Some(target) = fallback
-                && self.manager().find(target).is_none()
-            {
-                remark(
-                    "fallback/tool",
-                    format!("its fallback {target} does not exist"),
-                );
-            }
-            let settings = self.settings_of(tool.name());
-            let mut own = settings
-                .iter()
-                .skip(1)
-                .filter_map(|settings| settings.retry.as_ref()?.attempts);
-            // Where the file itself says so, the check of the file has told it.
-            let is_said = settings
-                .iter()
-                .any(|settings| settings.idempotent == Some(false));
-            if !policy.safe_to_repeat
-                && !is_said
-                && own.next_back().is_some_and(|attempts| attempts > 1)
-            {
-                let reason = "it is not known to be safe to repeat, so its retry only applies to failures that prove it never started; idempotent = true says it is";
-                remark("retry/attempts", reason.to_owned());
-            }
-        }
-        remarks
-    }
-
     fn context(&self, configuration: &Configuration) -> Context {
         let options = &self.inner.options;
         Context {
@@ -422,27 +312,6 @@ impl Runtime {
             http: self.inner.http.clone(),
         }
     }
-}
-
-/// Tools of the same name: the newer replaces the older (SPEC D3), and it is said.
-fn clashes(sources: &[Loaded]) -> Vec<SourceProblem> {
-    let mut seen: HashMap<&str, &str> = HashMap::new();
-    let mut clashes = Vec::new();
-    for source in sources {
-        for tool in &source.tools {
-            if let Some(other) = seen.insert(tool.name(), &source.name) {
-                clashes.push(SourceProblem {
-                    name: tool.name().to_owned(),
-                    reason: format!(
-                        "{other} and {} both bring a tool of this name; the one of {} is used",
-                        source.name, source.name
-                    ),
-                    place: None,
-                });
-            }
-        }
-    }
-    clashes
 }
 
 /// With no configuration, all builtins are callable by their own names.
