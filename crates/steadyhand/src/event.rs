@@ -85,6 +85,17 @@ pub enum Event {
         /// Time since the call came in.
         elapsed_ms: f64,
     },
+    /// The fallback could not answer either.
+    FallbackFailed {
+        /// The call.
+        call_id: String,
+        /// The tool that failed.
+        tool_name: String,
+        /// Time since the call came in.
+        elapsed_ms: f64,
+        /// Why, secrets removed.
+        message: String,
+    },
     /// A breaker moved.
     BreakerChanged {
         /// The tool.

@@ -336,6 +336,12 @@ impl ToolExecutor {
             why_not,
             "the fallback failed too"
         );
+        case.progress.tell(|elapsed_ms| Event::FallbackFailed {
+            call_id: case.call.id.clone(),
+            tool_name: case.call.name.clone(),
+            elapsed_ms,
+            message: why_not,
+        });
         None
     }
 

@@ -175,6 +175,9 @@ fn tell_attempts(session: &Session<'_>, runtime: &Runtime) -> Option<steadyhand:
         Event::FallbackStarted { tool_name, .. } => {
             line(&format!("  {mark} {tool_name} failed, asking its fallback"));
         }
+        Event::FallbackFailed { message, .. } => {
+            line(&format!("  {mark} the fallback failed too: {message}"));
+        }
         _ => {}
     };
     runtime.executor().observe(tell).ok()

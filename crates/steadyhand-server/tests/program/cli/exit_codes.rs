@@ -33,6 +33,10 @@ approval = "always"
 kind = "mock"
 answers = [{ fail = "network" }]
 fallback = { tool = "says_hello", args = { name = "{who}" } }
+[tools.falls_twice]
+kind = "mock"
+answers = [{ fail = "network" }]
+fallback = { tool = "needs_a_yes" }
 [tools.says_hello]
 kind = "builtin"
 use = "echo"
@@ -156,4 +160,15 @@ fn a_source_that_is_slow_to_load_holds_up_no_other_tool() {
     let (code, stdout, stderr) = parts(&workplace.run("call fine city=Oslo"));
     assert_eq!((code, stdout.as_str()), (0, "sky\tclear\n"), "{stderr}");
     assert!(!stderr.contains("slow_document"), "{stderr}");
+}
+
+#[test]
+fn r11_a_fallback_that_fails_too_says_why() {
+    let workplace = Workplace::with_config(CONFIG);
+    let (code, _, stderr) = parts(&workplace.run("call falls_twice"));
+    assert_eq!(code, 4, "{stderr}");
+    assert!(
+        stderr.contains("the fallback failed too: 'needs_a_yes' needs approval"),
+        "{stderr}"
+    );
 }
