@@ -1,11 +1,11 @@
 //! Reads the configuration again when one of its files changes, or when SIGHUP asks for it.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use notify::{EventKind, RecursiveMode};
-use notify_debouncer_full::{DebounceEventResult, new_debouncer};
+use notify::{EventKind, RecommendedWatcher, RecursiveMode};
+use notify_debouncer_full::{DebounceEventResult, Debouncer, RecommendedCache, new_debouncer};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -26,8 +26,39 @@ impl Drop for Watching {
 impl Runtime {
     /// Reloads on every change of the files that the configuration was read from, and on SIGHUP.
     pub fn watch(&self) -> Result<Watching, notify::Error> {
-        let (changed, mut changes) = mpsc::channel::<()>(1);
-        let files = self.generation().configuration.files.clone();
+        let mut look = Look::at(&self.generation().configuration.files)?;
+        let runtime = self.clone();
+        Ok(Watching(tokio::spawn(async move {
+            let mut hangups = hangups();
+            loop {
+                tokio::select! {
+                    change = look.changes.recv() => if change.is_none() { return },
+                    () = hangups.next() => {}
+                }
+                // What went wrong is logged, and kept as the runtime's last reload.
+                let _ = runtime.reload().await;
+                // The new configuration may be made of other files.
+                let files = &runtime.generation().configuration.files;
+                if *files != look.files
+                    && let Ok(other) = Look::at(files)
+                {
+                    look = other;
+                }
+            }
+        })))
+    }
+}
+
+/// A look at some files.
+struct Look {
+    files: Vec<PathBuf>,
+    changes: mpsc::Receiver<()>,
+    _debouncer: Debouncer<RecommendedWatcher, RecommendedCache>,
+}
+
+impl Look {
+    fn at(files: &[PathBuf]) -> Result<Look, notify::Error> {
+        let (changed, changes) = mpsc::channel::<()>(1);
         let watched: HashSet<PathBuf> = files.iter().cloned().collect();
         let tell = move |events: DebounceEventResult| {
             let concerns_us = match &events {
@@ -45,26 +76,15 @@ impl Runtime {
         };
         let mut debouncer = new_debouncer(REST, None, tell)?;
         // The folders, not the files: editors put a new file in the place of the old one.
-        let folders: HashSet<PathBuf> = files
-            .iter()
-            .filter_map(|file| Some(file.parent()?.to_owned()))
-            .collect();
-        for folder in folders.iter().filter(|folder| folder.is_dir()) {
+        let folders: HashSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+        for folder in folders.into_iter().filter(|folder| folder.is_dir()) {
             debouncer.watch(folder, RecursiveMode::NonRecursive)?;
         }
-        let runtime = self.clone();
-        Ok(Watching(tokio::spawn(async move {
-            let _debouncer = debouncer;
-            let mut hangups = hangups();
-            loop {
-                tokio::select! {
-                    change = changes.recv() => if change.is_none() { return },
-                    () = hangups.next() => {}
-                }
-                // What went wrong is logged, and kept as the runtime's last reload.
-                let _ = runtime.reload().await;
-            }
-        })))
+        Ok(Look {
+            files: files.to_vec(),
+            changes,
+            _debouncer: debouncer,
+        })
     }
 }
 

@@ -9,6 +9,7 @@ mod server;
 mod shape;
 mod text;
 
+use crate::config::words::nearest;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -127,7 +128,14 @@ impl Importer {
             let wanted = wanted.as_ref();
             match Client::by_name(wanted) {
                 Some(client) => all.add(self.read_known(wanted, client)),
-                None => all.add(self.read(&self.surroundings.path(wanted, folder))),
+                None => {
+                    let mut imported = self.read(&self.surroundings.path(wanted, folder));
+                    let near = nearest(wanted, Client::KNOWN.iter().map(|(known, _)| *known));
+                    if let (Some(near), Some(problem)) = (near, imported.problems.first_mut()) {
+                        problem.help = format!("did you mean {near}? Otherwise {}", problem.help);
+                    }
+                    all.add(imported);
+                }
             }
         }
         let skipped = |name: &str| skip.iter().any(|skip| skip.as_ref() == name);

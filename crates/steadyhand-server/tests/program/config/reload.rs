@@ -174,6 +174,35 @@ async fn a_file_that_is_written_is_read_by_itself() {
     })
     .await;
 
+    // The configuration is made of another file from here on: that one is watched too.
+    workplace.write(
+        "schemas/a.json",
+        r#"{"type":"object","properties":{"a":{"type":"string"}}}"#,
+    );
+    let with_schema = BEFORE.replacen(
+        "mock_response = \"before\"",
+        "mock_response = \"third\"\ninput = \"schemas/a.json\"",
+        1,
+    );
+    workplace.write("steadyhand.toml", &with_schema);
+    until("the third answer", async || {
+        answer(&runtime, "changing").await == "third"
+    })
+    .await;
+    workplace.write("schemas/a.json", r#"{"type":"object","required":["a"]}"#);
+    until("the new schema", async || {
+        answer(&runtime, "changing").await != "third"
+    })
+    .await;
+    workplace.write(
+        "steadyhand.toml",
+        &BEFORE.replace("\"before\"", "\"moved\""),
+    );
+    until("the moved answer again", async || {
+        answer(&runtime, "changing").await == "moved"
+    })
+    .await;
+
     workplace.write("steadyhand.toml", "not a configuration");
     until("the refusal", async || {
         runtime.last_reload().is_some_and(|last| last.is_err())
