@@ -99,14 +99,31 @@ impl Configuration {
         }
     }
 
-    /// Sections that are understood, but belong to a part of the program that is not there yet.
+    /// Settings that are understood, but belong to a part of the program that is not there yet.
     pub fn inactive(&self) -> Vec<String> {
         let present = |section: &&&str| self.document.value.get(**section).is_some();
-        NOT_ACTIVE_YET
-            .iter()
-            .filter(present)
-            .map(|section| format!("[{section}]"))
-            .collect()
+        let sections = NOT_ACTIVE_YET.iter().filter(present);
+        let mut inactive: Vec<String> = sections.map(|section| format!("[{section}]")).collect();
+        let mut look = |name: &str, policy: &PolicySettings| {
+            if policy.cache.is_some() {
+                inactive.push(format!("{name}.cache"));
+            }
+            if policy
+                .breaker
+                .as_ref()
+                .is_some_and(|breaker| breaker.window.is_some())
+            {
+                inactive.push(format!("{name}.breaker.window and rate"));
+            }
+        };
+        look("defaults", &self.root.defaults);
+        for tool in &self.tools {
+            look(&format!("tools.{}", tool.name), &tool.policy);
+            for (pattern, policy) in &tool.each {
+                look(&format!("tools.{}.each.\"{pattern}\"", tool.name), policy);
+            }
+        }
+        inactive
     }
 
     /// Reads and checks. All problems come back in one report, and nothing has been changed.

@@ -193,3 +193,15 @@ fn sections_of_later_parts_are_understood_and_said_to_be_inactive() {
         assert!(inactive.contains(section), "{section}: {inactive}");
     }
 }
+
+#[test]
+fn a_policy_that_does_nothing_yet_is_said_to_be_inactive() {
+    let workplace = Workplace::with_config(
+        "[tools.a]\nkind = \"mock\"\nmock_response = 1\ncache = \"5m\"\nbreaker = { window = 20, rate = \"50%\" }\n",
+    );
+    let checked = workplace.json("config check --json");
+    assert_eq!(
+        checked["not_active_yet"],
+        serde_json::json!(["tools.a.cache", "tools.a.breaker.window and rate"])
+    );
+}
