@@ -132,8 +132,8 @@ async fn show_that_it_runs(
     deadline: Duration,
 ) -> std::convert::Infallible {
     let shown = Running {
-        progress: session.screen.progress(),
-        what: format!("{name} runs, Ctrl-C stops it; seconds"),
+        progress: session.screen.live_progress(),
+        what: format!("{name} runs, Ctrl-C stops it: seconds"),
     };
     for seconds in 0.. {
         shown

@@ -122,11 +122,23 @@ impl Screen {
 
     /// Progress of what takes over a second: a bar for people, a line for logs, nothing with `-q`.
     pub(super) fn progress(&self) -> Progress {
-        let in_ci = std::env::var_os("CI").is_some();
-        if self.quiet || self.json {
-            return Progress::silent();
+        match self.quiet || self.json {
+            true => Progress::silent(),
+            false => progress::to_stderr(self.has_bars()),
         }
-        progress::to_stderr(self.stderr_is_terminal && !self.plain && !in_ci)
+    }
+
+    /// Progress for someone who sits in front of it, and for nobody else.
+    pub(super) fn live_progress(&self) -> Progress {
+        match self.has_bars() {
+            true => self.progress(),
+            false => Progress::silent(),
+        }
+    }
+
+    fn has_bars(&self) -> bool {
+        let in_ci = std::env::var_os("CI").is_some();
+        self.stderr_is_terminal && !self.plain && !in_ci
     }
 
     /// What happens inside, on stderr: warnings, with `-v` the steps, with `-vv` everything.
