@@ -10,7 +10,7 @@ use steadyhand::{Handler, Tool};
 use super::standing_before::{Disabled, NeedsApproval, Paced, Scrubbed, Why};
 use super::{Options, SourceProblem, policy};
 use crate::config::document::escaped;
-use crate::config::reference::{Resolution, Resolver};
+use crate::config::reference::{Resolution, Resolver, Unresolved};
 use crate::config::settings::{Approval, PolicySettings};
 use crate::config::{Configuration, ToolTable};
 use crate::progress::Progress;
@@ -49,7 +49,7 @@ impl Loaded {
         options: &Options,
         before: Option<&Loaded>,
     ) -> Loaded {
-        let (settings, resolution) = resolved(table, configuration, options);
+        let (settings, resolution) = resolved(table, configuration, options).await;
         let unavailable = unresolved(table, &resolution, configuration);
         let mut loaded = Loaded {
             name: table.name.clone(),
@@ -234,27 +234,45 @@ impl Loaded {
 }
 
 /// The settings of a table with its references replaced.
-fn resolved(
+async fn resolved(
     table: &ToolTable,
     configuration: &Configuration,
     options: &Options,
 ) -> (Value, Resolution) {
-    let mut settings = table.own.clone();
-    let mut resolution = Resolution::default();
     if table.is_imported {
-        return (Value::Object(settings), resolution);
+        return (Value::Object(table.own.clone()), Resolution::default());
     }
     let resolver = Resolver::new(options.surroundings.clone(), configuration.folder.clone());
-    for (key, value) in &mut settings {
-        let in_templates = table.kind.templates.contains(&key.as_str());
-        let of_key = resolver
-            .clone()
-            .in_templates(in_templates)
-            .resolve_tree_of(key, value);
-        resolution.unresolved.extend(of_key.unresolved);
-        resolution.secrets.extend(of_key.secrets);
+    let (templates, mut settings) = (table.kind.templates, table.own.clone());
+    let resolve = move || {
+        let mut resolution = Resolution::default();
+        for (key, value) in &mut settings {
+            let resolver = resolver
+                .clone()
+                .in_templates(templates.contains(&key.as_str()));
+            let of_key = resolver.resolve_tree_of(key, value);
+            resolution.unresolved.extend(of_key.unresolved);
+            resolution.secrets.extend(of_key.secrets);
+        }
+        (Value::Object(settings), resolution)
+    };
+    // A locked key store may take its seconds to answer.
+    match tokio::task::spawn_blocking(resolve).await {
+        Ok(resolved) => resolved,
+        Err(error) => {
+            let lost = Unresolved {
+                reference: "${…}".to_owned(),
+                column: 1,
+                reason: format!("it could not be looked up ({error})"),
+                help: "please report this".to_owned(),
+            };
+            let resolution = Resolution {
+                unresolved: vec![(String::new(), lost)],
+                ..Resolution::default()
+            };
+            (Value::Object(table.own.clone()), resolution)
+        }
     }
-    (Value::Object(settings), resolution)
 }
 
 /// Why a tool is disabled, if one of its references stands for nothing.
