@@ -9,7 +9,7 @@ use steadyhand::{Call, Effect, Event, Failure, FailureCode, Outcome};
 use tokio_util::sync::CancellationToken;
 
 use super::error::{Exit, Failed};
-use super::{STOPPING_MAX, Session, arguments, complete, interrupted, value};
+use super::{Interrupts, STOPPING_MAX, Session, arguments, complete, value};
 use crate::progress::Progress;
 use crate::runtime::Runtime;
 use crate::source::command;
@@ -56,6 +56,7 @@ enum View {
 }
 
 pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Failed> {
+    let mut interrupts = Interrupts::listen();
     // Programs whose parents are gone become our children, so that none can slip away.
     command::adopt_orphans();
     let runtime = session.runtime(|options| {
@@ -63,18 +64,24 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
         options.without_fallbacks = args.no_fallback;
         options.only = Some(args.tool.clone());
     });
-    let runtime = runtime.await?;
+    let runtime = tokio::select! {
+        runtime = runtime => runtime?,
+        code = interrupts.next() => {
+            let failed = Failed::new(Exit::Signal(code), "interrupted", "interrupted before the tool was called");
+            return Err(failed);
+        }
+    };
     if session.global.verbose > 0 {
         session.tell_problems(&runtime);
     }
     let call = read_call(session, args, &runtime)?;
     let watch = tell_attempts(session, &runtime);
-    let (outcome, signal) = execute(session, &runtime, call).await;
+    let (outcome, signal) = execute(session, &runtime, call, &mut interrupts).await;
     wait_for(watch).await;
     // A second interrupt does not wait for programs to tidy up: they are killed when the runtime ends.
     tokio::select! {
         () = runtime.settle(STOPPING_MAX) => {}
-        _ = interrupted() => {}
+        _ = interrupts.next() => {}
     }
     show(session, args, &outcome, &runtime).map_err(|failed| failed.by_signal(signal))
 }
@@ -105,7 +112,12 @@ fn read_call(session: &Session<'_>, args: &CallArgs, runtime: &Runtime) -> Resul
 }
 
 /// Runs the call; an interrupt cancels it, and what it started is given a moment to stop.
-async fn execute(session: &Session<'_>, runtime: &Runtime, call: Call) -> (Outcome, Option<u8>) {
+async fn execute(
+    session: &Session<'_>,
+    runtime: &Runtime,
+    call: Call,
+    interrupts: &mut Interrupts,
+) -> (Outcome, Option<u8>) {
     let token = CancellationToken::new();
     let name = call.name.clone();
     let policy = runtime.manager().policy(&name);
@@ -118,7 +130,7 @@ async fn execute(session: &Session<'_>, runtime: &Runtime, call: Call) -> (Outco
     tokio::pin!(execution);
     let signal = tokio::select! {
         outcome = &mut execution => return (outcome, None),
-        signal = interrupted() => signal,
+        signal = interrupts.next() => signal,
         never = show_that_it_runs(session, &name, deadline) => match never {},
     };
     token.cancel();

@@ -239,27 +239,54 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The exit code of the first signal that asks the program to end.
-async fn interrupted() -> u8 {
+/// The signals that ask the program to end. From the moment this is made, none is missed.
+struct Interrupts {
     #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let signals = (
-            signal(SignalKind::interrupt()),
-            signal(SignalKind::terminate()),
-            signal(SignalKind::hangup()),
-        );
-        if let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) = signals {
-            return tokio::select! {
-                _ = interrupt.recv() => 130,
-                _ = terminate.recv() => 143,
-                // The terminal is gone: what was started on it must not stay behind.
-                _ = hangup.recv() => 129,
-            };
+    signals: [Option<tokio::signal::unix::Signal>; 3],
+}
+
+impl Interrupts {
+    fn listen() -> Interrupts {
+        Interrupts {
+            #[cfg(unix)]
+            signals: {
+                use tokio::signal::unix::{SignalKind, signal};
+                // The last one: the terminal is gone, and what was started on it must not stay behind.
+                [
+                    SignalKind::interrupt(),
+                    SignalKind::terminate(),
+                    SignalKind::hangup(),
+                ]
+                .map(|kind| signal(kind).ok())
+            },
         }
     }
-    match tokio::signal::ctrl_c().await {
-        Ok(()) => 130,
-        Err(_) => std::future::pending().await,
+
+    /// The exit code of the next one.
+    async fn next(&mut self) -> u8 {
+        #[cfg(unix)]
+        {
+            let [interrupt, terminate, hangup] = &mut self.signals;
+            tokio::select! {
+                () = received(interrupt) => 130,
+                () = received(terminate) => 143,
+                () = received(hangup) => 129,
+            }
+        }
+        #[cfg(not(unix))]
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => 130,
+            Err(_) => std::future::pending().await,
+        }
     }
+}
+
+#[cfg(unix)]
+async fn received(signal: &mut Option<tokio::signal::unix::Signal>) {
+    if let Some(signal) = signal
+        && signal.recv().await.is_some()
+    {
+        return;
+    }
+    std::future::pending::<()>().await;
 }

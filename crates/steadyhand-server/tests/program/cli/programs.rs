@@ -4,6 +4,11 @@ use std::time::Duration;
 
 use crate::support::{PATIENCE, Workplace, parts};
 
+/// A number of seconds that no other process sleeps for.
+fn mark(number: u32) -> String {
+    format!("60.{number}{:07}", std::process::id())
+}
+
 /// Processes whose command line holds this mark.
 fn left(mark: &str) -> Vec<String> {
     let processes = std::fs::read_dir("/proc").expect("a Linux system");
@@ -16,7 +21,7 @@ fn left(mark: &str) -> Vec<String> {
 
 #[test]
 fn v07_a_command_whose_grandchild_sleeps_is_stopped_at_its_time_limit_and_leaves_no_process() {
-    let mark = "60.04711";
+    let mark = &mark(1);
     let workplace = Workplace::with_config(&format!(
         r#"
 [tools.sleeper]
@@ -33,7 +38,7 @@ timeout = "1s"
 
 #[test]
 fn v07_a_daemon_that_left_its_session_and_its_environment_is_stopped_too() {
-    let mark = "60.04713";
+    let mark = &mark(3);
     let workplace = Workplace::with_config(&format!(
         r#"
 [tools.daemon]
@@ -48,7 +53,7 @@ command = ["sh", "-c", "(setsid env -i sleep {mark} >/dev/null 2>&1 &); echo sta
 
 #[test]
 fn an_interrupt_cancels_the_call_and_stops_its_program() {
-    let mark = "60.04712";
+    let mark = &mark(2);
     let workplace = Workplace::with_config(&format!(
         "[tools.sleeper]\nkind = \"command\"\ncommand = [\"sleep\", \"{mark}\"]\n"
     ));
