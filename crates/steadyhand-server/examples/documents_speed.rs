@@ -67,7 +67,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     took.sort();
     say(&format!(
-        "first query of a new process, index there: {}",
+        "first query after opening anew, index there: {}",
         percentiles(&took)
     ));
 
