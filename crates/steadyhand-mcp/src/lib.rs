@@ -1,0 +1,1 @@
+//! MCP on a JSON wire of its own: servers started, watched over and called.

@@ -1,0 +1,1 @@
+//! MCP servers, real and hostile, through the crate's public surface.

@@ -1,0 +1,1 @@
+//! Starts programs, and stops them with everything they started.
