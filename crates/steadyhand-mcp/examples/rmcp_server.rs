@@ -9,7 +9,11 @@ use serde::{Deserialize, Serialize};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    PeerServer.serve(rmcp::transport::stdio()).await?.waiting().await?;
+    PeerServer
+        .serve(rmcp::transport::stdio())
+        .await?
+        .waiting()
+        .await?;
     Ok(())
 }
 
@@ -22,14 +26,20 @@ impl PeerServer {
         a.saturating_add(b).to_string()
     }
 
-    #[tool(description = "Gives the text back", annotations(idempotent_hint = true))]
+    #[tool(
+        description = "Gives the text back",
+        annotations(idempotent_hint = true)
+    )]
     fn say(&self, Parameters(Said { text }): Parameters<Said>) -> String {
         text
     }
 
     #[tool(description = "Sum and product, as structured content")]
     fn calculate(&self, Parameters(Pair { a, b }): Parameters<Pair>) -> Json<Calculated> {
-        Json(Calculated { sum: a.saturating_add(b), product: a.saturating_mul(b) })
+        Json(Calculated {
+            sum: a.saturating_add(b),
+            product: a.saturating_mul(b),
+        })
     }
 
     #[tool(description = "Counts up to `steps`, with progress")]
@@ -43,7 +53,8 @@ impl PeerServer {
         for step in 1..=steps {
             tokio::time::sleep(Duration::from_millis(20)).await;
             let Some(token) = token.clone() else { continue };
-            let progress = ProgressNotificationParam::new(token, f64::from(step)).with_total(f64::from(steps));
+            let progress =
+                ProgressNotificationParam::new(token, f64::from(step)).with_total(f64::from(steps));
             // A client that is gone is noticed by the transport.
             let _ = client.notify_progress(progress).await;
         }
