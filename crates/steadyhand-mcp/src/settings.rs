@@ -163,6 +163,11 @@ impl ServerSettings {
             || self.aliases.values().any(own)
     }
 
+    pub(crate) fn shown_cwd(&self) -> Option<String> {
+        let Transport::Stdio(stdio) = &self.transport;
+        Some(stdio.cwd.display().to_string())
+    }
+
     /// What tells this server from another one that had its name: nothing that is kept on disk may be mixed up.
     pub(crate) fn fingerprint(&self) -> String {
         let Transport::Stdio(stdio) = &self.transport;
