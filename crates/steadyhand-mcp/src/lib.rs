@@ -1,1 +1,6 @@
 //! MCP on a JSON wire of its own: servers started, watched over and called.
+
+pub mod names;
+pub mod parameters;
+pub mod result;
+mod rpc_error;
