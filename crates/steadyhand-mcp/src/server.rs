@@ -56,6 +56,8 @@ pub(crate) struct Inner {
     pub(crate) retired: CancellationToken,
     pub(crate) stopped: CancellationToken,
     pub(crate) calls: AtomicU64,
+    /// The file that was started last.
+    pub(crate) program: Mutex<Option<PathBuf>>,
     is_started: AtomicBool,
     kept_at: Option<PathBuf>,
 }
@@ -198,6 +200,7 @@ impl Server {
             retired: retired.clone(),
             stopped: CancellationToken::new(),
             calls: AtomicU64::new(0),
+            program: Mutex::default(),
             is_started: AtomicBool::new(false),
             kept_at,
             settings,
@@ -388,6 +391,11 @@ impl Inner {
             let server = &self.settings.name;
             tracing::warn!(server, %error, "its list of tools could not be kept on disk");
         }
+    }
+
+    pub(crate) fn program(&self) -> Option<String> {
+        let program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
+        program.as_ref().map(|path| path.display().to_string())
     }
 
     /// Whether its tools are known, from an earlier time or now.

@@ -1,7 +1,8 @@
 //! Watches over one server: starts it, sees it end, starts it again. One task per server, asleep most of the time.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -111,7 +112,7 @@ async fn live(server: &Arc<Inner>) {
                     state.phase = Phase::Restarting;
                 });
                 let name = &server.settings.name;
-                tracing::warn!(server = name, "MCP server {}", what.in_words());
+                tracing::warn!(server = name, "MCP server {}", what.of_one_that_ran());
                 // A counter that forgets: only what died within the window counts.
                 let now = Instant::now();
                 deaths.push_back(now);
@@ -184,10 +185,10 @@ async fn connect(server: &Arc<Inner>, phase: Phase) -> Result<Session, StartFail
         let what = What::Malformed("it was not tried".to_owned());
         server.failure(Step::Start, what, Duration::ZERO, 0)
     });
-    tracing::error!(
+    tracing::warn!(
         server = name,
         reason = failure.summary(),
-        stderr = failure.stderr_tail.join("\n"),
+        stderr = failure.stderr.join("\n"),
         check = failure.hints(&server.settings.check),
         "MCP connection failed after {total} attempts"
     );
@@ -280,7 +281,10 @@ async fn run(server: &Arc<Inner>, mut session: Session) -> After {
     let connection = session.connection.clone();
     let after = tokio::select! {
         end = session.broken() => After::Broke(end.into()),
-        () = lost_trust(server, &connection) => After::Broke(What::Hung),
+        () = lost_trust(server, &connection) => {
+            let (limit, pid) = (PING_LIMIT, Some(session.pid));
+            After::Broke(What::Silent { limit, pid })
+        }
         () = server.restart.notified() => After::Restart,
         () = unused(server, &connection) => After::Rest,
         never = keep_fresh(server, &connection) => match never {},
@@ -290,7 +294,7 @@ async fn run(server: &Arc<Inner>, mut session: Session) -> After {
         After::Broke(what) => {
             let said = server.record.stderr_tail(1).pop();
             let said = said.map(|line| format!("; its last words: {line}"));
-            format!("it {}{}", what.in_words(), said.unwrap_or_default())
+            format!("it {}{}", what.of_one_that_ran(), said.unwrap_or_default())
         }
         After::Restart => "it was restarted".to_owned(),
         After::Rest => "it was not used".to_owned(),
@@ -368,18 +372,19 @@ impl Inner {
     }
 
     fn failure(&self, step: Step, what: What, elapsed: Duration, attempts: u32) -> StartFailure {
+        let noise = self.record.noise_of_start();
         StartFailure {
-            server: self.settings.name.clone(),
             transport: self.settings.transport.word(),
-            step,
-            what,
             elapsed,
             attempts,
             command: self.state.borrow().command.clone(),
+            program: self.program(),
             place: self.settings.place.clone(),
             cwd: self.settings.shown_cwd(),
-            stderr_tail: self.record.stderr_tail(TAIL_LINES),
-            noise: self.record.noise_of_start(),
+            stderr: self.record.stderr_tail(TAIL_LINES),
+            noise_lines: noise.lines,
+            noise_samples: noise.samples,
+            ..StartFailure::new(&self.settings.name, step, what)
         }
     }
 }
@@ -387,6 +392,11 @@ impl Inner {
 impl Witness for Inner {
     fn step(&self, step: Step) {
         self.change(|state| state.step = Some(step));
+    }
+
+    fn found(&self, program: &Path) {
+        let mut found = self.program.lock().unwrap_or_else(PoisonError::into_inner);
+        *found = Some(program.to_owned());
     }
 
     fn started(&self, pid: u32) {
