@@ -1,6 +1,7 @@
 //! One start of a server: the program, the handshake, its tools; and then the watch over it until it breaks.
 
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -64,6 +65,7 @@ pub(crate) struct Stuck {
 /// Told about each step when it begins, and about the program once it runs.
 pub(crate) trait Witness {
     fn step(&self, step: Step);
+    fn found(&self, program: &Path);
     fn started(&self, pid: u32);
 }
 
@@ -83,6 +85,7 @@ pub(crate) async fn start(
         step: Step::FindCommand,
         what: What::not_found(&not_found),
     })?;
+    witness.found(&program);
     witness.step(Step::Start);
     let stuck = |error: io::Error| Stuck {
         step: Step::Start,
@@ -188,9 +191,9 @@ impl Session {
         let pid = self.pid;
         tokio::select! {
             listed = list_tools(&connection, until) => listed.map_err(|error| match error {
-                ListError::Refused(error) => What::refused(&error),
+                ListError::Refused(error) => refused(&error),
                 ListError::Malformed(text) => What::Malformed(text),
-                ListError::Late => What::Silent { limit: settings.start.limit.max(limit), pid },
+                ListError::Late => What::Silent { limit: settings.start.limit.max(limit), pid: Some(pid) },
                 ListError::Lost(reason) => What::Malformed(reason),
             }),
             end = self.broken() => Err(end.into()),
@@ -261,11 +264,11 @@ impl Session {
         };
         match answered {
             Ok(Answer::Result(result)) => Ok(result),
-            Ok(Answer::Error(error)) => Err(What::refused(&error)),
+            Ok(Answer::Error(error)) => Err(refused(&error)),
             Ok(Answer::Lost(lost)) => Err(What::Malformed(lost.reason)),
             Err(_) => Err(What::Silent {
                 limit: settings.start.limit,
-                pid: self.pid,
+                pid: Some(self.pid),
             }),
         }
     }
@@ -336,6 +339,13 @@ impl From<End> for What {
                 What::Malformed(format!("it does not read what is sent to it ({error})"))
             }
         }
+    }
+}
+
+fn refused(error: &RpcError) -> What {
+    What::Refused {
+        code: error.code,
+        message: error.message.clone(),
     }
 }
 

@@ -163,6 +163,13 @@ impl ServerSettings {
             || self.aliases.values().any(own)
     }
 
+    /// The folder it runs in, where that is not the one we run in.
+    pub(crate) fn shown_cwd(&self) -> Option<String> {
+        let Transport::Stdio(stdio) = &self.transport;
+        let ours = std::env::current_dir().ok();
+        (ours.as_ref() != Some(&stdio.cwd)).then(|| stdio.cwd.display().to_string())
+    }
+
     /// What tells this server from another one that had its name: nothing that is kept on disk may be mixed up.
     pub(crate) fn fingerprint(&self) -> String {
         let Transport::Stdio(stdio) = &self.transport;
