@@ -5,14 +5,16 @@ use std::sync::{Arc, Mutex, RwLockWriteGuard};
 
 use rustix::process::getsid;
 
+use crate::guard;
 use crate::proc::{self, Process};
 use crate::run::{self, Key, Run, lock};
 
 /// What must be known to say whether an orphan belongs to a run. As long as it is there, nobody starts a
-/// child: every child of ours is the leader of a run, or an orphan.
+/// child: every child of ours is the leader of a run, the guard, or an orphan.
 pub(crate) struct Adoption {
     others: Vec<Arc<Run>>,
     our_session: Option<i32>,
+    guard: Option<i32>,
     _nobody_starts: RwLockWriteGuard<'static, ()>,
 }
 
@@ -22,6 +24,7 @@ impl Adoption {
         Adoption {
             others: run::others(run),
             our_session: getsid(None).ok().map(|sid| sid.as_raw_nonzero().get()),
+            guard: guard::pid(),
             _nobody_starts: nobody_starts,
         }
     }
@@ -32,6 +35,7 @@ impl Adoption {
         process.parent == proc::ourselves()
             // What a run starts is in another session; ours has children of this process that are no runs.
             && Some(process.session) != self.our_session
+            && Some(process.pid) != self.guard
             && !lock(&KEPT).contains(&process.key())
             && !self.others.iter().any(|other| may_be_of(process, other))
     }

@@ -22,15 +22,25 @@ pub(crate) enum Ending {
     Signals(Signal),
 }
 
+/// The signal, heard from before the program is started, so that its end cannot be missed. Without it a
+/// process that was started with SIGCHLD ignored could not wait for its children at all.
+pub(crate) struct Children(Signal);
+
+impl Children {
+    pub(crate) fn listen() -> io::Result<Children> {
+        Ok(Children(signal(SignalKind::child())?))
+    }
+}
+
 impl Ending {
-    pub(crate) fn of(leader: Pid) -> io::Result<Ending> {
+    pub(crate) fn of(leader: Pid, children: Children) -> Ending {
         #[cfg(target_os = "linux")]
         if let Ok(handle) = handle_of(leader) {
-            return Ok(Ending::Handle(handle));
+            return Ending::Handle(handle);
         }
         #[cfg(not(target_os = "linux"))]
         let _ = leader;
-        Ok(Ending::Signals(signal(SignalKind::child())?))
+        Ending::Signals(children.0)
     }
 
     pub(crate) async fn wait(&mut self, leader: Pid) -> io::Result<Exit> {

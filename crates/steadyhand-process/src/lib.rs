@@ -25,6 +25,7 @@ mod ending;
 mod exit;
 mod find;
 mod group;
+mod guard;
 mod members;
 #[cfg(target_os = "linux")]
 mod proc;
