@@ -84,3 +84,19 @@ fn handle_of(leader: Pid) -> io::Result<tokio::io::unix::AsyncFd<std::os::fd::Ow
     let handle = pidfd_open(leader, PidfdFlags::empty())?;
     AsyncFd::with_interest(handle, Interest::READABLE)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_end_is_heard_where_there_are_no_handles() {
+        let children = Children::listen().expect("a signal");
+        let mut command = tokio::process::Command::new("sh");
+        let child = command.args(["-c", "exit 3"]).spawn().expect("a shell");
+        let id = i32::try_from(child.id().expect("a number")).expect("a number");
+        let leader = Pid::from_raw(id).expect("a number");
+        let mut ending = Ending::Signals(children.0);
+        assert_eq!(ending.wait(leader).await.expect("it ends"), Exit::Code(3));
+    }
+}

@@ -5,8 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
@@ -21,7 +20,6 @@ use tokio::time::Instant;
 
 use crate::run::{FAMILY, Mark, Spawning, lock};
 
-const SHELL: &str = "/bin/sh";
 const SCRIPT: &str = include_str!("guard.sh");
 /// Where its tools are when we do not know a PATH.
 const PATH: &str = "/usr/bin:/bin";
@@ -40,29 +38,19 @@ pub(crate) struct Guarded {
 impl Guarded {
     /// Tells the guard of a run that is about to begin. Without a guard it begins all the same.
     pub(crate) fn begin(mark: &Mark, spawning: &Spawning) -> Guarded {
-        let mut guard = lock(&GUARD);
-        guard.runs.insert(mark.number, None);
-        match guard.shell {
-            Some(_) => guard.tell(&format!("+ {}\n", mark.number)),
-            // It is told of all runs at its start.
-            None => guard.start(spawning),
-        }
+        lock(&GUARD).begin(mark.number, spawning);
         Guarded { run: mark.number }
     }
 
     /// Tells the guard who leads the run.
     pub(crate) fn led_by(&self, leader: Pid) {
-        let mut guard = lock(&GUARD);
-        guard.runs.insert(self.run, Some(leader));
-        guard.tell(&format!("= {} {}\n", self.run, leader.as_raw_nonzero()));
+        lock(&GUARD).led_by(self.run, leader);
     }
 }
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        let mut guard = lock(&GUARD);
-        guard.runs.remove(&self.run);
-        guard.tell(&format!("- {}\n", self.run));
+        lock(&GUARD).over(self.run);
     }
 }
 
@@ -76,6 +64,8 @@ pub(crate) fn pid() -> Option<i32> {
 
 /// What the guard must know, and the guard as far as there is one.
 struct Guard {
+    /// The shell.
+    program: &'static str,
     runs: BTreeMap<u64, Option<Pid>>,
     shell: Option<Shell>,
     /// How many died young, one after the other.
@@ -92,6 +82,36 @@ struct Shell {
 }
 
 impl Guard {
+    const fn with(program: &'static str) -> Guard {
+        Guard {
+            program,
+            runs: BTreeMap::new(),
+            shell: None,
+            died_young: 0,
+            warned: false,
+            impossible: false,
+        }
+    }
+
+    fn begin(&mut self, run: u64, spawning: &Spawning) {
+        self.runs.insert(run, None);
+        match self.shell {
+            Some(_) => self.tell(&format!("+ {run}\n")),
+            // It is told of all runs at its start.
+            None => self.start(spawning),
+        }
+    }
+
+    fn led_by(&mut self, run: u64, leader: Pid) {
+        self.runs.insert(run, Some(leader));
+        self.tell(&format!("= {run} {}\n", leader.as_raw_nonzero()));
+    }
+
+    fn over(&mut self, run: u64) {
+        self.runs.remove(&run);
+        self.tell(&format!("- {run}\n"));
+    }
+
     /// Never waits: a guard that does not listen is replaced by one that is told everything anew.
     fn tell(&mut self, message: &str) {
         let Some(shell) = &mut self.shell else {
@@ -108,7 +128,7 @@ impl Guard {
         if self.impossible || self.shell.is_some() {
             return;
         }
-        match start_shell(&self.list()) {
+        match start_shell(self.program, self.list()) {
             Ok(shell) => {
                 let pid = shell.pid;
                 self.shell = Some(shell);
@@ -124,7 +144,8 @@ impl Guard {
                 if !self.warned {
                     self.warned = true;
                     tracing::warn!(
-                        "cannot start {SHELL} to guard programs: {error}; if this process is killed (SIGKILL), the programs it started go on"
+                        "cannot start {} to guard programs: {error}; if this process is killed (SIGKILL), the programs it started go on",
+                        self.program
                     );
                 }
             }
@@ -132,25 +153,22 @@ impl Guard {
     }
 
     /// All runs, as the script reads them.
-    fn list(&self) -> String {
-        let mut list = String::new();
-        for (run, leader) in &self.runs {
-            let _ = match leader {
-                Some(leader) => write!(list, "{run}:{} ", leader.as_raw_nonzero()),
-                None => write!(list, "{run}: "),
-            };
-        }
-        list
+    fn list(&self) -> impl Iterator<Item = String> {
+        self.runs.iter().map(|(run, leader)| match leader {
+            Some(leader) => format!("{run}:{}", leader.as_raw_nonzero()),
+            None => format!("{run}:"),
+        })
     }
 }
 
-fn start_shell(runs: &str) -> io::Result<Shell> {
+fn start_shell(program: &str, runs: impl Iterator<Item = String>) -> io::Result<Shell> {
     // Both ends are closed in every program that is started.
     let (ours, theirs) = UnixStream::pair()?;
     ours.set_nonblocking(true)?;
-    let mut command = Command::new(SHELL);
+    let mut command = Command::new(program);
     command
-        .args(["-c", SCRIPT, "steadyhand-guard", &FAMILY, runs])
+        .args(["-c", SCRIPT, "steadyhand-guard", &FAMILY])
+        .args(runs)
         .current_dir("/")
         .env_clear()
         .env("PATH", env::var_os("PATH").unwrap_or_else(|| PATH.into()))
@@ -213,10 +231,23 @@ fn bury(pid: Pid) -> Option<Duration> {
     Some(pause.min(PAUSE_MAX))
 }
 
-static GUARD: Mutex<Guard> = Mutex::new(Guard {
-    runs: BTreeMap::new(),
-    shell: None,
-    died_young: 0,
-    warned: false,
-    impossible: false,
-});
+static GUARD: Mutex<Guard> = Mutex::new(Guard::with("/bin/sh"));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_shell_there_is_one_warning_and_no_second_try() {
+        let mut guard = Guard::with("/nowhere/sh");
+        let spawning = Spawning::begin();
+        for run in 1..4 {
+            guard.begin(run, &spawning);
+            guard.led_by(run, rustix::process::getpid());
+            assert!(guard.warned && guard.impossible && guard.shell.is_none());
+        }
+        guard.over(2);
+        let known: Vec<u64> = guard.runs.into_keys().collect();
+        assert_eq!(known, [1, 3]);
+    }
+}

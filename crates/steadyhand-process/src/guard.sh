@@ -1,9 +1,11 @@
 # The guard of a Steadyhand process: when its owner is gone, however it went, it kills what that had started.
 # The owner tells it, line by line: "+ 7" before run 7 begins, "= 7 1234" when process 1234 is its leader,
-# "- 7" when it is over. $1 is what the marks of all runs begin with, $2 the runs there are at the start.
+# "- 7" when it is over. $1 is what the marks of all runs begin with; the runs there are already follow, as 7:1234.
 trap '' HUP INT QUIT PIPE ALRM TERM USR1 USR2 TSTP TTIN TTOU
 family=$1
-runs=" $2"
+shift
+runs=" "
+for run in "$@"; do runs="$runs$run "; done
 
 forget() {
     case $runs in *" $1:"*) ;; *) return ;; esac

@@ -152,13 +152,13 @@ impl Drop for Members {
 /// Sends signals to the group, each in one step, and to those who have left it. Whether all were gone.
 fn sweep(run: &Run, signals: &[Signal]) -> bool {
     // First: the signal cuts the tie between a parent and the child that left the group.
-    let left = stragglers::find(run);
+    let found = stragglers::find(run);
     for signal in signals {
         let _ = kill_process_group(run.leader, *signal);
-        let outside = left.iter().filter(|straggler| straggler.is_outside(run));
+        let outside = found.living.iter().filter(|one| one.is_outside(run));
         outside.for_each(|straggler| straggler.signal(*signal));
     }
-    left.is_empty() && !matches!(exit_of(run.leader), Ok(None))
+    found.all && found.living.is_empty() && !matches!(exit_of(run.leader), Ok(None))
 }
 
 /// The numbers of all runs that are being stopped, in the whole process.

@@ -202,6 +202,7 @@ async fn v07_an_owner_within_a_run_and_its_programs_die_with_the_outer_owner() {
 }
 
 #[tokio::test]
+#[allow(clippy::print_stdout, reason = "what was measured")]
 async fn idle_programs_cost_nothing() {
     const PROGRAMS: usize = 50;
     const IDLE_MS: u32 = 2000;
