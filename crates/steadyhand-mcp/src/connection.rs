@@ -227,7 +227,8 @@ impl Connection {
 
     pub(crate) fn why_closed(&self) -> String {
         let why = self.shared.why_closed.get();
-        why.cloned().unwrap_or_else(|| "the connection ended".to_owned())
+        why.cloned()
+            .unwrap_or_else(|| "the connection ended".to_owned())
     }
 
     /// Requests that wait for their answers.
@@ -325,7 +326,10 @@ impl Shared {
 
     fn answer_all_lost(&self) {
         let all: Vec<_> = self.waiting().drain().collect();
-        let reason = self.why_closed.get().map_or("the connection ended", |why| why);
+        let reason = self
+            .why_closed
+            .get()
+            .map_or("the connection ended", |why| why);
         for (_, slot) in all {
             slot.lost(reason);
         }

@@ -62,7 +62,7 @@ struct Inner {
 
 /// What was on stdout that did not belong there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Noise {
+pub(crate) struct Noise {
     /// How many lines.
     pub lines: u64,
     /// The first few of the last start.

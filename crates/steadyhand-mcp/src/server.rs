@@ -261,9 +261,8 @@ impl Server {
     /// Waits, for at most so long, until it is up or known to be down. Whether it is up.
     pub async fn settled(&self, limit: Duration) -> bool {
         let mut changes = self.changes();
-        let settled = changes.wait_for(|state| {
-            matches!(state.phase, Phase::Running | Phase::Down | Phase::Stopped)
-        });
+        let settled = changes
+            .wait_for(|state| matches!(state.phase, Phase::Running | Phase::Down | Phase::Stopped));
         match timeout(limit, settled).await {
             Ok(Ok(state)) => state.phase == Phase::Running,
             Ok(Err(_)) | Err(_) => false,

@@ -202,23 +202,18 @@ impl Session {
 
     /// Waits until something breaks. May be dropped and asked again.
     pub(crate) async fn broken(&mut self) -> End {
-        enum First {
-            Exited(io::Result<Exit>),
-            Closed,
-            Broken,
+        let mut exit = None;
+        tokio::select! {
+            ended = self.group.ended() => exit = Some(ended),
+            () = self.stdout_ended.cancelled() => {}
+            () = self.stdin_broken.cancelled() => {}
         }
-        let first = tokio::select! {
-            exit = self.group.ended() => First::Exited(exit),
-            () = self.stdout_ended.cancelled() => First::Closed,
-            () = self.stdin_broken.cancelled() => First::Broken,
-        };
-        let exit = match first {
-            First::Exited(exit) => Some(exit),
+        if exit.is_none() {
             // A program that ends closes its pipes first.
-            First::Closed | First::Broken => timeout(ENDING, self.group.ended()).await.ok(),
-        };
-        match (exit, first) {
-            (Some(exit), _) => {
+            exit = timeout(ENDING, self.group.ended()).await.ok();
+        }
+        match exit {
+            Some(exit) => {
                 let last_words = async {
                     self.stdout_ended.cancelled().await;
                     self.stderr_ended.cancelled().await;
@@ -226,14 +221,14 @@ impl Session {
                 let _ = timeout(LAST_WORDS, last_words).await;
                 End::Exited(exit.unwrap_or(Exit::Code(-1)))
             }
-            (None, First::Broken) => {
+            None if self.stdin_broken.is_cancelled() => {
                 let mut why = self
                     .why_broken
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner);
                 End::NotReading(why.take().unwrap_or_else(|| io::ErrorKind::TimedOut.into()))
             }
-            (None, _) => End::StdoutClosed,
+            None => End::StdoutClosed,
         }
     }
 

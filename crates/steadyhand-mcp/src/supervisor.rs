@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
@@ -119,12 +119,9 @@ async fn live(server: &Arc<Inner>) {
                 deaths.retain(|at| now.duration_since(*at) < server.settings.start.within);
                 let count = u32::try_from(deaths.len()).unwrap_or(u32::MAX);
                 match count > server.settings.start.restarts {
-                    true => Way::ComeBack(server.failure(
-                        Step::Running,
-                        what,
-                        Duration::ZERO,
-                        count,
-                    )),
+                    true => {
+                        Way::ComeBack(server.failure(Step::Running, what, Duration::ZERO, count))
+                    }
                     false => Way::Connect(Phase::Restarting),
                 }
             }
@@ -171,12 +168,19 @@ async fn connect(server: &Arc<Inner>, phase: Phase) -> Result<Session, StartFail
         }
         match start_once(server, number).await {
             Ok(session) => {
-                tracing::info!(server = name, "MCP connection succeeded on attempt {attempt}");
+                tracing::info!(
+                    server = name,
+                    "MCP connection succeeded on attempt {attempt}"
+                );
                 return Ok(session);
             }
             Err(failure) => {
                 let summary = failure.summary();
-                tracing::warn!(server = name, attempt, "MCP connection attempt failed: {summary}");
+                tracing::warn!(
+                    server = name,
+                    attempt,
+                    "MCP connection attempt failed: {summary}"
+                );
                 last = Some(failure);
             }
         }
@@ -229,7 +233,11 @@ async fn come_back(server: &Arc<Inner>, mut failure: StartFailure) -> Session {
                 return session;
             }
             Err(again) => {
-                tracing::debug!(server = server.settings.name, "still down: {}", again.summary());
+                tracing::debug!(
+                    server = server.settings.name,
+                    "still down: {}",
+                    again.summary()
+                );
                 failure = again;
             }
         }

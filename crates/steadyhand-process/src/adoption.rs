@@ -1,29 +1,37 @@
 //! Whose an orphan is that became our child, where several programs run at the same time.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, RwLockWriteGuard};
+use std::sync::{Arc, Mutex};
 
 use rustix::process::getsid;
 
+use crate::guard;
 use crate::proc::{self, Process};
 use crate::run::{self, Key, Run, lock};
 
-/// What must be known to say whether an orphan belongs to a run. As long as it is there, nobody starts a
-/// child: every child of ours is the leader of a run, or an orphan.
+/// What must be known to say whether an orphan belongs to a run.
 pub(crate) struct Adoption {
     others: Vec<Arc<Run>>,
     our_session: Option<i32>,
-    _nobody_starts: RwLockWriteGuard<'static, ()>,
+    guard: Option<i32>,
+    starts: Option<u64>,
 }
 
 impl Adoption {
+    /// Begin before looking at processes.
     pub(crate) fn begin(run: &Run) -> Adoption {
-        let nobody_starts = run::nobody_starts();
         Adoption {
+            starts: run::starts(),
             others: run::others(run),
             our_session: getsid(None).ok().map(|sid| sid.as_raw_nonzero().get()),
-            _nobody_starts: nobody_starts,
+            guard: guard::pid(),
         }
+    }
+
+    /// Whether no child was started since the beginning: every child of ours that was seen is the leader of a
+    /// run, the guard, or an orphan. Otherwise it could be a program that somebody starts just now.
+    pub(crate) fn is_sure(&self) -> bool {
+        self.starts.is_some() && self.starts == run::starts()
     }
 
     /// Whether a process without a mark of ours is an orphan that can be of no other run, or of one that is
@@ -32,6 +40,7 @@ impl Adoption {
         process.parent == proc::ourselves()
             // What a run starts is in another session; ours has children of this process that are no runs.
             && Some(process.session) != self.our_session
+            && Some(process.pid) != self.guard
             && !lock(&KEPT).contains(&process.key())
             && !self.others.iter().any(|other| may_be_of(process, other))
     }

@@ -22,15 +22,25 @@ pub(crate) enum Ending {
     Signals(Signal),
 }
 
+/// The signal, heard from before the program is started, so that its end cannot be missed. Without it a
+/// process that was started with SIGCHLD ignored could not wait for its children at all.
+pub(crate) struct Children(Signal);
+
+impl Children {
+    pub(crate) fn listen() -> io::Result<Children> {
+        Ok(Children(signal(SignalKind::child())?))
+    }
+}
+
 impl Ending {
-    pub(crate) fn of(leader: Pid) -> io::Result<Ending> {
+    pub(crate) fn of(leader: Pid, children: Children) -> Ending {
         #[cfg(target_os = "linux")]
         if let Ok(handle) = handle_of(leader) {
-            return Ok(Ending::Handle(handle));
+            return Ending::Handle(handle);
         }
         #[cfg(not(target_os = "linux"))]
         let _ = leader;
-        Ok(Ending::Signals(signal(SignalKind::child())?))
+        Ending::Signals(children.0)
     }
 
     pub(crate) async fn wait(&mut self, leader: Pid) -> io::Result<Exit> {
@@ -73,4 +83,20 @@ fn handle_of(leader: Pid) -> io::Result<tokio::io::unix::AsyncFd<std::os::fd::Ow
 
     let handle = pidfd_open(leader, PidfdFlags::empty())?;
     AsyncFd::with_interest(handle, Interest::READABLE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_end_is_heard_where_there_are_no_handles() {
+        let children = Children::listen().expect("a signal");
+        let mut command = tokio::process::Command::new("sh");
+        let child = command.args(["-c", "exit 3"]).spawn().expect("a shell");
+        let id = i32::try_from(child.id().expect("a number")).expect("a number");
+        let leader = Pid::from_raw(id).expect("a number");
+        let mut ending = Ending::Signals(children.0);
+        assert_eq!(ending.wait(leader).await.expect("it ends"), Exit::Code(3));
+    }
 }

@@ -11,7 +11,8 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::Exit;
-use crate::ending::Ending;
+use crate::ending::{Children, Ending};
+use crate::guard::Guarded;
 use crate::members::Members;
 use crate::run::{Mark, Run, Spawning, VARIABLE};
 
@@ -61,7 +62,10 @@ impl Group {
     pub fn start(mut command: Command) -> io::Result<(Group, Pipes)> {
         let mark = Mark::next();
         command.env(VARIABLE, mark.value());
+        let children = Children::listen()?;
         let spawning = Spawning::begin();
+        // Before the program: from its first moment on it cannot survive us.
+        let guarded = Guarded::begin(&mark, &spawning);
         let mut child = CommandWrap::from(command).wrap(ProcessSession).spawn()?;
         let leader = child
             .id()
@@ -72,12 +76,13 @@ impl Group {
             stdout: child.stdout().take(),
             stderr: child.stderr().take(),
         };
-        let members = Members::new(child, Run::begin(leader, mark, &spawning));
+        guarded.led_by(leader);
+        let members = Members::new(child, Run::begin(leader, mark, &spawning), guarded);
         drop(spawning);
         let group = Group {
             members: Some(members),
             leader,
-            ending: Ending::of(leader)?,
+            ending: Ending::of(leader, children),
             exit: None,
         };
         Ok((group, pipes))

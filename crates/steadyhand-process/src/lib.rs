@@ -18,6 +18,8 @@
 //! # }
 //! ```
 #![cfg(unix)]
+// Only there can we find who has left a group.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
 #[cfg(target_os = "linux")]
 mod adoption;
@@ -25,6 +27,7 @@ mod ending;
 mod exit;
 mod find;
 mod group;
+mod guard;
 mod members;
 #[cfg(target_os = "linux")]
 mod proc;

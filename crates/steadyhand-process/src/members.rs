@@ -15,6 +15,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::ending::exit_of;
+use crate::guard::Guarded;
 use crate::run::{self, Run};
 use crate::stragglers;
 
@@ -37,14 +38,16 @@ pub async fn settle(limit: Duration) {
 pub(crate) struct Members {
     child: Box<dyn ChildWrapper>,
     run: Arc<Run>,
+    guarded: Option<Guarded>,
     over: bool,
 }
 
 impl Members {
-    pub(crate) fn new(child: Box<dyn ChildWrapper>, run: Arc<Run>) -> Members {
+    pub(crate) fn new(child: Box<dyn ChildWrapper>, run: Arc<Run>, guarded: Guarded) -> Members {
         Members {
             child,
             run,
+            guarded: Some(guarded),
             over: false,
         }
     }
@@ -77,6 +80,8 @@ impl Members {
     /// They go on without us.
     pub(crate) fn leave(mut self) {
         self.over = true;
+        // At once: our own end may be near.
+        self.guarded = None;
         let Ok(runtime) = Handle::try_current() else {
             return;
         };
@@ -116,10 +121,16 @@ impl Members {
     /// Takes the ended leader from the process table, and what else of the run is ours: as process 1 of a
     /// container, or where we adopt orphans.
     async fn reap(&mut self) {
-        self.run.end();
+        self.forget();
         let _ = timeout(KILL_WAIT, self.child.inner_mut().wait()).await;
         let _ = self.child.try_wait();
         stragglers::reap(&self.run);
+    }
+
+    /// Nobody looks for them any more: from now on their numbers may be given to others.
+    fn forget(&mut self) {
+        self.guarded = None;
+        self.run.end();
     }
 }
 
@@ -128,10 +139,10 @@ impl Drop for Members {
         if !self.over {
             let all_gone = || sweep(&self.run, &[Signal::KILL]);
             let _ = (0..KILL_ROUNDS).any(|_| all_gone());
-            self.run.end();
+            self.forget();
             let _ = self.child.inner_mut().try_wait();
         }
-        self.run.end();
+        self.forget();
         STOPPING.send_modify(|stopping| {
             stopping.remove(&self.run.mark.number);
         });
@@ -141,13 +152,13 @@ impl Drop for Members {
 /// Sends signals to the group, each in one step, and to those who have left it. Whether all were gone.
 fn sweep(run: &Run, signals: &[Signal]) -> bool {
     // First: the signal cuts the tie between a parent and the child that left the group.
-    let left = stragglers::find(run);
+    let found = stragglers::find(run);
     for signal in signals {
         let _ = kill_process_group(run.leader, *signal);
-        let outside = left.iter().filter(|straggler| straggler.is_outside(run));
+        let outside = found.living.iter().filter(|one| one.is_outside(run));
         outside.for_each(|straggler| straggler.signal(*signal));
     }
-    left.is_empty() && !matches!(exit_of(run.leader), Ok(None))
+    found.all && found.living.is_empty() && !matches!(exit_of(run.leader), Ok(None))
 }
 
 /// The numbers of all runs that are being stopped, in the whole process.

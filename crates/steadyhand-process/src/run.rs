@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::env;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{
-    Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
-};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::Pid;
 
@@ -79,7 +77,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// A run that has begun; `_spawning` so that nobody looks at processes between its start and this.
+    /// A run that has begun. It is known from before the end of `_spawning`.
     pub(crate) fn begin(leader: Pid, mark: Mark, _spawning: &Spawning) -> Arc<Run> {
         let run = Arc::new(Run {
             leader,
@@ -115,18 +113,28 @@ pub(crate) fn others(run: &Run) -> Vec<Arc<Run>> {
     others.cloned().collect()
 }
 
-/// Held while a child is started, until it is known whose it is.
-pub(crate) struct Spawning(#[allow(dead_code)] RwLockReadGuard<'static, ()>);
+/// There while a child is started, until it is known whose it is.
+pub(crate) struct Spawning(());
 
 impl Spawning {
     pub(crate) fn begin() -> Spawning {
-        Spawning(STARTS.read().unwrap_or_else(PoisonError::into_inner))
+        STARTING.fetch_add(1, Ordering::SeqCst);
+        STARTS.fetch_add(1, Ordering::SeqCst);
+        Spawning(())
     }
 }
 
-/// Held while nobody may start a child: every child of ours is either known or adopted.
-pub(crate) fn nobody_starts() -> RwLockWriteGuard<'static, ()> {
-    STARTS.write().unwrap_or_else(PoisonError::into_inner)
+impl Drop for Spawning {
+    fn drop(&mut self) {
+        STARTING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// How many children have been started, if none is being started now. The same answer twice: none was
+/// started in between.
+pub(crate) fn starts() -> Option<u64> {
+    let starts = STARTS.load(Ordering::SeqCst);
+    (STARTING.load(Ordering::SeqCst) == 0).then_some(starts)
 }
 
 /// The lock of a mutex that protects nothing that a panic could leave half done.
@@ -136,4 +144,5 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 static RUNS: Mutex<BTreeMap<u64, Arc<Run>>> = Mutex::new(BTreeMap::new());
-static STARTS: RwLock<()> = RwLock::new(());
+static STARTS: AtomicU64 = AtomicU64::new(0);
+static STARTING: AtomicU64 = AtomicU64::new(0);

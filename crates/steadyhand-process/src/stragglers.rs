@@ -6,9 +6,20 @@
 //! only the group is.
 
 #[cfg(not(target_os = "linux"))]
+use elsewhere::Straggler;
+#[cfg(not(target_os = "linux"))]
 pub(crate) use elsewhere::{find, keep, reap, started};
 #[cfg(target_os = "linux")]
+use linux::Straggler;
+#[cfg(target_os = "linux")]
 pub(crate) use linux::{find, keep, reap, started};
+
+/// The living processes of a run, its leader included.
+pub(crate) struct Found {
+    pub(crate) living: Vec<Straggler>,
+    /// Whether these are all; otherwise look again.
+    pub(crate) all: bool,
+}
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -18,6 +29,7 @@ mod linux {
         Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
     };
 
+    use super::Found;
     use crate::adoption::{self, Adoption};
     use crate::proc::{self, Marked, Process};
     use crate::run::{self, Run, lock};
@@ -46,11 +58,14 @@ mod linux {
         }
     }
 
-    /// The living processes of a run, its leader included.
-    pub(crate) fn find(run: &Run) -> Vec<Straggler> {
-        // First: until it is dropped, nobody starts a child that we could take for an orphan.
+    pub(crate) fn find(run: &Run) -> Found {
         let adoption = run::adopts().then(|| Adoption::begin(run));
-        let mut known = lock(&run.known);
+        let young: Vec<Process> = proc::living()
+            .filter(|process| process.started >= run.since)
+            .collect();
+        let sure = adoption.as_ref().is_none_or(Adoption::is_sure);
+        let adoption = adoption.filter(|_| sure);
+        let known = lock(&run.known).clone();
         let belongs = |process: &Process| {
             if process.is_of(run.leader) || known.contains(&process.key()) {
                 return true;
@@ -61,8 +76,7 @@ mod linux {
                 Marked::Not => adoption.as_ref().is_some_and(|it| it.takes(process)),
             }
         };
-        let young = proc::living().filter(|process| process.started >= run.since);
-        let (mut found, mut others): (Vec<_>, Vec<_>) = young.partition(belongs);
+        let (mut found, mut others): (Vec<_>, Vec<_>) = young.into_iter().partition(belongs);
         loop {
             let parents: HashSet<i32> = found.iter().map(|process| process.pid).collect();
             let (children, rest): (Vec<_>, Vec<_>) = others
@@ -74,14 +88,17 @@ mod linux {
             }
             found.extend(children);
         }
-        known.extend(found.iter().map(Process::key));
-        found.into_iter().map(Straggler).collect()
+        lock(&run.known).extend(found.iter().map(Process::key));
+        Found {
+            living: found.into_iter().map(Straggler).collect(),
+            all: sure,
+        }
     }
 
     /// Remembers the processes of a run that go on, so that no other run takes them for its own.
     pub(crate) fn keep(run: &Run) {
-        let left = find(run);
-        adoption::keep(left.iter().map(|straggler| straggler.0.key()));
+        let found = find(run);
+        adoption::keep(found.living.iter().map(|straggler| straggler.0.key()));
     }
 
     /// Takes the ended processes of a run from the process table that became our children.
@@ -111,6 +128,7 @@ mod linux {
 mod elsewhere {
     use rustix::process::{Pid, Signal};
 
+    use super::Found;
     use crate::run::Run;
 
     pub(crate) enum Straggler {}
@@ -125,8 +143,11 @@ mod elsewhere {
         }
     }
 
-    pub(crate) fn find(_: &Run) -> Vec<Straggler> {
-        Vec::new()
+    pub(crate) fn find(_: &Run) -> Found {
+        Found {
+            living: Vec::new(),
+            all: true,
+        }
     }
 
     pub(crate) fn keep(_: &Run) {}

@@ -136,7 +136,9 @@ impl Lines {
             return false;
         }
         // A message on a line of its own ends the gathering: nobody writes one inside another.
-        if BEGINNINGS.iter().any(|beginning| line.starts_with(beginning))
+        if BEGINNINGS
+            .iter()
+            .any(|beginning| line.starts_with(beginning))
             || self.spread.len() + line.len() > SPREAD_BYTES_MAX
         {
             self.spread.clear();
