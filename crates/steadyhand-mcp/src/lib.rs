@@ -29,4 +29,4 @@ pub use parameters::CamelCase;
 pub use record::{LogLine, Stream};
 pub use requests::{Elicitation, RequestPolicy};
 pub use server::{Phase, Server, ServerState};
-pub use settings::{Pick, ServerSettings, StartPolicy, StdioSettings, Transport, When};
+pub use settings::{Hide, Pick, ServerSettings, StartPolicy, StdioSettings, Transport, When};

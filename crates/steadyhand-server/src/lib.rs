@@ -6,5 +6,6 @@ pub mod documents;
 pub mod net;
 pub mod progress;
 pub mod runtime;
+mod scrub;
 pub mod source;
 pub mod template;
