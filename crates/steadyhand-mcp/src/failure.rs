@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 use crate::causes::{self, Cause};
 
 pub use text::continuing;
+pub(crate) use text::is_path;
 
 /// Everything that is known about a start that failed. Its texts are bounded and without secrets.
 #[derive(Clone)]
