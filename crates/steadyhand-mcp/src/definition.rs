@@ -1,5 +1,6 @@
 //! One tool as a server lists it: what we need of it read out, everything kept as it came.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use steadyhand::check_schema;
 
@@ -36,7 +37,7 @@ pub struct Definition {
 }
 
 /// A tool of `tools/list` that cannot be offered. It costs only itself, not the list.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("{name} cannot be used: {reason}")]
 pub struct Unusable {
     /// Its name, or its place in the list where it has none.

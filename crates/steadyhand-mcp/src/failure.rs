@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
+use steadyhand_process::{Exit, NotFound};
+
 use crate::causes::{self, Cause};
 
 pub use text::continuing;
@@ -54,6 +56,8 @@ pub enum Step {
     Initialize,
     /// Asking for its tools.
     ListTools,
+    /// It was up, and did not stay up.
+    Running,
 }
 
 /// What ended a start.
@@ -116,6 +120,57 @@ impl Step {
             Step::Start => "start process",
             Step::Initialize => "initialize",
             Step::ListTools => "tools/list",
+            Step::Running => "running",
+        }
+    }
+}
+
+impl Serialize for Step {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl What {
+    /// The program was not found.
+    pub fn not_found(not_found: &NotFound) -> What {
+        What::NotFound {
+            program: not_found.name.clone(),
+            path: not_found
+                .path
+                .as_ref()
+                .map(|path| path.to_string_lossy().into_owned())
+                .unwrap_or_default(),
+            elsewhere: not_found
+                .elsewhere
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect(),
+        }
+    }
+
+    /// The program ended.
+    pub fn exited(exit: Exit) -> What {
+        let (code, signal) = match exit {
+            Exit::Code(code) => (Some(code), None),
+            Exit::Signal(signal) => (None, Some(signal)),
+        };
+        What::Exited {
+            how: exit.to_string(),
+            code,
+            signal,
+        }
+    }
+
+    /// As the end of a sentence about a server that was up: `exited with code 1`.
+    pub(crate) fn of_one_that_ran(&self) -> String {
+        match self {
+            What::Exited { how, .. } => how.clone(),
+            What::Closed => "closed its stdout".to_owned(),
+            What::Silent { limit, .. } => format!("did not answer a ping within {limit:?}"),
+            What::NotStarted(why) | What::Malformed(why) | What::TooMany(why) => why.clone(),
+            What::Refused { message, .. } => message.clone(),
+            What::NotFound { program, .. } => format!("was not found ({program})"),
         }
     }
 }

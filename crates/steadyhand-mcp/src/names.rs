@@ -146,3 +146,29 @@ fn plain(text: &str) -> String {
         .map(|c| if allowed(c) { c } else { '_' })
         .collect()
 }
+
+/// How the names of a server's tools begin: with all of its name, or with as much as a long name is cut to.
+pub fn prefix(server: &str) -> String {
+    let mut name = plain(server);
+    match name.len() <= SERVER_LENGTH_MAX {
+        true => name.push_str("__"),
+        false => name.truncate(SERVER_LENGTH_MAX),
+    }
+    name
+}
+
+/// A server's name as a file's name: letters that fit, and what tells it from others that look the same.
+pub(crate) fn file_name(server: &str) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let plain: String = server.chars().filter(|c| fits(*c)).take(64).collect();
+    match plain == server {
+        true => plain,
+        false => format!("{plain}-{}", hash(server)),
+    }
+}
+
+fn hash(text: &str) -> String {
+    let digest = Sha256::digest(text);
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    hex[..HASH_LENGTH].to_owned()
+}

@@ -106,6 +106,11 @@ impl ParameterNames {
         walk.renamed
     }
 
+    /// Whether [`after_check`](Self::after_check) could change anything.
+    pub fn changes_after_check(&self) -> bool {
+        self.mode == CamelCase::Always || !self.after.is_empty()
+    }
+
     /// What is to be done when the check is over: names the schema declares and the server does not want.
     pub fn after_check(&self, args: &mut Value) -> Vec<Renamed> {
         let mut walk = Walk::default();

@@ -158,6 +158,7 @@ impl<'a> Case<'a> {
             &mut self.call.args,
             document,
             entry.rules,
+            entry.tool.preparation(),
             &mut self.coerced,
         )?;
         self.are_checked = true;

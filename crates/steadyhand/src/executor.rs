@@ -73,8 +73,15 @@ impl ToolExecutor {
     }
 
     pub(crate) async fn run(&self, call: Call, may_fall_back: MayFallBack) -> Outcome {
-        let catalogue = self.tools.catalogue();
+        let mut catalogue = self.tools.catalogue();
         let mut case = Case::open(call, self.tools.observers());
+        if catalogue.find(&case.call.name).is_none() {
+            let arrived = Box::pin(self.tools.await_arrival(&case.call)).await;
+            catalogue = self.tools.catalogue();
+            if let (Err(failure), None) = (arrived, catalogue.find(&case.call.name)) {
+                return case.close(Err(failure), None);
+            }
+        }
         let Some(entry) = catalogue.find(&case.call.name) else {
             let near = catalogue.near(&case.call.name);
             return case.close_unknown(near);
@@ -193,14 +200,16 @@ impl ToolExecutor {
                 return Err(last.unwrap_or_else(|| failures::circuit_open(entry)));
             }
             progress.attempt_started(call);
-            let until = after(now, timeout).min(work_until);
-            invocation.begin(progress.attempts, until);
+            invocation.begin(progress.attempts, now, timeout, work_until);
             let ended = match contained(|| entry.tool.handler().run(&invocation)) {
-                Ok(work) => Bounded::new(work, until, token).await,
+                Ok(work) => {
+                    let bounded = Bounded::new(work, invocation.until, token);
+                    bounded.moved_by(invocation.patience()).await
+                }
                 Err(panic) => Ended::Panicked(panic),
             };
             drop(place);
-            invocation.end();
+            let until = invocation.end();
             let mut failure = match ended {
                 Ended::Finished(Ok(output)) => {
                     progress.attempt_ended(Effect::Done);

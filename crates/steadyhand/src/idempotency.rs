@@ -31,7 +31,11 @@ impl ToolExecutor {
         if schema::is_too_deep(&call.args) {
             return self.run(call, MayFallBack::Yes).await;
         }
-        let catalogue = self.tools.catalogue();
+        let mut catalogue = self.tools.catalogue();
+        if catalogue.find(&call.name).is_none() {
+            let _ = self.tools.await_arrival(&call).await;
+            catalogue = self.tools.catalogue();
+        }
         let Some(entry) = catalogue.find(&call.name) else {
             return self.run(call, MayFallBack::Yes).await;
         };

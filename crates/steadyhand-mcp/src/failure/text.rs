@@ -36,6 +36,10 @@ impl StartFailure {
     /// One line to stand behind the server's name: `exited with code 1 at initialize, after 436 ms`.
     pub fn summary(&self) -> String {
         let (step, after) = (self.step, took(self.elapsed));
+        if step == Step::Running {
+            let how = clean(&self.what.of_one_that_ran());
+            return format!("{how} {} times in a short while", self.attempts);
+        }
         match &self.what {
             What::NotFound { program, .. } => not_found(program),
             What::NotStarted(why) => format!("could not be started: {}", clean(why)),
@@ -53,6 +57,9 @@ impl StartFailure {
     /// One sentence that names the server.
     pub(super) fn message(&self) -> String {
         let (server, step) = (&self.server, self.step);
+        if step == Step::Running {
+            return format!("{server} {}", self.summary());
+        }
         match &self.what {
             What::NotFound { program, .. } => {
                 format!("{server} was not started: {}", not_found(program))
