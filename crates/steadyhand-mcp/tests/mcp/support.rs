@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadyhand::{Call, Effect, FailureCode, Outcome, ToolExecutor, ToolManager};
+use steadyhand::{Call, Effect, Event, FailureCode, Outcome, Output, ToolExecutor, ToolManager};
 use steadyhand_mcp::{Phase, Server, ServerSettings};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
@@ -128,8 +128,11 @@ impl Stage {
         stage
     }
 
-    /// A hostile server whose tools are known from a time when it was well.
-    pub(crate) async fn remembered(arguments: &[&str], times: &str) -> Stage {
+    /// A hostile server, just started, whose tools are known from a time when it was well.
+    pub(crate) async fn remembered(
+        arguments: &[&str],
+        change: impl FnOnce(&mut ServerSettings),
+    ) -> Stage {
         let folder = Folder::new();
         let mut well = folder.hostile(arguments);
         set(&mut well, "HOSTILE_TIMES", "0");
@@ -138,7 +141,7 @@ impl Stage {
         before.server.stop().await;
         let folder = before.folder;
         let mut ill = folder.hostile(arguments);
-        set(&mut ill, "HOSTILE_TIMES", times);
+        change(&mut ill);
         Stage::begin(folder, ill)
     }
 
@@ -167,6 +170,13 @@ impl Stage {
         text(&self.call(tool, args).await)
     }
 
+    /// What a model reads of a tool's answer.
+    pub(crate) async fn text_shown(&self, tool: &str, args: &Value) -> String {
+        let outcome = self.call(tool, args.clone()).await;
+        value(&outcome);
+        outcome.output().map(Output::text).unwrap_or_default()
+    }
+
     /// What a tool gives as JSON in a text.
     pub(crate) async fn json(&self, tool: &str, args: Value) -> Value {
         let text = self.text(tool, args).await;
@@ -175,8 +185,12 @@ impl Stage {
 
     /// The very next call works.
     pub(crate) async fn assert_next_call_works(&self) {
+        self.assert_echo("still there").await;
+    }
+
+    pub(crate) async fn assert_echo(&self, answer: &str) {
         let text = self.text("echo", json!({"message": "still there"})).await;
-        assert_eq!(text, "still there");
+        assert_eq!(text, answer);
     }
 
     /// A call works as soon as the server is back.
@@ -297,80 +311,25 @@ fn ancestors() -> impl Iterator<Item = &'static Path> {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors()
 }
 
-/// What is logged on this thread from here on.
-pub(crate) struct Logs {
-    lines: Arc<Mutex<Vec<String>>>,
-    _guard: tracing::subscriber::DefaultGuard,
-}
+/// What an executor tells about its calls.
+pub(crate) struct Watched(Arc<Mutex<Vec<(f64, Option<f64>)>>>);
 
-impl Logs {
-    /// Starts to keep what this thread logs; a test's tasks run on its own thread.
-    pub(crate) fn capture() -> Logs {
-        use tracing_subscriber::layer::SubscriberExt;
-        let keeper = Keeper::default();
-        let lines = Arc::clone(&keeper.lines);
-        let subscriber = tracing_subscriber::registry().with(keeper);
-        Logs {
-            lines,
-            _guard: tracing::subscriber::set_default(subscriber),
-        }
+impl Watched {
+    pub(crate) fn of(executor: &ToolExecutor) -> Watched {
+        let told = Arc::<Mutex<Vec<_>>>::default();
+        let keep = Arc::clone(&told);
+        let observer = move |event: &Event| {
+            if let Event::Progress { done, total, .. } = event {
+                let mut told = keep.lock().unwrap_or_else(PoisonError::into_inner);
+                told.push((*done, *total));
+            }
+        };
+        executor.observe(observer).expect("a thread to watch on");
+        Watched(told)
     }
 
-    /// Each line as `LEVEL message name=value …`.
-    pub(crate) fn lines(&self) -> Vec<String> {
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.clone()
-    }
-
-    /// The lines that hold all of these.
-    pub(crate) fn with(&self, parts: &[&str]) -> Vec<String> {
-        let mut lines = self.lines();
-        lines.retain(|line| parts.iter().all(|part| line.contains(part)));
-        lines
-    }
-
-    /// There is such a line.
-    pub(crate) fn assert_has(&self, parts: &[&str]) {
-        let found = !self.with(parts).is_empty();
-        assert!(found, "no line with {parts:?} in {:#?}", self.lines());
-    }
-}
-
-#[derive(Default)]
-struct Keeper {
-    lines: Arc<Mutex<Vec<String>>>,
-}
-
-impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Keeper {
-    fn on_event(
-        &self,
-        event: &tracing::Event<'_>,
-        _: tracing_subscriber::layer::Context<'_, S>,
-    ) {
-        let mut line = Line::default();
-        event.record(&mut line);
-        let level = event.metadata().level();
-        let line = format!("{level} {}{}", line.message, line.fields);
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.push(line);
-    }
-}
-
-#[derive(Default)]
-struct Line {
-    message: String,
-    fields: String,
-}
-
-impl tracing::field::Visit for Line {
-    fn record_str(&mut self, field: &tracing::field::Field, value: &str) {
-        self.fields.push_str(&format!(" {field}={value}"));
-    }
-
-    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-        match field.name() {
-            "message" => self.message = format!("{value:?}"),
-            name => self.fields.push_str(&format!(" {name}={value:?}")),
-        }
+    /// How far calls said they were, each with its total.
+    pub(crate) fn progress(&self) -> Vec<(f64, Option<f64>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

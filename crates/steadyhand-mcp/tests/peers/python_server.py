@@ -4,6 +4,7 @@ import asyncio
 import os
 
 from mcp.server.mcpserver import Context, Image, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel
 
@@ -45,7 +46,7 @@ async def count(steps: int, context: Context) -> str:
 @server.tool(structured_output=False)
 def fail(text: str) -> str:
     """Fails, as a tool does"""
-    raise ValueError(text)
+    raise ToolError(text)
 
 
 @server.tool()
