@@ -84,6 +84,42 @@ def glued(server):
     server.on_trouble(lambda id, params: server.write(b"Processing... 100% " + line_of(text_answer(id, "salvaged"))))
 
 
+@mode("two answers' worth on one line: a notification and an answer without a line's end between them")
+def glued_messages(server):
+    log = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "first"}}
+    server.on_trouble(lambda id, params: server.write(line_of(log).rstrip() + line_of(text_answer(id, "second"))))
+
+
+@mode("an answer glued to text, its members in the order of the TypeScript SDK")
+def glued_typescript(server):
+    as_typescript(server)
+    server.on_trouble(lambda id, params: (
+        server.write(b"Processing {files: 3}... "), server.answer_text(id, "salvaged")))
+
+
+@mode("objects on stdout as Node prints them, no JSON, among answers in the order of the TypeScript SDK")
+def node_objects(server):
+    as_typescript(server)
+    noisy(server, b"{\n  level: 'info',\n  tools: [ 'echo' ],\n  nested: {\n    deep: true\n  }\n}\n")
+
+
+@mode("an answer without a line's end, then the end")
+def unended_answer(server):
+    def trouble(id, params):
+        server.write(line_of(text_answer(id, "the last words")).rstrip())
+        die(0)
+
+    server.on_trouble(server.if_due(trouble))
+
+
+def as_typescript(server):
+    """From here on the members of a message stand as the TypeScript SDK writes them: `jsonrpc` and `id` last."""
+    server.send = lambda message: server.write(line_of({
+        **{name: message[name] for name in message if name not in ("jsonrpc", "id")},
+        **{name: message[name] for name in ("jsonrpc", "id") if name in message},
+    }))
+
+
 @mode("a line of 20 MB on stdout before an answer")
 def line_20mb(server):
     def trouble(id, params):
@@ -175,7 +211,7 @@ def content_string(server):
     server.on_trouble(lambda id, params: server.answer(id, {"content": "just a string"}))
 
 
-@mode("a result of NUMBER megabytes (100)")
+@mode("a result of NUMBER megabytes (100), its id first")
 def result_100mb(server):
     def trouble(id, params):
         size = int((server.number or 100) * (1 << 20))
@@ -183,6 +219,18 @@ def result_100mb(server):
         for _ in range(size // (1 << 16)):
             server.write(b"y" * (1 << 16))
         server.write(b'"}]}}\n')
+
+    server.on_trouble(trouble)
+
+
+@mode("a result of NUMBER megabytes (100), its id last")
+def result_100mb_typescript(server):
+    def trouble(id, params):
+        size = int((server.number or 100) * (1 << 20))
+        server.write(b'{"result":{"content":[{"type":"text","text":"')
+        for _ in range(size // (1 << 16)):
+            server.write(b"y" * (1 << 16))
+        server.write(b'"}]},"jsonrpc":"2.0","id":%b}\n' % json.dumps(id).encode())
 
     server.on_trouble(trouble)
 
@@ -285,7 +333,8 @@ def stdout_talker(server):
 
 @mode("begins to read after NUMBER seconds (3)")
 def slow_start(server):
-    time.sleep(server.number if server.number is not None else 3)
+    if server.fault_is_due():
+        time.sleep(server.number if server.number is not None else 3)
 
 
 @mode("answers ping only after NUMBER seconds (1)")

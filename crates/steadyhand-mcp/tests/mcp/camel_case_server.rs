@@ -27,7 +27,11 @@ async fn reaches(stage: &Stage, args: Value) -> Value {
 async fn v13_the_mapping_for_control_zwave_device_ships_and_is_logged() {
     let logs = Logs::capture();
     let stage = zwave(|_| {}).await;
-    let got = reaches(&stage, json!({"device_name": "Switch One", "command": "on"})).await;
+    let got = reaches(
+        &stage,
+        json!({"device_name": "Switch One", "command": "on"}),
+    )
+    .await;
     assert_eq!(got, json!({"deviceName": "Switch One", "action": "on"}));
     logs.assert_has(&["{device_name: ", "} → {deviceName: "]);
     stage.over().await;
@@ -49,9 +53,11 @@ async fn v13_a_configured_mapping_is_applied() {
 #[tokio::test]
 async fn v13_other_names_become_camel_case_and_names_without_underscore_stay() {
     let stage = zwave(|_| {}).await;
-    let args = json!({"deviceName": "Dimmer", "action": "set", "level": 50, "new_parameter_name": 1});
+    let args =
+        json!({"deviceName": "Dimmer", "action": "set", "level": 50, "new_parameter_name": 1});
     let got = reaches(&stage, args).await;
-    let wanted = json!({"deviceName": "Dimmer", "action": "set", "level": 50, "newParameterName": 1});
+    let wanted =
+        json!({"deviceName": "Dimmer", "action": "set", "level": 50, "newParameterName": 1});
     assert_eq!(got, wanted);
     stage.over().await;
 }
@@ -59,7 +65,9 @@ async fn v13_other_names_become_camel_case_and_names_without_underscore_stay() {
 #[tokio::test]
 async fn v13_the_servers_own_error_comes_back_unchanged() {
     let stage = zwave(|_| {}).await;
-    let outcome = stage.call(TOOL, json!({"device_name": "Broken One", "command": "on"})).await;
+    let outcome = stage
+        .call(TOOL, json!({"device_name": "Broken One", "command": "on"}))
+        .await;
     let words = "Device 'Broken One' does not answer";
     assert_eq!(failure(&outcome), (ToolExecutionError, Effect::Done, words));
     stage.over().await;
@@ -72,7 +80,9 @@ async fn v13_without_it_a_camel_case_server_refuses_the_call() {
         settings.params.insert(TOOL.to_owned(), Default::default());
     })
     .await;
-    let outcome = stage.call(TOOL, json!({"device_name": "Switch One", "command": "on"})).await;
+    let outcome = stage
+        .call(TOOL, json!({"device_name": "Switch One", "command": "on"}))
+        .await;
     let words = "Error: Missing required parameter: deviceName (got: device_name, command)";
     assert_eq!(failure(&outcome), (ToolExecutionError, Effect::Done, words));
     stage.over().await;

@@ -124,7 +124,11 @@ impl Gets {
             (Gets::Text(text), Ok(output)) => assert_eq!(output.value(), text),
             (Gets::Value(value), Ok(output)) => assert_eq!(output.value(), value),
             (Gets::Failure(code, effect, words), Err(failure)) => {
-                assert_eq!((failure.code, failure.effect), (*code, *effect), "{failure}");
+                assert_eq!(
+                    (failure.code, failure.effect),
+                    (*code, *effect),
+                    "{failure}"
+                );
                 for part in *words {
                     assert!(failure.message.contains(part), "{part:?} in {failure}");
                 }
@@ -172,6 +176,10 @@ faults! {
     v12_answers_in_a_batch_array: in_a_call(&["batch_array"]).gives("from a batch");
     v12_a_pretty_printed_answer: in_a_call(&["pretty_printed"]).gives("pretty");
     v12_an_answer_glued_to_text: in_a_call(&["glued"]).gives("salvaged");
+    v12_an_answer_glued_to_text_as_typescript_writes_it: in_a_call(&["glued_typescript"]).gives("salvaged");
+    v12_two_messages_on_one_line: in_a_call(&["glued_messages"]).gives("second");
+    v12_objects_as_node_prints_them: in_a_call(&["node_objects"]).gives("after the noise");
+    v12_an_answer_whose_line_does_not_end: in_a_call(&["unended_answer"]).gives("the last words");
     v12_a_line_of_20_mb: in_a_call(&["line_20mb"]).gives("after the long line");
     v12_20000_log_lines_before_it_reads: in_a_call(&["log_storm"]);
     v12_a_flood_on_stderr: in_a_call(&["stderr_flood"]).gives("after the flood");
@@ -193,7 +201,9 @@ faults! {
         json!([{"type": "hologram", "depth": 3}, {"type": "text", "text": "beside it"}]));
     d7_content_that_is_a_string: in_a_call(&["content_string"]).gives("just a string");
     d7_a_result_of_100_mb: in_a_call(&["result_100mb"])
-        .fails(ToolExecutionError, Effect::Done, &["too large", "16"]);
+        .fails(ToolExecutionError, Effect::Done, &["is too large; at most 16777216 bytes"]);
+    d7_a_result_of_100_mb_whose_id_comes_last: in_a_call(&["result_100mb_typescript"])
+        .fails(ToolExecutionError, Effect::Done, &["is too large; at most 16777216 bytes"]);
 }
 
 // A server that ends or hangs in the middle: the call ends at once, or with its time; the server is started again.

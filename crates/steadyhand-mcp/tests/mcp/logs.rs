@@ -52,11 +52,7 @@ struct Keeper {
 }
 
 impl<S: Subscriber> Layer<S> for Keeper {
-    fn on_event(
-        &self,
-        event: &Event<'_>,
-        _: Context<'_, S>,
-    ) {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut line = Line::default();
         event.record(&mut line);
         let level = event.metadata().level();

@@ -2,8 +2,6 @@
 
 mod beside;
 mod camel_case_server;
-mod definitions;
-mod failures;
 mod hostile;
 mod logs;
 mod names;
@@ -15,3 +13,4 @@ mod results;
 mod starting;
 mod support;
 mod under_load;
+mod wire;

@@ -39,7 +39,11 @@ async fn assert_logged(mode: &str, contents: &[&str]) {
 
 #[tokio::test]
 async fn v12_plain_text_is_logged_with_the_servers_name_and_its_content() {
-    assert_logged("plain_text", &["Hello! I print to stdout", "Processing request 1 of 1"]).await;
+    assert_logged(
+        "plain_text",
+        &["Hello! I print to stdout", "Processing request 1 of 1"],
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -99,10 +103,19 @@ async fn v12_what_stood_before_a_glued_message_is_logged() {
 }
 
 #[tokio::test]
+async fn v12_an_object_as_node_prints_it_is_logged_as_one_thing() {
+    let content = "{ level: 'info', tools: [ 'echo' ], nested: { deep: true } }";
+    assert_logged("node_objects", &[content]).await;
+}
+
+#[tokio::test]
 async fn v12_of_a_very_long_line_the_beginning_and_the_length_are_logged() {
     let logs = Logs::capture();
     let stage = Stage::of(&["line_20mb"]).await;
-    assert_eq!(stage.text("trouble", json!({})).await, "after the long line");
+    assert_eq!(
+        stage.text("trouble", json!({})).await,
+        "after the long line"
+    );
     let length = (20 << 20).to_string();
     logs.assert_has(&[SKIPPED, "content=xxxxxxxxxx", &length]);
     let longest = logs.lines().iter().map(String::len).max();

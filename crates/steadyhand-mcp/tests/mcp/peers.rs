@@ -36,7 +36,10 @@ async fn assert_serves(stage: &Stage) {
     assert_eq!(value(&outcome), &json!({"sum": 13, "product": 42}));
 
     let watched = Watched::of(&stage.executor);
-    assert_eq!(stage.text("count", json!({"steps": 5})).await, "counted to 5");
+    assert_eq!(
+        stage.text("count", json!({"steps": 5})).await,
+        "counted to 5"
+    );
     until("the last step is told", || {
         watched.progress().last() == Some(&(5.0, Some(5.0)))
     })
@@ -58,7 +61,10 @@ async fn assert_comes_back(stage: &Stage) {
     let (code, effect, words) = failure(&outcome);
     assert_eq!((code, effect), (NetworkError, Effect::Unknown));
     assert!(words.contains("exited with code 7"), "{words}");
-    assert_eq!(outcome.attempts, 1, "it may have run, so it is not run again");
+    assert_eq!(
+        outcome.attempts, 1,
+        "it may have run, so it is not run again"
+    );
     assert_eq!(stage.text("add", json!({"a": 1, "b": 1})).await, "2");
     assert_eq!(stage.server.state().starts, 2);
 }

@@ -77,13 +77,26 @@ async fn d7_everything_texts_images_resources_and_structured_content_come_whole(
 
     let image = stage.call("get-tiny-image", json!({})).await;
     let part = &value(&image)[1];
-    assert_eq!((&part["type"], &part["mimeType"]), (&json!("image"), &json!("image/png")));
-    assert!(part["data"].as_str().expect("base64").starts_with("iVBORw0KGgo"));
+    assert_eq!(
+        (&part["type"], &part["mimeType"]),
+        (&json!("image"), &json!("image/png"))
+    );
+    assert!(
+        part["data"]
+            .as_str()
+            .expect("base64")
+            .starts_with("iVBORw0KGgo")
+    );
     let shown = image.output().expect("an output").text();
     assert!(shown.contains("[image image/png, "), "{shown}");
 
     let links = stage.call("get-resource-links", json!({"count": 2})).await;
-    let kinds: Vec<&Value> = value(&links).as_array().expect("parts").iter().map(|part| &part["type"]).collect();
+    let kinds: Vec<&Value> = value(&links)
+        .as_array()
+        .expect("parts")
+        .iter()
+        .map(|part| &part["type"])
+        .collect();
     assert_eq!(kinds, ["text", "resource_link", "resource_link"]);
     assert_eq!(value(&links)[1]["uri"], "demo://resource/dynamic/blob/1");
 
@@ -91,14 +104,29 @@ async fn d7_everything_texts_images_resources_and_structured_content_come_whole(
     let resource = stage.call("get-resource-reference", args).await;
     assert_eq!(value(&resource)[1]["resource"]["mimeType"], "text/plain");
 
-    let weather = stage.call("get-structured-content", json!({"location": "New York"})).await;
-    let fields: Vec<&String> = value(&weather).as_object().expect("an object").keys().collect();
-    assert_eq!(fields, ["temperature", "conditions", "humidity"], "in the server's order");
+    let weather = stage
+        .call("get-structured-content", json!({"location": "New York"}))
+        .await;
+    let fields: Vec<&String> = value(&weather)
+        .as_object()
+        .expect("an object")
+        .keys()
+        .collect();
+    assert_eq!(
+        fields,
+        ["temperature", "conditions", "humidity"],
+        "in the server's order"
+    );
 
-    let annotated = stage.call("get-annotated-message", json!({"messageType": "error"})).await;
+    let annotated = stage
+        .call("get-annotated-message", json!({"messageType": "error"}))
+        .await;
     assert_eq!(value(&annotated), "Error: Operation failed");
     let artifact = annotated.output().and_then(|output| output.artifact());
-    assert_eq!(artifact.expect("the whole")["content"][0]["annotations"]["priority"], 1);
+    assert_eq!(
+        artifact.expect("the whole")["content"][0]["annotations"]["priority"],
+        1
+    );
     stage.over().await;
 }
 
@@ -111,7 +139,10 @@ async fn v07_everything_tells_its_progress_which_extends_its_time() {
     let call = Call::new("trigger-long-running-operation", args).timeout(Duration::from_secs(4));
     let outcome = stage.run(call).await;
     assert!(text(&outcome).contains("completed"), "{}", text(&outcome));
-    until("the last step is told", || watched.progress().last() == Some(&(20.0, Some(20.0)))).await;
+    until("the last step is told", || {
+        watched.progress().last() == Some(&(20.0, Some(20.0)))
+    })
+    .await;
     assert_eq!(outcome.attempts, 1);
     stage.over().await;
 }
@@ -120,12 +151,20 @@ async fn v07_everything_tells_its_progress_which_extends_its_time() {
 async fn v07_everything_is_cancelled_when_its_time_is_up_and_goes_on_serving() {
     let stage = everything().await;
     let args = json!({"duration": 50, "steps": 1});
-    let call = Call::new("trigger-long-running-operation", args).timeout(Duration::from_millis(500));
+    let call =
+        Call::new("trigger-long-running-operation", args).timeout(Duration::from_millis(500));
     let outcome = stage.run(call.no_retry()).await;
     let (code, effect, _) = failure(&outcome);
-    assert_eq!((code, effect), (steadyhand::FailureCode::Timeout, Effect::Unknown));
+    assert_eq!(
+        (code, effect),
+        (steadyhand::FailureCode::Timeout, Effect::Unknown)
+    );
     stage.assert_echo("Echo: still there").await;
-    assert_eq!(stage.server.state().starts, 1, "it answers ping, so it is left alone");
+    assert_eq!(
+        stage.server.state().starts,
+        1,
+        "it answers ping, so it is left alone"
+    );
     stage.over().await;
 }
 
@@ -138,7 +177,9 @@ async fn d8_everything_says_no_in_its_own_words() {
     assert_eq!(failure(&outcome), (ToolExecutionError, Effect::Done, words));
     assert_eq!(outcome.attempts, 1, "an answer is not asked for twice");
 
-    let outcome = stage.call("simulate-research-query", json!({"topic": "x"})).await;
+    let outcome = stage
+        .call("simulate-research-query", json!({"topic": "x"}))
+        .await;
     let (_, _, words) = failure(&outcome);
     assert!(words.contains("requires task augmentation"), "{words}");
 
@@ -168,7 +209,12 @@ async fn v16_only_the_configured_and_the_usual_variables_reach_a_server() {
     set(&mut settings, "GREETING", "hello");
     let stage = up(Stage::with(folder, settings).await);
     let variables = stage.json("get-env", json!({})).await;
-    let mut names: Vec<&str> = variables.as_object().expect("an object").keys().map(String::as_str).collect();
+    let mut names: Vec<&str> = variables
+        .as_object()
+        .expect("an object")
+        .keys()
+        .map(String::as_str)
+        .collect();
     assert_eq!(variables["GREETING"], "hello");
     let usual = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
     let ours = ["GREETING", "STEADYHAND_TEST_MARK", "STEADYHAND_RUN"];
@@ -188,7 +234,11 @@ async fn v13_filesystem_gets_nested_names_as_its_schema_declares_them() {
     let outcome = stage.call("edit_file", args).await;
     let diff = outcome.output().expect("an output").text();
     assert!(diff.contains("-hello world\n+bye world"), "{diff}");
-    assert_eq!(stage.folder.text("note.txt"), "hello world\n", "dry_run was understood");
+    assert_eq!(
+        stage.folder.text("note.txt"),
+        "hello world\n",
+        "dry_run was understood"
+    );
 
     let args = json!({"path": path, "edits": edits});
     value(&stage.call("edit_file", args).await);
@@ -201,7 +251,9 @@ async fn v13_filesystem_refuses_the_same_names_when_they_are_left_as_they_are() 
     let stage = filesystem(CamelCase::Off).await;
     let path = stage.folder.path("note.txt");
     let edits = json!([{"old_text": "hello", "new_text": "bye"}]);
-    let outcome = stage.call("edit_file", json!({"path": path, "edits": edits})).await;
+    let outcome = stage
+        .call("edit_file", json!({"path": path, "edits": edits}))
+        .await;
     let (code, _, words) = failure(&outcome);
     assert_eq!(code, ValidationError, "{words}");
     let problems = &outcome.failure().expect("a failure").problems;
@@ -218,7 +270,9 @@ async fn d8_filesystem_reads_refuses_and_survives_a_kill() {
     let outcome = stage.call("read_text_file", args.clone()).await;
     assert_eq!(value(&outcome), &json!({"content": "hello world\n"}));
 
-    let outcome = stage.call("read_text_file", json!({"path": "/etc/passwd"})).await;
+    let outcome = stage
+        .call("read_text_file", json!({"path": "/etc/passwd"}))
+        .await;
     let (code, effect, words) = failure(&outcome);
     assert_eq!((code, effect), (ToolExecutionError, Effect::Done));
     assert!(words.starts_with("Access denied"), "{words}");
@@ -236,9 +290,15 @@ async fn v13_memory_keeps_what_it_was_told_across_a_kill() {
     assert_eq!(names(&stage).len(), 9);
 
     let ada = json!({"name": "Ada", "entity_type": "person", "observations": ["likes Rust"]});
-    value(&stage.call("create_entities", json!({"entities": [ada]})).await);
+    value(
+        &stage
+            .call("create_entities", json!({"entities": [ada]}))
+            .await,
+    );
     let nobody = json!([{"entity_name": "Nobody", "contents": ["x"]}]);
-    let outcome = stage.call("add_observations", json!({"observations": nobody})).await;
+    let outcome = stage
+        .call("add_observations", json!({"observations": nobody}))
+        .await;
     let words = "Entity with name Nobody not found";
     assert_eq!(failure(&outcome), (ToolExecutionError, Effect::Done, words));
 
@@ -257,13 +317,19 @@ async fn v13_sequential_thinking_takes_snake_case_and_survives_a_kill() {
     let outcome = stage.call("sequentialthinking", args.clone()).await;
     assert_eq!(value(&outcome)["thoughtHistoryLength"], 1);
 
-    let outcome = stage.call("sequentialthinking", json!({"thought": "a"})).await;
+    let outcome = stage
+        .call("sequentialthinking", json!({"thought": "a"}))
+        .await;
     assert_eq!(failure(&outcome).0, ValidationError);
     let pid = stage.server.state().pid.expect("it runs");
     kill(pid);
     until("its end is noticed", || stage.server.state().deaths == 1).await;
     let outcome = stage.call("sequentialthinking", args).await;
-    assert_eq!(value(&outcome)["thoughtHistoryLength"], 1, "it is a new one");
+    assert_eq!(
+        value(&outcome)["thoughtHistoryLength"],
+        1,
+        "it is a new one"
+    );
     stage.over().await;
 }
 
@@ -281,7 +347,10 @@ async fn d5_time_gets_its_snake_case_names_unchanged() {
     let outcome = stage.call("convert_time", args("Mars/Base")).await;
     let (code, effect, words) = failure(&outcome);
     assert_eq!((code, effect), (ToolExecutionError, Effect::Done));
-    assert!(words.contains("No time zone found with key Mars/Base"), "{words}");
+    assert!(
+        words.contains("No time zone found with key Mars/Base"),
+        "{words}"
+    );
     assert_survives_a_kill(&stage, "convert_time", args("UTC")).await;
     stage.over().await;
 }
@@ -299,7 +368,9 @@ async fn d5_git_gets_its_snake_case_names_unchanged() {
     let args = json!({"repo_path": repository, "max_count": 1});
     let log = stage.text("git_log", args.clone()).await;
     assert!(log.contains("Message: the first one"), "{log}");
-    let outcome = stage.call("git_status", json!({"repo_path": "/nowhere"})).await;
+    let outcome = stage
+        .call("git_status", json!({"repo_path": "/nowhere"}))
+        .await;
     let (code, effect, words) = failure(&outcome);
     assert_eq!((code, effect), (ToolExecutionError, Effect::Done));
     assert!(words.contains("outside the allowed repository"), "{words}");
@@ -310,9 +381,16 @@ async fn d5_git_gets_its_snake_case_names_unchanged() {
 fn commit(repository: &Path) {
     std::fs::create_dir(repository).expect("a folder");
     let git = |words: &[&str]| {
-        let git = Command::new("git").args(words).current_dir(repository).output();
+        let git = Command::new("git")
+            .args(words)
+            .current_dir(repository)
+            .output();
         let git = git.expect("git is installed");
-        assert!(git.status.success(), "{}", String::from_utf8_lossy(&git.stderr));
+        assert!(
+            git.status.success(),
+            "{}",
+            String::from_utf8_lossy(&git.stderr)
+        );
     };
     git(&["init", "--quiet"]);
     std::fs::write(repository.join("file"), "x").expect("a file");

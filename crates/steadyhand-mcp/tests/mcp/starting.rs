@@ -28,7 +28,10 @@ async fn v14_each_attempt_is_logged_with_its_number_and_delay() {
         let text = format!("INFO MCP connection attempt {attempt} of 3, delay {delay} ms");
         logs.assert_has(&[&text, "server=hostile"]);
     }
-    logs.assert_has(&["INFO MCP connection succeeded on attempt 3", "server=hostile"]);
+    logs.assert_has(&[
+        "INFO MCP connection succeeded on attempt 3",
+        "server=hostile",
+    ]);
     assert_eq!(logs.with(&["MCP connection attempt failed"]).len(), 2);
     stage.assert_next_call_works().await;
     stage.over().await;
@@ -50,17 +53,23 @@ async fn v15_when_all_attempts_fail_the_reason_the_stderr_and_what_to_check_are_
     let folder = Folder::new();
     let mut settings = folder.hostile(&["exit1_before_init"]);
     set(&mut settings, "HOSTILE_TIMES", "3");
-    settings.check = vec!["MQTT broker running".into(), "zwave-mcp-server installed".into()];
+    settings.check = vec![
+        "MQTT broker running".into(),
+        "zwave-mcp-server installed".into(),
+    ];
     let stage = Stage::with(folder, settings).await;
     logs.assert_has(&[
-        "ERROR MCP connection failed after 3 attempts",
+        "MCP connection failed after 3 attempts",
         "server=hostile",
         "reason=exited with code 1 at initialize, after ",
         "stderr=cannot open /etc/hostile.conf",
         "check=MQTT broker running, zwave-mcp-server installed",
     ]);
     // Later reconnection goes on in the background, without any call.
-    until("it is back", || stage.server.state().phase == Phase::Running).await;
+    until("it is back", || {
+        stage.server.state().phase == Phase::Running
+    })
+    .await;
     logs.assert_has(&["INFO MCP server is back", "server=hostile"]);
     stage.take_tools();
     stage.assert_next_call_works().await;
@@ -85,7 +94,10 @@ async fn v16_a_call_that_cannot_wait_so_long_has_done_nothing() {
     let outcome = stage.run(call).await;
     let (code, effect, words) = failure(&outcome);
     assert_eq!((code, effect), (NetworkError, Effect::None), "{words}");
-    assert!(words.contains("was still starting (at initialize)"), "{words}");
+    assert!(
+        words.contains("was still starting (at initialize)"),
+        "{words}"
+    );
     assert!(words.contains("was not sent"), "{words}");
     stage.over().await;
 }
@@ -103,7 +115,12 @@ async fn d17_a_server_known_to_be_down_is_not_waited_for() {
         let outcome = stage.call("echo", json!({"message": "hi"})).await;
         let (code, effect, words) = failure(&outcome);
         assert_eq!((code, effect), (NetworkError, Effect::None), "{words}");
-        assert!(words.starts_with("MCP server 'hostile' is not running: exited with code 1 at initialize"), "{words}");
+        assert!(
+            words.starts_with(
+                "MCP server 'hostile' is not running: exited with code 1 at initialize"
+            ),
+            "{words}"
+        );
         assert_eq!(outcome.attempts, 1, "no retry");
     }
     assert!(began.elapsed() < Duration::from_secs(10));
@@ -157,15 +174,37 @@ async fn v17_a_crash_with_a_traceback_is_explained() {
     let (stage, failure) = failed("traceback").await;
     let text = failure.v17(&[]);
     let mut lines = text.lines();
-    assert_eq!(lines.next(), Some("❌ Failed to initialize MCP tools after 3 attempts"));
-    assert_eq!(lines.next(), Some("   Reason: Connection to stdio server 'hostile' failed"));
+    assert_eq!(
+        lines.next(),
+        Some("❌ Failed to initialize MCP tools after 3 attempts")
+    );
+    assert_eq!(
+        lines.next(),
+        Some("   Reason: Connection to stdio server 'hostile' failed")
+    );
     assert!(text.contains("   MCP Server stderr: "), "{text}");
-    assert!(text.contains("ModuleNotFoundError: No module named 'mcp'"), "{text}");
-    assert!(lines.next_back().is_some_and(|line| line.starts_with("   Check: ")), "{text}");
+    assert!(
+        text.contains("ModuleNotFoundError: No module named 'mcp'"),
+        "{text}"
+    );
+    assert!(
+        lines
+            .next_back()
+            .is_some_and(|line| line.starts_with("   Check: ")),
+        "{text}"
+    );
     let names = ["math_eval", "echo"];
-    assert_eq!(continuing(&names), "⚠️ Continuing with local tools only (math_eval, echo)");
+    assert_eq!(
+        continuing(&names),
+        "⚠️ Continuing with local tools only (math_eval, echo)"
+    );
     let detail = failure.detail();
-    for part in ["Error: hostile did not start", "initialize: exited with code 1", "starting calendar server", "\"mcp\""] {
+    for part in [
+        "Error: hostile did not start",
+        "initialize: exited with code 1",
+        "starting calendar server",
+        "\"mcp\"",
+    ] {
         assert!(detail.contains(part), "{part:?} in {detail}");
     }
     stage.over().await;
@@ -174,10 +213,19 @@ async fn v17_a_crash_with_a_traceback_is_explained() {
 #[tokio::test]
 async fn v17_what_to_check_comes_from_the_configuration() {
     let (stage, failure) = failed("exit1_before_init").await;
-    let check = ["MQTT broker running".to_owned(), "zwave-mcp-server installed".to_owned()];
+    let check = [
+        "MQTT broker running".to_owned(),
+        "zwave-mcp-server installed".to_owned(),
+    ];
     let text = failure.v17(&check);
-    assert!(text.ends_with("   Check: MQTT broker running, zwave-mcp-server installed"), "{text}");
-    assert!(text.contains("   MCP Server stderr: cannot open /etc/hostile.conf"), "{text}");
+    assert!(
+        text.ends_with("   Check: MQTT broker running, zwave-mcp-server installed"),
+        "{text}"
+    );
+    assert!(
+        text.contains("   MCP Server stderr: cannot open /etc/hostile.conf"),
+        "{text}"
+    );
     stage.over().await;
 }
 
@@ -190,11 +238,20 @@ async fn v17_a_missing_command_is_explained() {
     let failure = stage.server.state().failure.expect("it failed");
     assert_eq!(failure.step, Step::FindCommand);
     let text = failure.v17(&[]);
-    assert!(text.starts_with("❌ Failed to initialize MCP tools after "), "{text}");
-    assert!(text.contains("   Reason: Connection to stdio server 'hostile' failed"), "{text}");
+    assert!(
+        text.starts_with("❌ Failed to initialize MCP tools after "),
+        "{text}"
+    );
+    assert!(
+        text.contains("   Reason: Connection to stdio server 'hostile' failed"),
+        "{text}"
+    );
     assert!(text.contains("   MCP Server stderr: (nothing)"), "{text}");
     let detail = failure.detail();
-    assert!(detail.contains("\"no-such-mcp-server\" is not in PATH"), "{detail}");
+    assert!(
+        detail.contains("\"no-such-mcp-server\" is not in PATH"),
+        "{detail}"
+    );
     stage.over().await;
 }
 
@@ -203,7 +260,10 @@ async fn v17_a_silent_server_is_explained() {
     let (stage, failure) = failed("silent_init").await;
     assert_eq!(failure.step, Step::Initialize);
     let detail = failure.detail();
-    assert!(detail.contains("hostile did not answer initialize within 1.5 s"), "{detail}");
+    assert!(
+        detail.contains("hostile did not answer initialize within 1.5 s"),
+        "{detail}"
+    );
     assert!(detail.contains("stderr    (nothing)"), "{detail}");
     stage.over().await;
 }
@@ -212,6 +272,9 @@ async fn v17_a_silent_server_is_explained() {
 async fn v17_a_server_that_talks_on_stdout_is_explained() {
     let (stage, failure) = failed("stdout_talker").await;
     let detail = failure.detail();
-    assert!(detail.contains("stdout    1 line that is not MCP:  Hello! I print to stdout"), "{detail}");
+    assert!(
+        detail.contains("stdout    1 line that is not MCP:  Hello! I print to stdout"),
+        "{detail}"
+    );
     stage.over().await;
 }

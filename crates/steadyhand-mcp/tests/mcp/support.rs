@@ -330,6 +330,9 @@ impl Watched {
 
     /// How far calls said they were, each with its total.
     pub(crate) fn progress(&self) -> Vec<(f64, Option<f64>)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }

@@ -28,7 +28,8 @@ fn calls() -> impl Iterator<Item = Call> {
 async fn d7_every_call_is_answered_once_when_its_server_is_killed() {
     let stage = Stage::of(&["well"]).await;
     let executor = stage.executor.clone();
-    let running = tokio::spawn(async move { join_all(calls().map(|call| executor.execute(call))).await });
+    let running =
+        tokio::spawn(async move { join_all(calls().map(|call| executor.execute(call))).await });
     let ledger = || stage.folder.text("ledger").lines().count();
     until("half of them are at the server", || ledger() >= CALLS / 4).await;
 
@@ -49,7 +50,10 @@ async fn d7_every_call_is_answered_once_when_its_server_is_killed() {
     let failed = failed.count();
     assert!(failed > 0, "the kill came too late to hit anything");
     let state = stage.server.state();
-    assert_eq!((state.phase, state.starts, state.deaths), (Phase::Running, 2, 1));
+    assert_eq!(
+        (state.phase, state.starts, state.deaths),
+        (Phase::Running, 2, 1)
+    );
     stage.assert_next_call_works().await;
     println!(
         "kill -9 under {CALLS} calls: the next call was answered after {recovered:.0?}, all of them after {answered:.0?}; \
@@ -95,11 +99,17 @@ async fn d17_a_server_that_keeps_dying_is_known_to_be_down_and_still_comes_back(
         .await;
         kill(&stage);
     }
-    until("it is given up for now", || stage.server.state().phase == Phase::Down).await;
+    until("it is given up for now", || {
+        stage.server.state().phase == Phase::Down
+    })
+    .await;
     let outcome = stage.call("echo", json!({"message": "hi"})).await;
     let (code, effect, words) = failure(&outcome);
     assert_eq!((code, effect), (NetworkError, Effect::None));
-    assert!(words.contains("was killed by signal 9 (SIGKILL)"), "{words}");
+    assert!(
+        words.contains("was killed by signal 9 (SIGKILL)"),
+        "{words}"
+    );
     stage.assert_comes_back().await;
     stage.over().await;
 }
