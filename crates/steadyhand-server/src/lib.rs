@@ -3,8 +3,11 @@
 pub mod cli;
 pub mod config;
 pub mod documents;
+mod http;
 pub mod net;
 pub mod progress;
 pub mod runtime;
+mod serve;
 pub mod source;
 pub mod template;
+mod views;

@@ -38,7 +38,7 @@ use loading::Loading;
 const OVERRIDE_PREFIX: &str = "STEADYHAND__";
 
 /// Sections of later parts of the program.
-const NOT_ACTIVE_YET: [&str; 6] = ["server", "models", "mcp", "proxy", "alerts", "telemetry"];
+const NOT_ACTIVE_YET: [&str; 5] = ["models", "mcp", "proxy", "alerts", "telemetry"];
 
 /// A configuration without errors.
 pub struct Configuration {
