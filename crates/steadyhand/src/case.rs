@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::call::Call;
+use crate::call::{Arguments, Call};
 use crate::clock;
 use crate::cut;
 use crate::event::{Event, Observers};
@@ -17,7 +17,7 @@ use crate::manager::Entry;
 use crate::metrics::Ending;
 use crate::outcome::{Outcome, Status, millis};
 use crate::output::Output;
-use crate::redact;
+use crate::redact::{self, Secrets};
 use crate::schema::Coercion;
 use crate::tool_error::friendly_text;
 
@@ -25,6 +25,8 @@ use crate::tool_error::friendly_text;
 const SLOW: Duration = Duration::from_millis(1000);
 /// What a log shows of arguments and results.
 const LOGGED_BYTES_MAX: usize = 2 * 1024;
+/// What is told of arguments that no tool got.
+const SENT_BYTES_MAX: usize = 16 * 1024;
 
 /// A call and what has become of it so far.
 pub(crate) struct Case<'a> {
@@ -46,6 +48,10 @@ pub(crate) struct Progress<'a> {
     observers: &'a Arc<Observers>,
     effect: Effect,
     running: bool,
+    /// See [`Event::Started`].
+    pub(crate) number: u64,
+    /// The arguments as those who watch may see them, once the tool has got them.
+    shown: Option<(Arc<Value>, Secrets)>,
 }
 
 impl<'a> Progress<'a> {
@@ -54,8 +60,8 @@ impl<'a> Progress<'a> {
         self.deadline - self.started
     }
 
-    /// The tool is about to be started.
-    pub(crate) fn attempt_started(&mut self, call: &Call) {
+    /// The tool is about to be started, after waiting so long for a place.
+    pub(crate) fn attempt_started(&mut self, call: &Call, waited: Duration) {
         self.attempts += 1;
         self.running = true;
         match (self.entry, self.attempts) {
@@ -63,11 +69,20 @@ impl<'a> Progress<'a> {
             (Some(entry), _) => entry.metrics.retried(),
             (None, _) => {}
         }
+        if self.observers.is_empty() {
+            return;
+        }
+        if self.shown.is_none() {
+            self.shown = Some(shown(call.args.checked()));
+        }
         self.tell(|elapsed_ms| Event::AttemptStarted {
+            number: self.number,
             call_id: call.id.clone(),
             tool_name: call.name.clone(),
             attempt: self.attempts,
             elapsed_ms,
+            waited_ms: millis(waited),
+            args: self.shown.as_ref().map(|(args, _)| Arc::clone(args)),
         });
     }
 
@@ -99,6 +114,7 @@ impl<'a> Progress<'a> {
             Next::Stop(reason) => (None, Some(reason)),
         };
         self.tell(|elapsed_ms| Event::AttemptFailed {
+            number: self.number,
             call_id: call.id.clone(),
             tool_name: call.name.clone(),
             attempt: self.attempts,
@@ -119,12 +135,26 @@ impl<'a> Progress<'a> {
 }
 
 impl<'a> Case<'a> {
-    pub(crate) fn open(call: Call, observers: &'a Arc<Observers>) -> Case<'a> {
+    /// `entry` is the tool it asks for, if there is one: the call's time runs from here.
+    pub(crate) fn open(
+        call: Call,
+        entry: Option<&'a Entry>,
+        observers: &'a Arc<Observers>,
+    ) -> Case<'a> {
+        let patience = entry.map(|entry| call.deadline.unwrap_or(entry.policy.deadline));
+        let mut number = 0;
         if !observers.is_empty() {
+            number = observers.number();
             observers.tell(Event::Started {
+                number,
                 call_id: call.id.clone(),
                 tool_name: call.name.clone(),
                 at_ms: clock::wall_ms(),
+                caller: call.caller.clone(),
+                traceparent: call.traceparent.clone(),
+                replay_of: call.replay_of.clone(),
+                source: entry.and_then(|entry| entry.tool.shared_source()),
+                deadline_ms: patience.map(millis),
             });
         }
         let started = Instant::now();
@@ -132,23 +162,19 @@ impl<'a> Case<'a> {
             call,
             progress: Progress {
                 started,
-                deadline: started,
+                deadline: patience.map_or(started, |patience| after(started, patience)),
                 attempts: 0,
-                entry: None,
+                entry,
                 observers,
                 effect: Effect::None,
                 running: false,
+                number,
+                shown: None,
             },
             coerced: Vec::new(),
             are_checked: false,
             closed: false,
         }
-    }
-
-    pub(crate) fn found(&mut self, entry: &'a Entry) {
-        let patience = self.call.deadline.unwrap_or(entry.policy.deadline);
-        self.progress.deadline = after(self.progress.started, patience);
-        self.progress.entry = Some(entry);
     }
 
     /// Makes the arguments what the tool gets, or tells every fault in them.
@@ -267,11 +293,37 @@ impl<'a> Case<'a> {
         if observers.is_empty() {
             return;
         }
+        let known = match &self.progress.shown {
+            Some(known) => Some(known.clone()),
+            None => args.map(shown),
+        };
+        let (args, secrets) = known.map_or((None, Secrets::default()), |(args, secrets)| {
+            (Some(args), secrets)
+        });
         observers.tell(Event::Finished {
+            number: self.progress.number,
             at_ms: clock::wall_ms(),
-            args: args.map(redact::value),
+            sent: args.is_none().then(|| sent(&self.call.args)),
+            args,
+            secrets,
             outcome: Arc::new(outcome.clone()),
         });
+    }
+}
+
+/// Arguments as those who watch may see them.
+fn shown(args: &Value) -> (Arc<Value>, Secrets) {
+    let (args, secrets) = redact::value_and_secrets(args);
+    (Arc::new(args), secrets)
+}
+
+/// The same for arguments that no tool got: they may be anything, of any size.
+fn sent(args: &Arguments) -> Value {
+    match args {
+        Arguments::Json(value) => redact::value(&cut::value(value, SENT_BYTES_MAX)),
+        Arguments::Text(text) => {
+            Value::String(redact::text(&cut::text(text, SENT_BYTES_MAX)).into_owned())
+        }
     }
 }
 

@@ -74,12 +74,12 @@ impl ToolExecutor {
 
     pub(crate) async fn run(&self, call: Call, may_fall_back: MayFallBack) -> Outcome {
         let catalogue = self.tools.catalogue();
-        let mut case = Case::open(call, self.tools.observers());
-        let Some(entry) = catalogue.find(&case.call.name) else {
+        let found = catalogue.find(&call.name).map(|entry| &**entry);
+        let mut case = Case::open(call, found, self.tools.observers());
+        let Some(entry) = found else {
             let near = catalogue.near(&case.call.name);
             return case.close_unknown(near);
         };
-        case.found(entry);
         if let Err(failure) = case.check_arguments(entry) {
             return case.close_invalid(failure);
         }
@@ -160,6 +160,8 @@ impl ToolExecutor {
             deadline: progress.deadline,
             states: &entry.states,
             key: &key,
+            traceparent: call.traceparent.as_deref(),
+            number: progress.number,
             caller_token: token,
             observers: self.tools.observers(),
         };
@@ -167,19 +169,24 @@ impl ToolExecutor {
         let mut now = progress.started;
         let mut last: Option<Box<Failure>> = None;
         loop {
+            let mut waited = Duration::ZERO;
             let place = match entry.limit.try_enter() {
                 Some(place) => place,
-                None => match self.queue(entry, call, progress, work_until).await {
-                    Ok(place) => {
-                        now = Instant::now();
-                        place
+                None => {
+                    let begun = Instant::now();
+                    match self.queue(entry, call, progress, work_until).await {
+                        Ok(place) => {
+                            now = Instant::now();
+                            waited = now - begun;
+                            place
+                        }
+                        // What the tool said tells more than that there was no second try.
+                        Err(refusal) if refusal.code != FailureCode::Cancelled => {
+                            return Err(last.unwrap_or(refusal));
+                        }
+                        Err(cancelled) => return Err(cancelled),
                     }
-                    // What the tool said tells more than that there was no second try.
-                    Err(refusal) if refusal.code != FailureCode::Cancelled => {
-                        return Err(last.unwrap_or(refusal));
-                    }
-                    Err(cancelled) => return Err(cancelled),
-                },
+                }
             };
             // Asked again before every start: the wait for it may have been long.
             if token.is_some_and(|token| token.is_cancelled()) {
@@ -192,7 +199,7 @@ impl ToolExecutor {
             if !passage.still_stands() {
                 return Err(last.unwrap_or_else(|| failures::circuit_open(entry)));
             }
-            progress.attempt_started(call);
+            progress.attempt_started(call, waited);
             let until = after(now, timeout).min(work_until);
             invocation.begin(progress.attempts, until);
             let ended = match contained(|| entry.tool.handler().run(&invocation)) {
@@ -292,6 +299,8 @@ impl ToolExecutor {
     ) -> Option<Output> {
         let args = case.call.args.checked();
         case.progress.tell(|elapsed_ms| Event::FallbackStarted {
+            number: case.progress.number,
+            fallback: fallback.tool_name().map(str::to_owned),
             call_id: case.call.id.clone(),
             tool_name: case.call.name.clone(),
             elapsed_ms,
@@ -337,6 +346,7 @@ impl ToolExecutor {
             "the fallback failed too"
         );
         case.progress.tell(|elapsed_ms| Event::FallbackFailed {
+            number: case.progress.number,
             call_id: case.call.id.clone(),
             tool_name: case.call.name.clone(),
             elapsed_ms,
@@ -357,6 +367,8 @@ impl ToolExecutor {
             .id(format!("{}-fallback", case.call.id))
             .deadline(deadline);
         call.cancellation = case.call.cancellation.clone();
+        call.caller = case.call.caller.clone();
+        call.traceparent = case.call.traceparent.clone();
         let executor = self.clone();
         Box::pin(async move {
             let outcome = executor.run(call, MayFallBack::No).await;

@@ -39,6 +39,8 @@ pub struct Invocation<'a> {
     pub deadline: Instant,
     pub(crate) states: &'a States,
     pub(crate) key: &'a IdempotencyKey,
+    traceparent: Option<&'a str>,
+    number: u64,
     pub(crate) caller_token: Option<&'a CancellationToken>,
     pub(crate) observers: &'a Arc<Observers>,
     // Made when someone asks; cancelled when the attempt is over, however it ends.
@@ -61,6 +63,8 @@ impl<'a> Invocation<'a> {
             deadline: around.deadline,
             states: around.states,
             key: around.key,
+            traceparent: around.traceparent,
+            number: around.number,
             caller_token: around.caller_token,
             observers: around.observers,
             token: OnceLock::new(),
@@ -95,6 +99,11 @@ impl<'a> Invocation<'a> {
         self.key.get()
     }
 
+    /// The caller's W3C trace context: hand it on to whatever the tool calls.
+    pub fn traceparent(&self) -> Option<&str> {
+        self.traceparent
+    }
+
     /// What a function gets that asks for a [`CallContext`].
     pub fn context(&self) -> CallContext {
         CallContext {
@@ -104,6 +113,8 @@ impl<'a> Invocation<'a> {
             until: self.until,
             deadline: self.deadline,
             idempotency_key: self.idempotency_key().to_owned(),
+            traceparent: self.traceparent.map(str::to_owned),
+            number: self.number,
             cancellation: self.cancellation(),
             observers: Arc::clone(self.observers),
         }
@@ -116,6 +127,8 @@ pub(crate) struct Around<'a> {
     pub(crate) deadline: Instant,
     pub(crate) states: &'a States,
     pub(crate) key: &'a IdempotencyKey,
+    pub(crate) traceparent: Option<&'a str>,
+    pub(crate) number: u64,
     pub(crate) caller_token: Option<&'a CancellationToken>,
     pub(crate) observers: &'a Arc<Observers>,
 }
@@ -150,6 +163,8 @@ pub struct CallContext {
     until: Instant,
     deadline: Instant,
     idempotency_key: String,
+    traceparent: Option<String>,
+    number: u64,
     cancellation: CancellationToken,
     observers: Arc<Observers>,
 }
@@ -165,6 +180,8 @@ impl CallContext {
             until: now + Duration::from_secs(30),
             deadline: now + Duration::from_secs(60),
             idempotency_key: clock::new_id(),
+            traceparent: None,
+            number: 0,
             cancellation: CancellationToken::new(),
             observers: Arc::default(),
         }
@@ -200,6 +217,11 @@ impl CallContext {
         &self.idempotency_key
     }
 
+    /// The caller's W3C trace context: hand it on to whatever the tool calls.
+    pub fn traceparent(&self) -> Option<&str> {
+        self.traceparent.as_deref()
+    }
+
     /// Cancelled when this attempt ends for any reason: for work in tasks or threads of its own.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancellation
@@ -211,6 +233,7 @@ impl CallContext {
             return;
         }
         self.observers.tell(Event::Progress {
+            number: self.number,
             call_id: self.call_id.clone(),
             tool_name: self.tool_name.clone(),
             done,

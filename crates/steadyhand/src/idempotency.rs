@@ -40,13 +40,11 @@ impl ToolExecutor {
             Found::New(sender) => return self.run_in_a_task(call, key, sender).await,
             Found::Running(running) => running,
             Found::Finished(outcome) => {
-                let mut case = Case::open(call, self.tools.observers());
-                case.found(entry);
+                let mut case = Case::open(call, Some(entry), self.tools.observers());
                 return case.close_joined(&outcome);
             }
             Found::Conflict => {
-                let mut case = Case::open(call, self.tools.observers());
-                case.found(entry);
+                let mut case = Case::open(call, Some(entry), self.tools.observers());
                 let message = "the idempotency key was used before with another tool or other \
                                arguments; use a new key for a new call";
                 let failure =
@@ -54,8 +52,7 @@ impl ToolExecutor {
                 return case.close(Err(failure), None);
             }
         };
-        let mut case = Case::open(call, self.tools.observers());
-        case.found(entry);
+        let mut case = Case::open(call, Some(entry), self.tools.observers());
         let wait = Box::pin(async move {
             let seen = running.wait_for(Option::is_some).await;
             seen.ok().and_then(|outcome| outcome.clone())

@@ -5,7 +5,7 @@ mod call;
 mod case;
 mod clock;
 pub mod conversation;
-mod cut;
+pub mod cut;
 mod event;
 mod executor;
 mod failure;
