@@ -135,13 +135,12 @@ impl<'a> Progress<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// `entry` is the tool it asks for, if there is one: the call's time runs from here.
+    /// `known` is the tool it asks for, if it is there already.
     pub(crate) fn open(
         call: Call,
-        entry: Option<&'a Entry>,
+        known: Option<&Entry>,
         observers: &'a Arc<Observers>,
     ) -> Case<'a> {
-        let patience = entry.map(|entry| call.deadline.unwrap_or(entry.policy.deadline));
         let mut number = 0;
         if !observers.is_empty() {
             number = observers.number();
@@ -153,8 +152,8 @@ impl<'a> Case<'a> {
                 caller: call.caller.clone(),
                 traceparent: call.traceparent.clone(),
                 replay_of: call.replay_of.clone(),
-                source: entry.and_then(|entry| entry.tool.shared_source()),
-                deadline_ms: patience.map(millis),
+                source: known.and_then(|entry| entry.tool.shared_source()),
+                deadline_ms: known.map(|entry| millis(patience(&call, entry))),
             });
         }
         let started = Instant::now();
@@ -162,9 +161,9 @@ impl<'a> Case<'a> {
             call,
             progress: Progress {
                 started,
-                deadline: patience.map_or(started, |patience| after(started, patience)),
+                deadline: started,
                 attempts: 0,
-                entry,
+                entry: None,
                 observers,
                 effect: Effect::None,
                 running: false,
@@ -177,6 +176,11 @@ impl<'a> Case<'a> {
         }
     }
 
+    pub(crate) fn found(&mut self, entry: &'a Entry) {
+        self.progress.deadline = after(self.progress.started, patience(&self.call, entry));
+        self.progress.entry = Some(entry);
+    }
+
     /// Makes the arguments what the tool gets, or tells every fault in them.
     pub(crate) fn check_arguments(&mut self, entry: &Entry) -> Result<(), Box<Failure>> {
         let (schema, document) = (&entry.schema, entry.tool.schema());
@@ -184,6 +188,7 @@ impl<'a> Case<'a> {
             &mut self.call.args,
             document,
             entry.rules,
+            entry.tool.preparation(),
             &mut self.coerced,
         )?;
         self.are_checked = true;
@@ -303,12 +308,21 @@ impl<'a> Case<'a> {
         observers.tell(Event::Finished {
             number: self.progress.number,
             at_ms: clock::wall_ms(),
+            source: self
+                .progress
+                .entry
+                .and_then(|entry| entry.tool.shared_source()),
             sent: args.is_none().then(|| sent(&self.call.args)),
             args,
             secrets,
             outcome: Arc::new(outcome.clone()),
         });
     }
+}
+
+/// How long the whole call may take.
+fn patience(call: &Call, entry: &Entry) -> Duration {
+    call.deadline.unwrap_or(entry.policy.deadline)
 }
 
 /// Arguments as those who watch may see them.

@@ -163,6 +163,9 @@ pub enum Event {
         /// The arguments as they came, secrets hidden, where the tool never got any. Not in JSON.
         #[serde(skip)]
         sent: Option<Value>,
+        /// Where the tool comes from; absent if there was no such tool. Not in JSON.
+        #[serde(skip)]
+        source: Option<Arc<str>>,
         /// The secrets among the arguments, for whoever writes the outcome down. Not in JSON.
         #[serde(skip)]
         secrets: Secrets,

@@ -73,13 +73,22 @@ impl ToolExecutor {
     }
 
     pub(crate) async fn run(&self, call: Call, may_fall_back: MayFallBack) -> Outcome {
-        let catalogue = self.tools.catalogue();
-        let found = catalogue.find(&call.name).map(|entry| &**entry);
-        let mut case = Case::open(call, found, self.tools.observers());
-        let Some(entry) = found else {
+        let mut catalogue = self.tools.catalogue();
+        let known = catalogue.find(&call.name);
+        let is_known = known.is_some();
+        let mut case = Case::open(call, known.map(|entry| &**entry), self.tools.observers());
+        if !is_known {
+            let arrived = Box::pin(self.tools.await_arrival(&case.call)).await;
+            catalogue = self.tools.catalogue();
+            if let (Err(failure), None) = (arrived, catalogue.find(&case.call.name)) {
+                return case.close(Err(failure), None);
+            }
+        }
+        let Some(entry) = catalogue.find(&case.call.name) else {
             let near = catalogue.near(&case.call.name);
             return case.close_unknown(near);
         };
+        case.found(entry);
         if let Err(failure) = case.check_arguments(entry) {
             return case.close_invalid(failure);
         }
@@ -200,14 +209,16 @@ impl ToolExecutor {
                 return Err(last.unwrap_or_else(|| failures::circuit_open(entry)));
             }
             progress.attempt_started(call, waited);
-            let until = after(now, timeout).min(work_until);
-            invocation.begin(progress.attempts, until);
+            invocation.begin(progress.attempts, now, timeout, work_until);
             let ended = match contained(|| entry.tool.handler().run(&invocation)) {
-                Ok(work) => Bounded::new(work, until, token).await,
+                Ok(work) => {
+                    let bounded = Bounded::new(work, invocation.until, token);
+                    bounded.moved_by(invocation.patience()).await
+                }
                 Err(panic) => Ended::Panicked(panic),
             };
             drop(place);
-            invocation.end();
+            let until = invocation.end();
             let mut failure = match ended {
                 Ended::Finished(Ok(output)) => {
                     progress.attempt_ended(Effect::Done);
