@@ -39,7 +39,7 @@ pub(crate) fn output(output: Output, limit: usize) -> Output {
         full_bytes: largest.max(output.own_text().map_or(0, str::len)),
         limit_bytes: limit,
     };
-    Output::replaced(value, own_text, artifact, cut)
+    Output::of_parts(value, own_text, artifact, Some(cut))
 }
 
 /// The value, cut to about `limit` bytes of JSON if it is larger, with marks where something is missing.

@@ -20,6 +20,7 @@ use crate::guard::limit::Place;
 use crate::guard::retry::{Next, Situation, StopReason};
 use crate::handler::{Around, IdempotencyKey, Invocation};
 use crate::idempotency::Keys;
+use crate::key_store::KeyStore;
 use crate::manager::{Entry, ToolManager};
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -34,6 +35,7 @@ const LEASE_SLACK: Duration = Duration::from_secs(1);
 pub struct ToolExecutor {
     pub(crate) tools: ToolManager,
     pub(crate) keys: Arc<Keys>,
+    pub(crate) key_store: Option<Arc<dyn KeyStore>>,
 }
 
 impl ToolExecutor {
@@ -42,7 +44,16 @@ impl ToolExecutor {
         ToolExecutor {
             tools,
             keys: Arc::default(),
+            key_store: None,
         }
+    }
+
+    /// Idempotency keys are kept there, too, so that a call that was cut off by a crash is not run again by the
+    /// next process. A call whose key cannot be written down is refused: it might run twice.
+    #[must_use]
+    pub fn with_key_store(mut self, store: Arc<dyn KeyStore>) -> ToolExecutor {
+        self.key_store = Some(store);
+        self
     }
 
     /// The tools it runs.
