@@ -1,11 +1,12 @@
 //! Steadyhand runs the tools of AI applications: a [`Call`] goes in, exactly one [`Outcome`] comes
 //! out. Never hang, never lie, never fire twice.
 
+mod arrival;
 mod call;
 mod case;
-mod clock;
+pub mod clock;
 pub mod conversation;
-mod cut;
+pub mod cut;
 mod event;
 mod executor;
 mod failure;
@@ -15,6 +16,7 @@ mod function;
 pub mod guard;
 mod handler;
 mod idempotency;
+mod key_store;
 mod manager;
 mod message;
 mod metrics;
@@ -32,6 +34,7 @@ mod tool;
 mod tool_error;
 pub mod wildcard;
 
+pub use arrival::Arrivals;
 pub use call::{Arguments, Call};
 pub use event::{Event, Observer, Watch};
 pub use executor::ToolExecutor;
@@ -42,6 +45,7 @@ pub use guard::breaker::{BreakerPolicy, BreakerState};
 pub use guard::limit::LimitPolicy;
 pub use guard::retry::{BudgetPolicy, RetryPolicy, StopReason};
 pub use handler::{CallContext, Handler, Invocation};
+pub use key_store::{KeyStore, KeyStoreError, Taken};
 pub use manager::{RefusedTool, ToolManager};
 pub use message::AiMessage;
 pub use message::Content;
