@@ -76,6 +76,7 @@ impl ToolExecutor {
         let catalogue = self.tools.catalogue();
         let mut case = Case::open(call, self.tools.observers());
         let Some(entry) = catalogue.find(&case.call.name) else {
+            self.tools.count_unknown_call();
             let near = catalogue.near(&case.call.name);
             return case.close_unknown(near);
         };
