@@ -7,4 +7,5 @@ pub mod net;
 pub mod progress;
 pub mod runtime;
 pub mod source;
+pub mod telemetry;
 pub mod template;
