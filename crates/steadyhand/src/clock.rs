@@ -9,7 +9,7 @@ use std::time::SystemTime;
     clippy::disallowed_methods,
     reason = "the one place that reads the wall clock"
 )]
-pub(crate) fn wall_ms() -> u64 {
+pub fn wall_ms() -> u64 {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |elapsed| elapsed.as_millis() as u64)
@@ -17,7 +17,7 @@ pub(crate) fn wall_ms() -> u64 {
 
 /// A new id for a call: UUID v7, so ids sort by time. Random bits from fastrand: they must be
 /// unlike each other, not unguessable, and a call must not wait for the kernel.
-pub(crate) fn new_id() -> String {
+pub fn new_id() -> String {
     let mut random = [0u8; 10];
     fastrand::fill(&mut random);
     let id = uuid::Builder::from_unix_timestamp_millis(wall_ms(), &random).into_uuid();

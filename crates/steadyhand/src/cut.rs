@@ -1,5 +1,6 @@
 //! Keeps outputs and texts within their size, cut at a sensible place, with a mark that says so.
 
+use std::borrow::Cow;
 use std::io;
 
 use serde_json::{Map, Value};
@@ -41,8 +42,19 @@ pub(crate) fn output(output: Output, limit: usize) -> Output {
     Output::replaced(value, own_text, artifact, cut)
 }
 
+/// The value, cut to about `limit` bytes of JSON if it is larger, with marks where something is missing.
+pub fn value(value: &Value, limit: usize) -> Cow<'_, Value> {
+    if surely_fits(value, &mut { limit }, LEVELS_MAX) {
+        return Cow::Borrowed(value);
+    }
+    match shrink(value, limit, LEVELS_MAX) {
+        same if same == *value => Cow::Borrowed(value),
+        smaller => Cow::Owned(smaller),
+    }
+}
+
 /// The text, cut to about `limit` bytes if it is larger; the mark says how long it was.
-pub(crate) fn text(text: &str, limit: usize) -> String {
+pub fn text(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }

@@ -73,8 +73,17 @@ impl ToolExecutor {
     }
 
     pub(crate) async fn run(&self, call: Call, may_fall_back: MayFallBack) -> Outcome {
-        let catalogue = self.tools.catalogue();
-        let mut case = Case::open(call, self.tools.observers());
+        let mut catalogue = self.tools.catalogue();
+        let known = catalogue.find(&call.name);
+        let is_known = known.is_some();
+        let mut case = Case::open(call, known.map(|entry| &**entry), self.tools.observers());
+        if !is_known {
+            let arrived = Box::pin(self.tools.await_arrival(&case.call)).await;
+            catalogue = self.tools.catalogue();
+            if let (Err(failure), None) = (arrived, catalogue.find(&case.call.name)) {
+                return case.close(Err(failure), None);
+            }
+        }
         let Some(entry) = catalogue.find(&case.call.name) else {
             self.tools.count_unknown_call();
             let near = catalogue.near(&case.call.name);
@@ -161,6 +170,8 @@ impl ToolExecutor {
             deadline: progress.deadline,
             states: &entry.states,
             key: &key,
+            traceparent: call.traceparent.as_deref(),
+            number: progress.number,
             caller_token: token,
             observers: self.tools.observers(),
         };
@@ -168,19 +179,24 @@ impl ToolExecutor {
         let mut now = progress.started;
         let mut last: Option<Box<Failure>> = None;
         loop {
+            let mut waited = Duration::ZERO;
             let place = match entry.limit.try_enter() {
                 Some(place) => place,
-                None => match self.queue(entry, call, progress, work_until).await {
-                    Ok(place) => {
-                        now = Instant::now();
-                        place
+                None => {
+                    let begun = Instant::now();
+                    match self.queue(entry, call, progress, work_until).await {
+                        Ok(place) => {
+                            now = Instant::now();
+                            waited = now - begun;
+                            place
+                        }
+                        // What the tool said tells more than that there was no second try.
+                        Err(refusal) if refusal.code != FailureCode::Cancelled => {
+                            return Err(last.unwrap_or(refusal));
+                        }
+                        Err(cancelled) => return Err(cancelled),
                     }
-                    // What the tool said tells more than that there was no second try.
-                    Err(refusal) if refusal.code != FailureCode::Cancelled => {
-                        return Err(last.unwrap_or(refusal));
-                    }
-                    Err(cancelled) => return Err(cancelled),
-                },
+                }
             };
             // Asked again before every start: the wait for it may have been long.
             if token.is_some_and(|token| token.is_cancelled()) {
@@ -193,15 +209,17 @@ impl ToolExecutor {
             if !passage.still_stands() {
                 return Err(last.unwrap_or_else(|| failures::circuit_open(entry)));
             }
-            progress.attempt_started(call);
-            let until = after(now, timeout).min(work_until);
-            invocation.begin(progress.attempts, until);
+            progress.attempt_started(call, waited);
+            invocation.begin(progress.attempts, now, timeout, work_until);
             let ended = match contained(|| entry.tool.handler().run(&invocation)) {
-                Ok(work) => Bounded::new(work, until, token).await,
+                Ok(work) => {
+                    let bounded = Bounded::new(work, invocation.until, token);
+                    bounded.moved_by(invocation.patience()).await
+                }
                 Err(panic) => Ended::Panicked(panic),
             };
             drop(place);
-            invocation.end();
+            let until = invocation.end();
             let mut failure = match ended {
                 Ended::Finished(Ok(output)) => {
                     progress.attempt_ended(Effect::Done);
@@ -293,6 +311,8 @@ impl ToolExecutor {
     ) -> Option<Output> {
         let args = case.call.args.checked();
         case.progress.tell(|elapsed_ms| Event::FallbackStarted {
+            number: case.progress.number,
+            fallback: fallback.tool_name().map(str::to_owned),
             call_id: case.call.id.clone(),
             tool_name: case.call.name.clone(),
             elapsed_ms,
@@ -338,6 +358,7 @@ impl ToolExecutor {
             "the fallback failed too"
         );
         case.progress.tell(|elapsed_ms| Event::FallbackFailed {
+            number: case.progress.number,
             call_id: case.call.id.clone(),
             tool_name: case.call.name.clone(),
             elapsed_ms,
@@ -358,6 +379,8 @@ impl ToolExecutor {
             .id(format!("{}-fallback", case.call.id))
             .deadline(deadline);
         call.cancellation = case.call.cancellation.clone();
+        call.caller = case.call.caller.clone();
+        call.traceparent = case.call.traceparent.clone();
         let executor = self.clone();
         Box::pin(async move {
             let outcome = executor.run(call, MayFallBack::No).await;

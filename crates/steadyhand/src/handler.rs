@@ -1,5 +1,6 @@
 //! The seam to what runs a tool: one trait, and what a run is told about its call.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::clock;
 use crate::event::{Event, Observers};
+use crate::executor::after;
 use crate::output::Output;
 use crate::state::States;
 use crate::tool_error::ToolError;
@@ -39,8 +41,11 @@ pub struct Invocation<'a> {
     pub deadline: Instant,
     pub(crate) states: &'a States,
     pub(crate) key: &'a IdempotencyKey,
+    traceparent: Option<&'a str>,
+    number: u64,
     pub(crate) caller_token: Option<&'a CancellationToken>,
     pub(crate) observers: &'a Arc<Observers>,
+    pub(crate) patience: Patience,
     // Made when someone asks; cancelled when the attempt is over, however it ends.
     token: OnceLock<(CancellationToken, DropGuard)>,
 }
@@ -61,21 +66,52 @@ impl<'a> Invocation<'a> {
             deadline: around.deadline,
             states: around.states,
             key: around.key,
+            traceparent: around.traceparent,
+            number: around.number,
             caller_token: around.caller_token,
             observers: around.observers,
+            patience: Patience::new(around.deadline),
             token: OnceLock::new(),
         }
     }
 
     /// The same invocation for the next attempt.
-    pub(crate) fn begin(&mut self, attempt: u32, until: Instant) {
+    pub(crate) fn begin(&mut self, attempt: u32, now: Instant, timeout: Duration, latest: Instant) {
         self.attempt = attempt;
-        self.until = until;
+        self.until = after(now, timeout).min(latest);
+        self.patience = Patience {
+            start: now,
+            until: self.until,
+            timeout,
+            latest,
+            moved: AtomicU64::new(0),
+        };
     }
 
-    /// The attempt is over: whatever still works for it is told so.
-    pub(crate) fn end(&mut self) {
+    /// The attempt is over: whatever still works for it is told so. Gives back when it would have been cut off.
+    pub(crate) fn end(&mut self) -> Instant {
         self.token = OnceLock::new();
+        self.patience.until()
+    }
+
+    /// The tool gives signs of life: its time limit starts anew, within the call's deadline.
+    pub fn still_alive(&self) {
+        self.patience.renew();
+    }
+
+    pub(crate) fn patience(&self) -> &Patience {
+        &self.patience
+    }
+
+    /// Tells those who watch how far the work is.
+    pub fn progress(&self, done: f64, total: Option<f64>, message: impl Into<String>) {
+        tell_progress(
+            self.observers,
+            (self.number, self.call_id, self.tool_name),
+            done,
+            total,
+            message.into(),
+        );
     }
 
     /// Cancelled when this attempt ends for any reason: for work that the future does not own.
@@ -95,6 +131,11 @@ impl<'a> Invocation<'a> {
         self.key.get()
     }
 
+    /// The caller's W3C trace context: hand it on to whatever the tool calls.
+    pub fn traceparent(&self) -> Option<&str> {
+        self.traceparent
+    }
+
     /// What a function gets that asks for a [`CallContext`].
     pub fn context(&self) -> CallContext {
         CallContext {
@@ -104,9 +145,45 @@ impl<'a> Invocation<'a> {
             until: self.until,
             deadline: self.deadline,
             idempotency_key: self.idempotency_key().to_owned(),
+            traceparent: self.traceparent.map(str::to_owned),
+            number: self.number,
             cancellation: self.cancellation(),
             observers: Arc::clone(self.observers),
         }
+    }
+}
+
+/// How long an attempt may take: its time limit, renewed by signs of life.
+pub(crate) struct Patience {
+    start: Instant,
+    until: Instant,
+    timeout: Duration,
+    latest: Instant,
+    /// Nanoseconds from the start to where the limit was moved; 0 if it was not.
+    moved: AtomicU64,
+}
+
+impl Patience {
+    fn new(until: Instant) -> Patience {
+        Patience {
+            start: until,
+            until,
+            timeout: Duration::ZERO,
+            latest: until,
+            moved: AtomicU64::new(0),
+        }
+    }
+
+    fn renew(&self) {
+        let until = after(Instant::now(), self.timeout).min(self.latest);
+        let moved = until.saturating_duration_since(self.start).as_nanos();
+        self.moved.fetch_max(moved as u64, Ordering::Relaxed);
+    }
+
+    /// When the attempt is cut off, as things stand now.
+    pub(crate) fn until(&self) -> Instant {
+        let moved = Duration::from_nanos(self.moved.load(Ordering::Relaxed));
+        (self.start + moved).max(self.until)
     }
 }
 
@@ -116,6 +193,8 @@ pub(crate) struct Around<'a> {
     pub(crate) deadline: Instant,
     pub(crate) states: &'a States,
     pub(crate) key: &'a IdempotencyKey,
+    pub(crate) traceparent: Option<&'a str>,
+    pub(crate) number: u64,
     pub(crate) caller_token: Option<&'a CancellationToken>,
     pub(crate) observers: &'a Arc<Observers>,
 }
@@ -150,6 +229,8 @@ pub struct CallContext {
     until: Instant,
     deadline: Instant,
     idempotency_key: String,
+    traceparent: Option<String>,
+    number: u64,
     cancellation: CancellationToken,
     observers: Arc<Observers>,
 }
@@ -165,6 +246,8 @@ impl CallContext {
             until: now + Duration::from_secs(30),
             deadline: now + Duration::from_secs(60),
             idempotency_key: clock::new_id(),
+            traceparent: None,
+            number: 0,
             cancellation: CancellationToken::new(),
             observers: Arc::default(),
         }
@@ -200,6 +283,11 @@ impl CallContext {
         &self.idempotency_key
     }
 
+    /// The caller's W3C trace context: hand it on to whatever the tool calls.
+    pub fn traceparent(&self) -> Option<&str> {
+        self.traceparent.as_deref()
+    }
+
     /// Cancelled when this attempt ends for any reason: for work in tasks or threads of its own.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancellation
@@ -207,15 +295,32 @@ impl CallContext {
 
     /// Tells those who watch how far the work is.
     pub fn progress(&self, done: f64, total: Option<f64>, message: impl Into<String>) {
-        if self.observers.is_empty() {
-            return;
-        }
-        self.observers.tell(Event::Progress {
-            call_id: self.call_id.clone(),
-            tool_name: self.tool_name.clone(),
+        tell_progress(
+            &self.observers,
+            (self.number, &self.call_id, &self.tool_name),
             done,
             total,
-            message: message.into(),
-        });
+            message.into(),
+        );
     }
+}
+
+fn tell_progress(
+    observers: &Observers,
+    (number, call_id, tool_name): (u64, &str, &str),
+    done: f64,
+    total: Option<f64>,
+    message: String,
+) {
+    if observers.is_empty() {
+        return;
+    }
+    observers.tell(Event::Progress {
+        number,
+        call_id: call_id.to_owned(),
+        tool_name: tool_name.to_owned(),
+        done,
+        total,
+        message,
+    });
 }

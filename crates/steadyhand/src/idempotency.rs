@@ -31,7 +31,11 @@ impl ToolExecutor {
         if schema::is_too_deep(&call.args) {
             return self.run(call, MayFallBack::Yes).await;
         }
-        let catalogue = self.tools.catalogue();
+        let mut catalogue = self.tools.catalogue();
+        if catalogue.find(&call.name).is_none() {
+            let _ = self.tools.await_arrival(&call).await;
+            catalogue = self.tools.catalogue();
+        }
         let Some(entry) = catalogue.find(&call.name) else {
             return self.run(call, MayFallBack::Yes).await;
         };
@@ -40,12 +44,12 @@ impl ToolExecutor {
             Found::New(sender) => return self.run_in_a_task(call, key, sender).await,
             Found::Running(running) => running,
             Found::Finished(outcome) => {
-                let mut case = Case::open(call, self.tools.observers());
+                let mut case = Case::open(call, Some(entry), self.tools.observers());
                 case.found(entry);
                 return case.close_joined(&outcome);
             }
             Found::Conflict => {
-                let mut case = Case::open(call, self.tools.observers());
+                let mut case = Case::open(call, Some(entry), self.tools.observers());
                 case.found(entry);
                 let message = "the idempotency key was used before with another tool or other \
                                arguments; use a new key for a new call";
@@ -54,7 +58,7 @@ impl ToolExecutor {
                 return case.close(Err(failure), None);
             }
         };
-        let mut case = Case::open(call, self.tools.observers());
+        let mut case = Case::open(call, Some(entry), self.tools.observers());
         case.found(entry);
         let wait = Box::pin(async move {
             let seen = running.wait_for(Option::is_some).await;

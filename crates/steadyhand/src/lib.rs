@@ -1,11 +1,12 @@
 //! Steadyhand runs the tools of AI applications: a [`Call`] goes in, exactly one [`Outcome`] comes
 //! out. Never hang, never lie, never fire twice.
 
+mod arrival;
 mod call;
 mod case;
-mod clock;
+pub mod clock;
 pub mod conversation;
-mod cut;
+pub mod cut;
 mod event;
 mod executor;
 mod failure;
@@ -32,6 +33,7 @@ mod tool;
 mod tool_error;
 pub mod wildcard;
 
+pub use arrival::Arrivals;
 pub use call::{Arguments, Call};
 pub use event::{Event, Observer, Watch};
 pub use executor::ToolExecutor;

@@ -5,10 +5,11 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use foldhash::fast::RandomState;
 use tokio::time::Instant;
 
+use crate::arrival::Arrivals;
 use crate::clock;
 use crate::event::{Event, Observers};
 use crate::guard::breaker::{Breaker, Change};
@@ -39,6 +40,7 @@ struct Inner {
     states: ArcSwap<States>,
     observers: Arc<Observers>,
     unknown_calls: AtomicU64,
+    arrivals: ArcSwapOption<Box<dyn Arrivals>>,
     // One writer at a time; readers never wait.
     writing: Mutex<()>,
 }
@@ -54,6 +56,13 @@ impl ToolManager {
     pub fn with_defaults(self, policy: Policy) -> ToolManager {
         self.inner.defaults.store(Arc::new(policy));
         self
+    }
+
+    /// Calls of tools that are not there yet wait for what these know to be on its way.
+    pub fn expect(&self, arrivals: impl Arrivals + 'static) {
+        self.inner
+            .arrivals
+            .store(Some(Arc::new(Box::new(arrivals))));
     }
 
     /// A value that tools added from here on may ask for as [`State<T>`](crate::State).
@@ -240,6 +249,14 @@ impl ToolManager {
 
     pub(crate) fn observers(&self) -> &Arc<Observers> {
         &self.inner.observers
+    }
+
+    pub(crate) fn arrivals(&self) -> Option<Arc<Box<dyn Arrivals>>> {
+        self.inner.arrivals.load_full()
+    }
+
+    pub(crate) fn default_deadline(&self) -> std::time::Duration {
+        self.inner.defaults.load().deadline
     }
 
     fn writing(&self) -> MutexGuard<'_, ()> {

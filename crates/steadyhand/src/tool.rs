@@ -23,7 +23,11 @@ pub struct Tool {
     handler: Arc<dyn Handler>,
     needs: Vec<Need>,
     adjustments: Vec<Adjustment>,
+    preparation: Option<Preparation>,
 }
+
+/// Changes arguments before they are checked.
+pub(crate) type Preparation = Arc<dyn Fn(&mut Value) + Send + Sync>;
 
 impl Tool {
     /// A tool with a handler of its own; for functions see [`Tool::function`].
@@ -43,6 +47,7 @@ impl Tool {
             handler,
             needs: Vec::new(),
             adjustments: Vec::new(),
+            preparation: None,
         }
     }
 
@@ -65,6 +70,17 @@ impl Tool {
     pub fn from_source(mut self, source: impl Into<Arc<str>>) -> Tool {
         self.source = Some(source.into());
         self
+    }
+
+    /// Changes arguments before they are checked: names that its schema spells differently, say (SPEC D5).
+    #[must_use]
+    pub fn prepared_by(mut self, prepare: impl Fn(&mut Value) + Send + Sync + 'static) -> Tool {
+        self.preparation = Some(Arc::new(prepare));
+        self
+    }
+
+    pub(crate) fn preparation(&self) -> Option<&Preparation> {
+        self.preparation.as_ref()
     }
 
     /// The name models call it by.
@@ -95,6 +111,10 @@ impl Tool {
     /// Where it comes from, if from a source.
     pub fn source(&self) -> Option<&str> {
         self.source.as_deref()
+    }
+
+    pub(crate) fn shared_source(&self) -> Option<Arc<str>> {
+        self.source.clone()
     }
 
     /// What runs it.
@@ -153,7 +173,13 @@ impl Tool {
                 .iter()
                 .zip(&other.adjustments)
                 .all(|(mine, theirs)| std::ptr::addr_eq(Arc::as_ptr(mine), Arc::as_ptr(theirs)));
+        let same_preparation = match (&self.preparation, &other.preparation) {
+            (None, None) => true,
+            (Some(mine), Some(theirs)) => std::ptr::addr_eq(Arc::as_ptr(mine), Arc::as_ptr(theirs)),
+            _ => false,
+        };
         same_changes
+            && same_preparation
             && std::ptr::addr_eq(Arc::as_ptr(&self.handler), Arc::as_ptr(&other.handler))
             && self.name == other.name
             && self.alias == other.alias

@@ -183,7 +183,7 @@ fn one(value: Value, tools: &[Value]) -> Option<Call> {
     let mut checked = Arguments::Json(args.clone());
     let is_valid = Schema::compile(schema)
         .ok()?
-        .check(&mut checked, schema, rules, &mut Vec::new())
+        .check(&mut checked, schema, rules, None, &mut Vec::new())
         .is_ok();
     // The tool gets what the model wrote (SPEC V20).
     is_valid.then(|| Call::with_id("", name, args))

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use crate::handler::Patience;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
@@ -28,6 +29,7 @@ pub(crate) enum Ended<T> {
 pub(crate) struct Bounded<'a, T> {
     work: Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>,
     until: Instant,
+    patience: Option<&'a Patience>,
     timer: Option<Pin<Box<Sleep>>>,
     token: Option<&'a CancellationToken>,
     cancelled: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
@@ -42,10 +44,17 @@ impl<'a, T> Bounded<'a, T> {
         Bounded {
             work: Some(work),
             until,
+            patience: None,
             timer: None,
             token,
             cancelled: None,
         }
+    }
+
+    /// The same, with a limit that signs of life move.
+    pub(crate) fn moved_by(mut self, patience: &'a Patience) -> Bounded<'a, T> {
+        self.patience = Some(patience);
+        self
     }
 }
 
@@ -73,7 +82,14 @@ impl<T> Future for Bounded<'_, T> {
         let timer = this
             .timer
             .get_or_insert_with(|| Box::pin(sleep_until(until)));
-        timer.as_mut().poll(cx).map(|()| Ended::TimedOut)
+        while timer.as_mut().poll(cx).is_ready() {
+            let moved = this.patience.map(Patience::until);
+            match moved.filter(|moved| *moved > timer.deadline()) {
+                Some(later) => timer.as_mut().reset(later),
+                None => return Poll::Ready(Ended::TimedOut),
+            }
+        }
+        Poll::Pending
     }
 }
 

@@ -14,6 +14,7 @@ pub use coerce::Coercion;
 use crate::call::Arguments;
 use crate::cut::{depth_exceeds, json_bytes, surely_fits};
 use crate::failure::{Effect, Failure, FailureCode, Problem};
+use crate::tool::Preparation;
 
 /// The largest schema of a tool, in bytes of JSON.
 pub(crate) const SCHEMA_BYTES_MAX: usize = 256 * 1024;
@@ -112,9 +113,15 @@ impl Schema {
         arguments: &mut Arguments,
         document: &Value,
         rules: Rules,
+        preparation: Option<&Preparation>,
         coerced: &mut Vec<Coercion>,
     ) -> Result<(), Box<Failure>> {
         let args = parse(arguments, document, rules, coerced)?;
+        if let Some(prepare) = preparation
+            && let Err(panic) = crate::guard::attempt::contained(|| prepare(args))
+        {
+            return Err(refused("arguments", format!("could not be read: {panic}")));
+        }
         if self.accepts_all || self.validator.is_valid(args) {
             return Ok(());
         }

@@ -1,5 +1,6 @@
 //! The engine through its public surface, one test per row of the requirements and more.
 
+mod arrivals;
 mod breaker_loom;
 mod breaker_model;
 mod contract;

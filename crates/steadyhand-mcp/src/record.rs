@@ -1,0 +1,253 @@
+//! What a server printed: its stderr, and what on its stdout was no message. Bounded, and shown when it fails.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use steadyhand::{clock, redact};
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::time::Instant;
+
+/// Lines and bytes that are kept.
+const LINES_MAX: usize = 500;
+const BYTES_MAX: usize = 128 * 1024;
+/// A longer line is cut.
+const LINE_BYTES_MAX: usize = 1024;
+/// So many lines of noise are logged one by one in such a span; the others are counted.
+const LOGGED_MAX: u32 = 10;
+const LOGGED_SPAN: Duration = Duration::from_secs(10);
+
+/// One line a server printed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LogLine {
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// Where.
+    pub stream: Stream,
+    /// What; without what would steer a terminal, secrets hidden, cut if it was long.
+    pub text: String,
+}
+
+/// Where a server printed something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stream {
+    /// On stderr, where anything may be printed.
+    Stderr,
+    /// On stdout, where only messages belong.
+    Stdout,
+}
+
+/// The last lines of a server, across its starts.
+#[derive(Debug)]
+pub(crate) struct Record {
+    server: String,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    lines: VecDeque<LogLine>,
+    bytes: usize,
+    /// Lines of this start begin here, counted from the first line ever.
+    start: u64,
+    dropped: u64,
+    noise: u64,
+    noise_of_start: u64,
+    logged: u32,
+    logged_since: Option<Instant>,
+    unlogged: u64,
+}
+
+/// What was on stdout that did not belong there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Noise {
+    /// How many lines.
+    pub lines: u64,
+    /// The first few of the last start.
+    pub samples: Vec<String>,
+}
+
+impl Record {
+    pub(crate) fn new(server: &str) -> Record {
+        Record {
+            server: server.to_owned(),
+            inner: Mutex::default(),
+        }
+    }
+
+    /// A new start begins.
+    pub(crate) fn begin(&self) {
+        let mut inner = self.lock();
+        inner.start = inner.dropped + inner.lines.len() as u64;
+        inner.noise_of_start = 0;
+    }
+
+    /// Something on stdout that is no message (SPEC V12): said with its content, a flood of it by its number.
+    pub(crate) fn noise(&self, bytes: &[u8], full_length: usize) {
+        let text = shown(bytes, full_length);
+        let mut inner = self.lock();
+        inner.noise += 1;
+        inner.noise_of_start += 1;
+        let now = Instant::now();
+        let in_span = inner
+            .logged_since
+            .is_some_and(|since| now.duration_since(since) < LOGGED_SPAN);
+        if !in_span {
+            let unlogged = std::mem::take(&mut inner.unlogged);
+            if unlogged > 0 {
+                tracing::warn!(server = self.server, unlogged, "more of it on stdout");
+            }
+            inner.logged = 0;
+            inner.logged_since = Some(now);
+        }
+        match inner.logged < LOGGED_MAX {
+            true => {
+                inner.logged += 1;
+                tracing::warn!(
+                    server = self.server,
+                    content = text,
+                    "failed to parse a line of an MCP server's stdout; it is skipped"
+                );
+            }
+            false => inner.unlogged += 1,
+        }
+        // Of a flood the beginning tells enough; stderr must not be pushed out by it.
+        if inner.noise_of_start <= 50 {
+            inner.push(Stream::Stdout, text);
+        }
+    }
+
+    pub(crate) fn stderr(&self, line: &[u8], full_length: usize) {
+        let text = shown(line, full_length);
+        if text.is_empty() {
+            return;
+        }
+        tracing::debug!(server = self.server, text, "stderr of an MCP server");
+        self.lock().push(Stream::Stderr, text);
+    }
+
+    /// All that is kept.
+    pub(crate) fn lines(&self) -> Vec<LogLine> {
+        self.lock().lines.iter().cloned().collect()
+    }
+
+    /// The last lines of stderr since the last start.
+    pub(crate) fn stderr_tail(&self, count: usize) -> Vec<String> {
+        let inner = self.lock();
+        let of_start = inner.of_start();
+        let mut tail: Vec<String> = of_start
+            .filter(|line| line.stream == Stream::Stderr)
+            .map(|line| line.text.clone())
+            .collect();
+        tail.drain(..tail.len().saturating_sub(count));
+        tail
+    }
+
+    /// What was on stdout since the last start and did not belong there.
+    pub(crate) fn noise_of_start(&self) -> Noise {
+        let inner = self.lock();
+        let samples = inner
+            .of_start()
+            .filter(|line| line.stream == Stream::Stdout)
+            .take(3)
+            .map(|line| line.text.clone())
+            .collect();
+        Noise {
+            lines: inner.noise_of_start,
+            samples,
+        }
+    }
+
+    /// Lines of noise, all in all.
+    pub(crate) fn noise_lines(&self) -> u64 {
+        self.lock().noise
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn of_start(&self) -> impl Iterator<Item = &LogLine> {
+        let before = self.start.saturating_sub(self.dropped);
+        self.lines
+            .iter()
+            .skip(usize::try_from(before).unwrap_or(usize::MAX))
+    }
+
+    fn push(&mut self, stream: Stream, text: String) {
+        self.bytes += text.len();
+        self.lines.push_back(LogLine {
+            at_ms: clock::wall_ms(),
+            stream,
+            text,
+        });
+        while self.lines.len() > LINES_MAX || self.bytes > BYTES_MAX {
+            let Some(oldest) = self.lines.pop_front() else {
+                return;
+            };
+            self.bytes -= oldest.text.len();
+            self.dropped += 1;
+        }
+    }
+}
+
+/// Reads a stderr to its end. It is read whatever happens, or the server would stand still.
+pub(crate) async fn read_stderr(stream: impl AsyncRead + Unpin, record: &Record) {
+    let mut reader = BufReader::with_capacity(16 * 1024, stream);
+    let mut line: Vec<u8> = Vec::new();
+    let mut length = 0;
+    loop {
+        let Ok(bytes) = reader.fill_buf().await else {
+            break;
+        };
+        if bytes.is_empty() {
+            break;
+        }
+        let end = memchr::memchr(b'\n', bytes);
+        let piece = &bytes[..end.unwrap_or(bytes.len())];
+        let room = LINE_BYTES_MAX.saturating_sub(line.len());
+        line.extend_from_slice(&piece[..piece.len().min(room)]);
+        length += piece.len();
+        let used = piece.len() + usize::from(end.is_some());
+        reader.consume(used);
+        if end.is_some() {
+            record.stderr(&line, length);
+            line.clear();
+            length = 0;
+        }
+    }
+    record.stderr(&line, length);
+}
+
+/// Bytes as a text one can show: no terminal codes, no secrets, cut if it was long.
+fn shown(bytes: &[u8], full_length: usize) -> String {
+    let kept = &bytes[..bytes.len().min(LINE_BYTES_MAX)];
+    let text = String::from_utf8_lossy(kept);
+    let mut plain = String::with_capacity(text.len());
+    let mut letters = text.trim_end().chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            // Colours and the like: everything up to the letter that ends the sequence.
+            '\u{1b}' if letters.peek() == Some(&'[') => {
+                letters.next();
+                for of_code in letters.by_ref() {
+                    if ('@'..='~').contains(&of_code) {
+                        break;
+                    }
+                }
+            }
+            '\t' => plain.push(' '),
+            control if control.is_control() => plain.extend(control.escape_unicode()),
+            other => plain.push(other),
+        }
+    }
+    let mut plain = redact::text(&plain).to_string();
+    if full_length > kept.len() {
+        plain.push_str(&format!(" … ({full_length} bytes)"));
+    }
+    plain
+}

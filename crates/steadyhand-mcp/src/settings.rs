@@ -1,0 +1,240 @@
+//! What a server is started with, and how its tools are offered.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use crate::parameters::CamelCase;
+use crate::requests::RequestPolicy;
+
+/// What every child gets of our own environment.
+const INHERITED: [&str; 6] = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
+
+/// One MCP server.
+#[derive(Clone)]
+pub struct ServerSettings {
+    /// Its name: part of its tools' names.
+    pub name: String,
+    /// How it is reached.
+    pub transport: Transport,
+    /// How it is started, and started again.
+    pub start: StartPolicy,
+    /// Which of its tools are offered, as the server names them.
+    pub tools: Pick,
+    /// Whether its tools are called `server__tool`.
+    pub prefix: bool,
+    /// Other names for single tools.
+    pub rename: BTreeMap<String, String>,
+    /// Second names (`lc_name`) of single tools.
+    pub aliases: BTreeMap<String, String>,
+    /// Parameter names to change, by tool.
+    pub params: BTreeMap<String, BTreeMap<String, String>>,
+    /// Whether other parameter names are mended.
+    pub camel_case: CamelCase,
+    /// The same for single tools.
+    pub camel_case_of: BTreeMap<String, CamelCase>,
+    /// What it is told when it asks us something.
+    pub requests: RequestPolicy,
+    /// Whether progress renews a call's time limit.
+    pub progress_extends: bool,
+    /// What to check when it does not start.
+    pub check: Vec<String>,
+    /// Where it is configured: `.mcp.json:9`.
+    pub place: Option<String>,
+}
+
+/// How a server is reached.
+#[derive(Clone)]
+pub enum Transport {
+    /// A program that speaks on its stdin and stdout.
+    Stdio(StdioSettings),
+}
+
+/// A program that speaks on its stdin and stdout.
+#[derive(Clone)]
+pub struct StdioSettings {
+    /// A name on PATH, or a path.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Where it runs; relative paths start here, too.
+    pub cwd: PathBuf,
+    /// Variables it gets; none takes one away.
+    pub env: Vec<(String, Option<String>)>,
+    /// Whether it gets all of our own.
+    pub inherit_env: bool,
+    /// Further folders to look for the program in, before those of PATH.
+    pub path_add: Vec<PathBuf>,
+    /// How the command is shown: without secrets.
+    pub shown: String,
+}
+
+/// How a server is started, and started again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartPolicy {
+    /// How long one start may take, until its tools are known.
+    pub limit: Duration,
+    /// The wait before each attempt to connect: three attempts by default (SPEC V14).
+    pub waits: Vec<Duration>,
+    /// With us, or when one of its tools is called.
+    pub when: When,
+    /// How often it is started again at once …
+    pub restarts: u32,
+    /// … within this time; then with growing waits.
+    pub within: Duration,
+    /// The wait before the first try in the background; it doubles from there on …
+    pub retry_first: Duration,
+    /// … up to this.
+    pub retry_max: Duration,
+    /// Stopped when nobody has called it for so long; started again by the next call.
+    pub idle_stop: Option<Duration>,
+}
+
+/// When a server is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// With us.
+    Boot,
+    /// When one of its tools is called; once before, if its tools are not known yet.
+    FirstCall,
+}
+
+/// Patterns of names: what matches `deny` is left out, then what matches no `allow`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pick {
+    /// Offered; all if not said.
+    pub allow: Option<Vec<String>>,
+    /// Left out.
+    pub deny: Vec<String>,
+}
+
+impl ServerSettings {
+    /// A program with its arguments, everything else as it usually is.
+    pub fn stdio<A: Into<String>>(
+        name: impl Into<String>,
+        command: impl Into<String>,
+        args: impl IntoIterator<Item = A>,
+    ) -> ServerSettings {
+        let command = command.into();
+        let args: Vec<String> = args.into_iter().map(Into::into).collect();
+        let shown = [&[command.clone()], &args[..]].concat().join(" ");
+        let stdio = StdioSettings {
+            command,
+            args,
+            cwd: std::env::current_dir().unwrap_or_default(),
+            env: Vec::new(),
+            inherit_env: false,
+            path_add: Vec::new(),
+            shown,
+        };
+        ServerSettings {
+            name: name.into(),
+            transport: Transport::Stdio(stdio),
+            start: StartPolicy::default(),
+            tools: Pick::default(),
+            prefix: true,
+            rename: BTreeMap::new(),
+            aliases: BTreeMap::new(),
+            params: BTreeMap::new(),
+            camel_case: CamelCase::default(),
+            camel_case_of: BTreeMap::new(),
+            requests: RequestPolicy::default(),
+            progress_extends: true,
+            check: Vec::new(),
+            place: None,
+        }
+    }
+
+    /// The program, to be changed.
+    pub fn as_stdio(&mut self) -> &mut StdioSettings {
+        let Transport::Stdio(stdio) = &mut self.transport;
+        stdio
+    }
+
+    /// Whether a tool of the server could have this name among ours.
+    pub fn may_bring(&self, tool: &str) -> bool {
+        let own = |name: &String| name == tool;
+        !self.prefix
+            || tool.starts_with(&crate::names::prefix(&self.name))
+            || self.rename.values().any(own)
+            || self.aliases.values().any(own)
+    }
+
+    /// What tells this server from another one that had its name: nothing that is kept on disk may be mixed up.
+    pub(crate) fn fingerprint(&self) -> String {
+        let Transport::Stdio(stdio) = &self.transport;
+        let mut hash = Sha256::new();
+        for part in [&stdio.command].into_iter().chain(&stdio.args) {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        }
+        hash.update(stdio.cwd.as_os_str().as_encoded_bytes());
+        hash.finalize()[..8]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
+impl Transport {
+    /// In a word: `stdio`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Transport::Stdio(_) => "stdio",
+        }
+    }
+}
+
+impl StdioSettings {
+    /// The whole environment of the program.
+    pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
+        let inherited = std::env::vars_os().filter(|(name, value)| {
+            let is_usual = name.to_str().is_some_and(|name| INHERITED.contains(&name));
+            // A shell's function, not a value.
+            let is_function = value.to_string_lossy().starts_with("()");
+            (is_usual || self.inherit_env) && !is_function
+        });
+        let mut all: BTreeMap<OsString, OsString> = inherited.collect();
+        for (name, value) in &self.env {
+            match value {
+                Some(value) => all.insert(name.into(), value.into()),
+                None => all.remove(&OsString::from(name)),
+            };
+        }
+        let path = all.remove(&OsString::from("PATH")).unwrap_or_default();
+        let folders = self.path_add.iter().cloned();
+        let path = std::env::join_paths(folders.chain(std::env::split_paths(&path)));
+        all.insert("PATH".into(), path.unwrap_or_default());
+        all.into_iter().collect()
+    }
+}
+
+impl Default for StartPolicy {
+    fn default() -> StartPolicy {
+        StartPolicy {
+            limit: Duration::from_secs(20),
+            waits: [0, 2, 4].map(Duration::from_secs).to_vec(),
+            when: When::Boot,
+            restarts: 5,
+            within: Duration::from_secs(60),
+            retry_first: Duration::from_secs(5),
+            retry_max: Duration::from_secs(60),
+            idle_stop: None,
+        }
+    }
+}
+
+impl Pick {
+    /// Whether a tool is offered.
+    pub fn takes(&self, tool: &str) -> bool {
+        let any = |patterns: &[String]| {
+            patterns
+                .iter()
+                .any(|pattern| steadyhand::wildcard::wild(pattern, tool))
+        };
+        !any(&self.deny) && self.allow.as_deref().is_none_or(any)
+    }
+}

@@ -1,0 +1,208 @@
+//! One JSON-RPC message, told apart by its members and never by the shape of a result.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// A message of the other side.
+#[derive(Debug)]
+pub enum Incoming<'a> {
+    /// An answer to one of our requests.
+    Response {
+        /// The request; none if the id is not one of ours.
+        id: Option<u64>,
+        /// The result, raw, or the error.
+        result: Result<&'a RawValue, RpcError>,
+    },
+    /// Something the other side wants from us.
+    Request {
+        /// To be repeated in the answer, as it is.
+        id: &'a RawValue,
+        /// What it wants.
+        method: &'a str,
+        /// With what.
+        params: Option<&'a RawValue>,
+    },
+    /// Something it tells us.
+    Notification {
+        /// What happened.
+        method: &'a str,
+        /// In detail.
+        params: Option<&'a RawValue>,
+    },
+}
+
+/// A JSON-RPC error object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RpcError {
+    /// What went wrong, as a number.
+    #[serde(default)]
+    pub code: i64,
+    /// In words.
+    #[serde(default)]
+    pub message: String,
+    /// More about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default)]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+impl<'a> Incoming<'a> {
+    /// Reads a message; none if the bytes are not one.
+    pub fn read(bytes: &'a [u8]) -> Option<Incoming<'a>> {
+        if bytes.first() != Some(&b'{') {
+            return None;
+        }
+        let envelope: Envelope<'a> = serde_json::from_slice(bytes).ok()?;
+        if envelope.jsonrpc?.get() != "\"2.0\"" {
+            return None;
+        }
+        if let Some(method) = envelope.method {
+            // A method's name with escapes in it is no method of MCP.
+            let method = method.get().strip_prefix('"')?.strip_suffix('"')?;
+            return Some(match envelope.id.filter(|id| id.get() != "null") {
+                Some(id) => Incoming::Request {
+                    id,
+                    method,
+                    params: envelope.params,
+                },
+                None => Incoming::Notification {
+                    method,
+                    params: envelope.params,
+                },
+            });
+        }
+        let result = match (envelope.result, envelope.error) {
+            (Some(result), _) => Ok(result),
+            (None, Some(error)) => Err(RpcError::read(error)),
+            (None, None) => return None,
+        };
+        Some(Incoming::Response {
+            id: envelope.id.and_then(number),
+            result,
+        })
+    }
+}
+
+/// Several messages in one array, as the protocol of 2025-03-26 allowed; none if one of them is no message.
+pub(super) fn read_batch(bytes: &[u8]) -> Option<Vec<Incoming<'_>>> {
+    if bytes.first() != Some(&b'[') {
+        return None;
+    }
+    let raw: Vec<&RawValue> = serde_json::from_slice(bytes).ok()?;
+    let messages: Option<Vec<_>> = raw
+        .iter()
+        .map(|message| Incoming::read(message.get().as_bytes()))
+        .collect();
+    messages.filter(|messages| !messages.is_empty())
+}
+
+/// Our ids are numbers; some servers give them back as texts.
+fn number(id: &RawValue) -> Option<u64> {
+    id.get().trim_matches('"').parse().ok()
+}
+
+impl RpcError {
+    /// An error of ours.
+    pub fn new(code: i64, message: impl Into<String>) -> RpcError {
+        RpcError {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+
+    /// Servers put anything here; a text alone will do.
+    fn read(raw: &RawValue) -> RpcError {
+        serde_json::from_str(raw.get()).unwrap_or_else(|_| RpcError::new(-32603, raw.get()))
+    }
+}
+
+/// A message of ours, as one line.
+#[derive(Debug, Serialize)]
+pub struct Outgoing<'a, P: Serialize + ?Sized> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<Id<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<&'a P>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a P>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a RpcError>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Id<'a> {
+    Ours(u64),
+    Theirs(&'a RawValue),
+}
+
+impl<'a, P: Serialize + ?Sized> Outgoing<'a, P> {
+    fn empty() -> Outgoing<'a, P> {
+        Outgoing {
+            jsonrpc: "2.0",
+            id: None,
+            method: None,
+            params: None,
+            result: None,
+            error: None,
+        }
+    }
+
+    /// A request.
+    pub fn request(id: u64, method: &'a str, params: &'a P) -> Outgoing<'a, P> {
+        Outgoing {
+            id: Some(Id::Ours(id)),
+            method: Some(method),
+            params: Some(params),
+            ..Outgoing::empty()
+        }
+    }
+
+    /// A notification.
+    pub fn notification(method: &'a str, params: Option<&'a P>) -> Outgoing<'a, P> {
+        Outgoing {
+            method: Some(method),
+            params,
+            ..Outgoing::empty()
+        }
+    }
+
+    /// An answer.
+    pub fn response(id: &'a RawValue, answer: Result<&'a P, &'a RpcError>) -> Outgoing<'a, P> {
+        Outgoing {
+            id: Some(Id::Theirs(id)),
+            result: answer.ok(),
+            error: answer.err(),
+            ..Outgoing::empty()
+        }
+    }
+
+    /// The line, its end included. JSON never holds a line break of its own.
+    pub fn line(&self) -> Vec<u8> {
+        let mut line = Vec::with_capacity(256);
+        // Values of ours always serialise: keys are texts, numbers are finite.
+        let _ = serde_json::to_writer(&mut line, self);
+        line.push(b'\n');
+        line
+    }
+}

@@ -1,0 +1,7 @@
+//! The JSON-RPC wire: bytes in, messages out. Nothing is re-typed: what a message holds stays raw JSON.
+
+mod lines;
+mod message;
+
+pub use lines::{Line, Lines};
+pub use message::{Incoming, Outgoing, RpcError};

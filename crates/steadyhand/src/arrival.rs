@@ -1,0 +1,51 @@
+//! Tools that are on their way: a call that comes before them waits for them, and is told if they do not come.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use crate::call::Call;
+use crate::failure::{Effect, Failure, FailureCode};
+use crate::guard::attempt::{Bounded, Ended};
+use crate::manager::ToolManager;
+use crate::tool_error::{ToolError, friendly_text};
+
+/// Knows of tools that are not there yet: of a server that is still starting, say.
+pub trait Arrivals: Send + Sync {
+    /// None if no tool of this name can arrive. Otherwise waits until those that can have arrived; an error
+    /// says why the tool cannot be asked for.
+    fn arriving(&self, name: &str) -> Option<BoxFuture<'static, Result<(), ToolError>>>;
+}
+
+impl ToolManager {
+    /// Waits for a tool nobody has yet, if one of this name may arrive, within the call's deadline.
+    pub(crate) async fn await_arrival(&self, call: &Call) -> Result<(), Box<Failure>> {
+        let arrival = self.arrivals().and_then(|all| all.arriving(&call.name));
+        let Some(arrival) = arrival else {
+            return Ok(());
+        };
+        let patience = call.deadline.unwrap_or(self.default_deadline());
+        let until = crate::executor::after(tokio::time::Instant::now(), patience);
+        let token = call.cancellation.as_ref();
+        match Bounded::new(arrival, until, token).await {
+            Ended::Finished(Ok(())) => Ok(()),
+            Ended::Finished(Err(error)) => Err(Box::new(error.into_failure(&call.name))),
+            Ended::Panicked(_) => Ok(()),
+            Ended::TimedOut => Err(refused(FailureCode::Timeout, call, &too_late(patience))),
+            Ended::Cancelled => Err(refused(
+                FailureCode::Cancelled,
+                call,
+                "cancelled before the tool was there",
+            )),
+        }
+    }
+}
+
+fn too_late(patience: Duration) -> String {
+    format!("the tool's source was still starting after {patience:?}; the tool was not run")
+}
+
+fn refused(code: FailureCode, call: &Call, message: &str) -> Box<Failure> {
+    let failure = Failure::new(code, Effect::None, message);
+    Box::new(failure.for_people(friendly_text(code, &call.name)))
+}
