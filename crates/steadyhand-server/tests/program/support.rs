@@ -129,3 +129,10 @@ pub(crate) async fn serve(app: axum::Router) -> std::net::SocketAddr {
     tokio::spawn(async move { axum::serve(listener, app).await });
     address
 }
+
+/// A client for what tests serve.
+pub(crate) fn client() -> reqwest::Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder().no_proxy();
+    client.build().expect("a client")
+}
