@@ -10,5 +10,6 @@ pub mod progress;
 pub mod runtime;
 mod serve;
 pub mod source;
+pub mod telemetry;
 pub mod template;
 mod views;

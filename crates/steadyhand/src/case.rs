@@ -284,6 +284,9 @@ impl<'a> Case<'a> {
         let took = outcome.execution_time;
         if let Some(entry) = self.progress.entry {
             entry.metrics.ended(ending, took);
+            if let (Some(failure), false) = (outcome.failure(), outcome.replayed) {
+                entry.metrics.failed(failure.code);
+            }
         }
         log(outcome, args);
         if took > SLOW {

@@ -96,6 +96,7 @@ impl ToolExecutor {
             }
         }
         let Some(entry) = catalogue.find(&case.call.name) else {
+            self.tools.count_unknown_call();
             let near = catalogue.near(&case.call.name);
             return case.close_unknown(near);
         };

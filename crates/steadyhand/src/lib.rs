@@ -60,7 +60,7 @@ pub use message::ToolCall;
 pub use message::ToolMessage;
 pub use message::answer_open_calls;
 pub use message::turn;
-pub use metrics::{BreakerView, ToolMetrics};
+pub use metrics::{BreakerView, Times, ToolMetrics};
 pub use outcome::{FlatView, Outcome, Status, StructuredView};
 pub use output::{Cut, Output};
 pub use policy::{Classifier, Policy};
