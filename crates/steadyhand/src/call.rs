@@ -1,5 +1,7 @@
 //! One request to run one tool.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -54,6 +56,9 @@ pub struct Call {
     /// Ends the call early, with an outcome that says so.
     #[serde(skip)]
     pub cancellation: Option<CancellationToken>,
+    /// Set to the number of the attempt that runs: for those who show calls while they run.
+    #[serde(skip)]
+    pub attempts: Option<Arc<AtomicU32>>,
 }
 
 impl Call {
@@ -80,6 +85,7 @@ impl Call {
             replay_of: None,
             retry: true,
             cancellation: None,
+            attempts: None,
         }
     }
 

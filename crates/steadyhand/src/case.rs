@@ -1,6 +1,7 @@
 //! The case of one call: opened when it comes in, closed exactly once, even when its future is dropped.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -68,6 +69,9 @@ impl<'a> Progress<'a> {
             (Some(entry), 1) => entry.metrics.entered(),
             (Some(entry), _) => entry.metrics.retried(),
             (None, _) => {}
+        }
+        if let Some(shown) = &call.attempts {
+            shown.store(self.attempts, Ordering::Relaxed);
         }
         if self.observers.is_empty() {
             return;

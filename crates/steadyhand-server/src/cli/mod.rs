@@ -20,8 +20,11 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use crate::config::settings::HistorySettings;
 use crate::config::{Configuration, Surroundings, find};
+use crate::history::{History, HistoryOptions};
 use crate::runtime::{Options, Runtime};
+use crate::serve::presence;
 use error::{Exit, Failed};
 use screen::Screen;
 
@@ -214,6 +217,25 @@ impl<'a> Session<'a> {
             Some(state) => self.surroundings.current.join(state),
             None => self.surroundings.state_folder(),
         }
+    }
+
+    /// The history of the calls of a configuration: where it says, or one of its own in the state folder.
+    fn history(&self, configuration: &Configuration, settings: &HistorySettings) -> History {
+        let path = match &settings.path {
+            Some(path) => self.surroundings.path(path, &configuration.folder),
+            None => {
+                let name = presence::key_of(configuration.file.as_deref());
+                self.state().join("history").join(format!("{name}.db"))
+            }
+        };
+        let mut options = HistoryOptions::new(path);
+        if let Some(keep) = settings.keep {
+            options.keep = keep.0;
+        }
+        if let Some(size) = settings.max_size {
+            options.max_bytes = size.0;
+        }
+        History::open(options)
     }
 
     async fn runtime_of(

@@ -42,7 +42,13 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
             return Err(Failed::new(Exit::Signal(code), "interrupted", message));
         }
     };
-    let mut server = Server::new(listener, runtime.clone(), &settings)
+    let history = session.history(&runtime.generation().configuration, &settings.history);
+    if let Err(error) = history.attach(runtime.executor()) {
+        session.screen.note(&format!(
+            "Calls are not written down: no thread for it: {error}"
+        ));
+    }
+    let mut server = Server::new(listener, runtime.clone(), history, &settings)
         .map_err(|cannot| failed(cannot, Exit::NotReachable))?;
     if let Err(error) = server.announce(&session.state()) {
         session.screen.note(&format!(

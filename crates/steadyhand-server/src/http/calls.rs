@@ -6,13 +6,13 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use steadyhand::{Arguments, Call, FlatView, Outcome, StructuredView, ToolMessage};
 use utoipa::{IntoParams, ToSchema};
 
 use super::limits::{Sent, Wanted};
 use super::status::{self, Refused, Why};
-use super::{App, Asked, Caller, shapes};
+use super::{App, Asked, Caller, Named, history, shapes};
 
 /// Ids and keys are names, not documents.
 const NAME_CHARS_MAX: usize = 256;
@@ -173,4 +173,36 @@ pub(crate) async fn run(
     let call = sent.value.into_call(&caller)?;
     let outcome = app.execute(call, &caller).await?;
     Ok(status::outcome(&outcome, &asked.view.of(&outcome)))
+}
+
+/// End a call that runs
+///
+/// Its caller gets the outcome CANCELLED, with what is known of its effect.
+#[utoipa::path(
+    delete,
+    path = "/v1/calls/{id}",
+    tag = "calls",
+    params(("id" = String, Path, description = "The call's id")),
+    responses(
+        (status = 200, description = "It is being ended", body = shapes::CallCancelled),
+        shapes::RunRefusals,
+    )
+)]
+pub(crate) async fn cancel(
+    State(app): State<Arc<App>>,
+    Named(id): Named,
+) -> Result<Response, Refused> {
+    let cancelled = app.running.cancel(&id);
+    if cancelled > 0 {
+        return Ok(status::answer(&json!({"id": id, "cancelled": cancelled})));
+    }
+    let record = history::find(&app, &id).await?;
+    Err(Refused::new(
+        Why::CallHasEnded,
+        format!(
+            "the call {id:?} does not run any more: {}",
+            record.call.state.as_str()
+        ),
+        format!("GET /v1/calls/{} says how it ended", record.call.key),
+    ))
 }

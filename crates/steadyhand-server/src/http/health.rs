@@ -50,7 +50,7 @@ pub(crate) async fn ready(State(app): State<Arc<App>>, headers: HeaderMap) -> Re
         true => servers::states(&app),
         false => Vec::new(),
     };
-    let view = json!({
+    let mut view = json!({
         "ready": is_ready,
         "reason": reason,
         "generation": app.runtime.generation().number,
@@ -58,5 +58,8 @@ pub(crate) async fn ready(State(app): State<Arc<App>>, headers: HeaderMap) -> Re
         "running": app.running.count(),
         "servers": servers,
     });
+    if may_see {
+        view["history"] = json!(app.history.health());
+    }
     status::readiness(is_ready, &view)
 }

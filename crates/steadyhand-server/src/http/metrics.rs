@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::response::Response;
 
 use super::status::{self, Refused};
 use super::tools::no_such_tool;
 use super::{App, Named, shapes};
-use crate::views;
+use crate::{telemetry, views};
 
 /// The counters of all tools
 #[utoipa::path(
@@ -43,4 +44,20 @@ pub(crate) async fn one(
         Some(view) => Ok(status::answer(&view)),
         None => Err(no_such_tool(&app, &tool)),
     }
+}
+
+/// The same for Prometheus
+///
+/// In its own text format, or as OpenMetrics where the accept header prefers that.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "metrics",
+    responses(
+        (status = 200, description = "The figures", body = String, content_type = "text/plain"),
+        shapes::Refusals,
+    )
+)]
+pub(crate) async fn prometheus(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    telemetry::prometheus::metrics(State(Arc::clone(&app.figures)), headers).await
 }

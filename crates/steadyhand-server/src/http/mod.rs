@@ -6,6 +6,7 @@ mod calls;
 mod config;
 mod conversations;
 mod health;
+mod history;
 mod limits;
 mod metrics;
 mod openapi;
@@ -35,7 +36,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use crate::history::History;
 use crate::runtime::Runtime;
+use crate::telemetry::{Figures, HistoryFigures, ProcessFigures};
 pub(crate) use access::Access;
 use limits::Bodies;
 pub(crate) use limits::Limits;
@@ -51,6 +54,8 @@ const TRACEPARENT_BYTES_MAX: usize = 128;
 /// Everything the routes share.
 pub(crate) struct App {
     pub(crate) runtime: Runtime,
+    pub(crate) history: History,
+    pub(crate) figures: Arc<Figures>,
     pub(crate) running: Arc<Running>,
     pub(crate) limits: Limits,
     pub(crate) access: ArcSwap<Access>,
@@ -63,9 +68,12 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(runtime: Runtime, limits: Limits, access: Access) -> App {
+    pub(crate) fn new(runtime: Runtime, history: History, limits: Limits, access: Access) -> App {
+        let figures = figures(&runtime, &history);
         App {
             runtime,
+            history,
+            figures: Arc::new(figures),
             running: Arc::default(),
             limits,
             access: ArcSwap::from_pointee(access),
@@ -134,6 +142,22 @@ impl App {
             policy.map(|policy| policy.deadline).unwrap_or_default()
         })
     }
+}
+
+/// What the exporters of metrics ask the rest of the program for.
+fn figures(runtime: &Runtime, history: &History) -> Figures {
+    let (asked, history) = (runtime.clone(), history.clone());
+    Figures::new(runtime.manager().clone(), move || {
+        let health = history.health();
+        ProcessFigures {
+            generation: asked.generation().number,
+            history: Some(HistoryFigures {
+                queued: health.queued,
+                dropped: health.dropped,
+            }),
+            ..ProcessFigures::default()
+        }
+    })
 }
 
 /// All routes.
@@ -212,7 +236,9 @@ pub(crate) struct Caller {
 
 impl Caller {
     /// The call, as one of this caller's.
-    pub(crate) fn of(&self, call: Call) -> Call {
+    pub(crate) fn of(&self, mut call: Call) -> Call {
+        call.caller = Some(self.name.to_string());
+        call.traceparent.clone_from(&self.traceparent);
         call
     }
 }

@@ -9,7 +9,9 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{App, batches, calls, config, conversations, health, metrics, servers, shapes, tools};
+use super::{
+    App, batches, calls, config, conversations, health, history, metrics, servers, shapes, tools,
+};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -29,13 +31,17 @@ struct Description;
 /// Every route there is.
 pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::with_openapi(Description::openapi())
-        .routes(routes!(calls::run))
+        .routes(routes!(calls::run, history::list))
+        .routes(routes!(history::one, calls::cancel))
+        .routes(routes!(history::replay))
+        .routes(routes!(history::trends))
         .routes(routes!(batches::run))
         .routes(routes!(tools::list))
         .routes(routes!(tools::one))
         .routes(routes!(tools::reset_breaker))
         .routes(routes!(metrics::all))
         .routes(routes!(metrics::one))
+        .routes(routes!(metrics::prometheus))
         .routes(routes!(conversations::validate))
         .routes(routes!(conversations::repair))
         .routes(routes!(conversations::turn))

@@ -47,6 +47,7 @@ impl Table {
 
 /// A call that runs now.
 pub(crate) struct RunningCall {
+    pub(crate) number: u64,
     pub(crate) id: String,
     pub(crate) tool: String,
     pub(crate) caller: Arc<str>,
@@ -108,18 +109,21 @@ impl Running {
     fn place(self: &Arc<Running>, table: &mut Table, call: &mut Call, caller: &Arc<str>) -> Place {
         let token = CancellationToken::new();
         call.cancellation = Some(token.clone());
+        let attempts = Arc::new(AtomicU32::new(0));
+        call.attempts = Some(Arc::clone(&attempts));
+        table.last += 1;
+        let number = table.last;
         let running = RunningCall {
+            number,
             id: call.id.clone(),
             tool: call.name.clone(),
             caller: Arc::clone(caller),
             since: Instant::now(),
             deadline: call.deadline,
-            replay_of: None,
-            attempts: Arc::default(),
+            replay_of: call.replay_of.clone(),
+            attempts,
             token,
         };
-        table.last += 1;
-        let number = table.last;
         table.calls.insert(number, Arc::new(running));
         *table.by_caller.entry(Arc::clone(caller)).or_default() += 1;
         Place {

@@ -10,6 +10,8 @@ use serde_json::Value;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{IntoResponses, ToSchema};
 
+use crate::history;
+
 /// Why a request was not answered as asked
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Refusal {
@@ -225,6 +227,25 @@ pub(crate) struct ToolMessage {
     artifact: Value,
 }
 
+/// Everything that is kept of one call
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CallRecord {
+    #[serde(flatten)]
+    call: history::CallSummary,
+    #[serde(flatten)]
+    details: history::CallDetails,
+    /// Since when it runs, in milliseconds; absent when it has ended
+    #[schema(required = false, nullable = false)]
+    elapsed_ms: Option<f64>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct CallCancelled {
+    id: String,
+    /// How many calls had this id
+    cancelled: usize,
+}
+
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Outcomes {
     /// outcomes[i] answers calls[i]
@@ -417,4 +438,7 @@ pub(crate) struct Ready {
     tools: usize,
     running: usize,
     servers: Vec<Value>,
+    /// How the history of calls fares; calls go on without it
+    #[schema(required = false, nullable = false)]
+    history: Option<history::Health>,
 }

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Configuration;
+use crate::history::History;
 use crate::http::{self, Access, App, Limits};
 use crate::runtime::Runtime;
 use presence::Presence;
@@ -70,6 +71,7 @@ impl Server {
     pub(crate) fn new(
         listener: TcpListener,
         runtime: Runtime,
+        history: History,
         settings: &Settings,
     ) -> Result<Server, CannotServe> {
         let address = listener
@@ -81,7 +83,7 @@ impl Server {
             .min(files_max().saturating_sub(OTHER_FILES))
             .max(1);
         let access = Access::new(address, settings.token.as_ref(), &settings.allowed_hosts);
-        let app = Arc::new(App::new(runtime, limits, access));
+        let app = Arc::new(App::new(runtime, history, limits, access));
         Ok(Server {
             listener,
             address,

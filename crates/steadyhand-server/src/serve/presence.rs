@@ -88,7 +88,13 @@ fn read(path: &Path) -> Option<Announced> {
 
 /// One file for each configuration: the same file by any path is the same configuration.
 fn file_of(state: &Path, configuration: Option<&Path>) -> PathBuf {
-    let name = match configuration {
+    let name = key_of(configuration);
+    state.join(FOLDER).join(format!("{name}.json"))
+}
+
+/// The name of a configuration in the state folder.
+pub(crate) fn key_of(configuration: Option<&Path>) -> String {
+    match configuration {
         None => "builtins".to_owned(),
         Some(path) => {
             let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -98,8 +104,7 @@ fn file_of(state: &Path, configuration: Option<&Path>) -> PathBuf {
                 .map(|byte| format!("{byte:02x}"))
                 .collect()
         }
-    };
-    state.join(FOLDER).join(format!("{name}.json"))
+    }
 }
 
 /// A server that listens everywhere is reached on this machine.
