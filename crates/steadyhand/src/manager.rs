@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
@@ -38,6 +39,7 @@ struct Inner {
     defaults: ArcSwap<Policy>,
     states: ArcSwap<States>,
     observers: Arc<Observers>,
+    unknown_calls: AtomicU64,
     arrivals: ArcSwapOption<Box<dyn Arrivals>>,
     // One writer at a time; readers never wait.
     writing: Mutex<()>,
@@ -210,6 +212,11 @@ impl ToolManager {
         catalogue.entries.iter().map(snapshot).collect()
     }
 
+    /// Calls that asked for a tool nobody has: they belong to no tool's counters.
+    pub fn unknown_calls(&self) -> u64 {
+        self.inner.unknown_calls.load(Ordering::Relaxed)
+    }
+
     /// Where a tool's breaker stands; none for unknown tools and tools without one.
     pub fn breaker(&self, name: &str) -> Option<BreakerView> {
         let catalogue = self.catalogue();
@@ -234,6 +241,10 @@ impl ToolManager {
 
     pub(crate) fn catalogue(&self) -> Guard<Arc<Catalogue>> {
         self.inner.catalogue.load()
+    }
+
+    pub(crate) fn count_unknown_call(&self) {
+        self.inner.unknown_calls.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn observers(&self) -> &Arc<Observers> {
