@@ -1,1 +1,3 @@
 //! MCP servers, real and hostile, through the crate's public surface.
+
+mod serve;
