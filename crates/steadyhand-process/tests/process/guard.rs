@@ -205,7 +205,7 @@ async fn v07_an_owner_within_a_run_and_its_programs_die_with_the_outer_owner() {
 #[allow(clippy::print_stdout, reason = "what was measured")]
 async fn idle_programs_cost_nothing() {
     const PROGRAMS: usize = 50;
-    const IDLE_MS: u32 = 2000;
+    const IDLE_MS: u32 = 3000;
     let (mut owner, mark) = (Owner::start(), mark());
     for _ in 0..PROGRAMS {
         owner.run(&mark, "exec sleep 600");
@@ -224,8 +224,8 @@ async fn idle_programs_cost_nothing() {
         guard_after.0 - guard_before.0,
         guard_after.1 - guard_before.1,
     );
-    // One look at each of them would be more.
-    assert!(woken < PROGRAMS as u64, "woke {woken} times");
+    // To look at them all every 250 ms would be more.
+    assert!(woken < 8, "woke {woken} times");
 }
 
 /// How often the threads of a process went to sleep.
