@@ -1,7 +1,9 @@
 //! Nothing survives the death of its owner, of whatever it dies.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
@@ -131,6 +133,31 @@ async fn v07_polite_signals_do_not_stop_the_guard() {
         signal(guard, polite);
     }
     assert_eq!(owner.guard(), Some(guard));
+    dies_with_everything(owner, &[&mark]).await;
+}
+
+#[tokio::test]
+async fn the_guard_holds_nothing_of_its_owner_open() {
+    let (mut owner, mark) = (Owner::start(), mark());
+    owner.run(&mark, "exec sleep 600");
+    let guard = owner.guarded().await;
+    let file = |number: u32| fs::read_link(format!("/proc/{guard}/fd/{number}"));
+    for output in [1, 2] {
+        assert_eq!(file(output).expect("it is open"), Path::new("/dev/null"));
+    }
+    let input = file(0).expect("it is open").display().to_string();
+    assert!(input.starts_with("socket:"), "{input}");
+    // And its programs hold nothing of the guard's. What this test was started with, everyone has.
+    let sockets = |pid: u32| -> BTreeSet<PathBuf> {
+        let files = fs::read_dir(format!("/proc/{pid}/fd")).expect("it lives");
+        let targets = files
+            .flatten()
+            .filter_map(|file| fs::read_link(file.path()).ok());
+        let is_socket = |target: &PathBuf| target.to_string_lossy().starts_with("socket:");
+        targets.filter(is_socket).collect()
+    };
+    let of_the_program = sockets(processes(&mark)[0]);
+    assert!(of_the_program.is_subset(&sockets(std::process::id())));
     dies_with_everything(owner, &[&mark]).await;
 }
 
