@@ -113,6 +113,10 @@ impl Tool {
         self.source.as_deref()
     }
 
+    pub(crate) fn shared_source(&self) -> Option<Arc<str>> {
+        self.source.clone()
+    }
+
     /// What runs it.
     pub fn handler(&self) -> &Arc<dyn Handler> {
         &self.handler

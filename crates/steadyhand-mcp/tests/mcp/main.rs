@@ -10,6 +10,7 @@ mod parameters;
 mod peers;
 mod real_servers;
 mod results;
+mod serve;
 mod starting;
 mod support;
 mod under_load;

@@ -56,6 +56,27 @@ pub struct ServerSettings {
     pub allowed_hosts: Vec<String>,
     /// What is kept of past calls
     pub history: HistorySettings,
+    /// What requests may cost
+    pub limits: RequestLimits,
+}
+
+/// What requests may cost.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RequestLimits {
+    /// The largest body; more is refused. 16MiB if not said
+    pub body: Option<Size>,
+    /// Calls that run at the same time, over all tools and callers; 16384 if not said
+    #[schemars(range(min = 1))]
+    pub calls: Option<u32>,
+    /// Calls of one caller that run at the same time
+    #[schemars(range(min = 1))]
+    pub per_caller: Option<u32>,
+    /// Connections that are open at the same time; 1024 if not said
+    #[schemars(range(min = 1))]
+    pub connections: Option<u32>,
+    /// How long a client may take to send a request or to take a piece of an answer; 30s if not said
+    pub patience: Option<Span>,
 }
 
 /// What is kept of past calls.
