@@ -23,6 +23,7 @@ pub struct Cause {
 
 /// The cause of a failed start, if it gives itself away: by the words of the server, else by its end.
 pub fn likely(failure: &StartFailure) -> Option<Cause> {
+    let failure = &failure.tidy();
     if let Some(cause) = ending::speaks_for_itself(failure) {
         return Some(cause);
     }
@@ -37,7 +38,7 @@ pub fn likely(failure: &StartFailure) -> Option<Cause> {
 
 /// What can be said where nothing gives the cause away.
 pub(crate) fn unknown(failure: &StartFailure) -> Cause {
-    ending::unknown(failure)
+    ending::unknown(&failure.tidy())
 }
 
 /// One row: what to search for in what was said, and what it means. The first row that fits stands.

@@ -1,5 +1,7 @@
 //! MCP servers, real and hostile, through the crate's public surface.
 
+mod definitions;
+mod failures;
 mod names;
 mod parameters;
 mod results;
