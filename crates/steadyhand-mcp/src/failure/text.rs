@@ -304,7 +304,7 @@ fn row(text: &mut String, label: &str, lines: &[String]) {
 }
 
 /// A line from outside for a terminal and a log: no escape sequences, no secrets, bounded.
-pub(crate) fn clean(line: &str) -> String {
+fn clean(line: &str) -> String {
     static ESCAPES: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?")
             .expect("a fixed pattern")
@@ -330,7 +330,7 @@ fn bounded(text: &str, chars_max: usize) -> String {
 }
 
 /// `436 ms`, `1.9 s`, `20 s`.
-pub(crate) fn took(time: Duration) -> String {
+fn took(time: Duration) -> String {
     let ms = time.as_millis();
     match ms {
         0..1_000 => format!("{ms} ms"),
