@@ -2,6 +2,9 @@
 
 mod beside;
 mod camel_case_server;
+mod causes;
+mod definitions;
+mod failures;
 mod hostile;
 mod logs;
 mod names;
