@@ -190,7 +190,7 @@ impl Server {
         };
         let retired = CancellationToken::new();
         let inner = Arc::new(Inner {
-            record: Arc::new(Record::new(&settings.name)),
+            record: Arc::new(Record::new(&settings.name, settings.hide.clone())),
             connection: ArcSwapOption::empty(),
             state: watch::Sender::new(first),
             offer: Mutex::default(),
@@ -239,6 +239,26 @@ impl Server {
     /// Its own name of one of its tools.
     pub fn own_name(&self, tool: &str) -> Option<String> {
         self.inner.offer().own_name(tool).map(str::to_owned)
+    }
+
+    /// Whether it is the very same.
+    pub fn is(&self, other: &Server) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// Whether a tool of this name may be about to come: it is not up, and could have it.
+    pub fn may_still_bring(&self, tool: &str) -> bool {
+        let state = self.inner.state.borrow();
+        let is_open = !self.inner.knows_tools_in(&state) || state.phase.is_on_its_way();
+        is_open && self.inner.settings.may_bring(tool)
+    }
+
+    /// Why nobody can say whether it has a tool of this name, if it is the one that should know.
+    pub fn why_unknown(&self, tool: &str) -> Option<ToolError> {
+        let state = self.inner.state.borrow();
+        let is_its_own = tool.starts_with(&crate::names::prefix(self.name()));
+        let is_unknown = !self.inner.knows_tools_in(&state) && state.phase != Phase::Running;
+        (is_its_own && is_unknown).then(|| self.inner.away(&state))
     }
 
     /// Where it stands.
@@ -399,7 +419,11 @@ impl Inner {
 
     /// Whether its tools are known, from an earlier time or now.
     pub(crate) fn knows_tools(&self) -> bool {
-        self.state.borrow().tools_seen_ms.is_some()
+        self.knows_tools_in(&self.state.borrow())
+    }
+
+    fn knows_tools_in(&self, state: &ServerState) -> bool {
+        state.tools_seen_ms.is_some()
     }
 
     pub(crate) fn offer(&self) -> MutexGuard<'_, Offer> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
@@ -44,7 +45,12 @@ pub struct ServerSettings {
     pub check: Vec<String>,
     /// Where it is configured: `.mcp.json:9`.
     pub place: Option<String>,
+    /// Takes secrets out of what it prints.
+    pub hide: Option<Hide>,
 }
+
+/// Takes secrets out of a text.
+pub type Hide = Arc<dyn Fn(String) -> String + Send + Sync>;
 
 /// How a server is reached.
 #[derive(Clone)]
@@ -145,6 +151,7 @@ impl ServerSettings {
             progress_extends: true,
             check: Vec::new(),
             place: None,
+            hide: None,
         }
     }
 

@@ -3,8 +3,14 @@
 pub mod cli;
 pub mod config;
 pub mod documents;
+pub mod history;
+mod http;
 pub mod net;
 pub mod progress;
 pub mod runtime;
+mod scrub;
+mod serve;
 pub mod source;
+pub mod telemetry;
 pub mod template;
+mod views;

@@ -1,5 +1,7 @@
 //! One request to run one tool.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -39,12 +41,24 @@ pub struct Call {
     /// Calls with the same key and arguments happen once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+    /// Who asks: `rest`, `cli`, the name of an MCP client. For people who read histories; never checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
+    /// The caller's W3C trace context, handed on to the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+    /// The id of an earlier call that this one repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay_of: Option<String>,
     /// Whether a failed attempt may be repeated, where the tool allows it.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub retry: bool,
     /// Ends the call early, with an outcome that says so.
     #[serde(skip)]
     pub cancellation: Option<CancellationToken>,
+    /// Set to the number of the attempt that runs: for those who show calls while they run.
+    #[serde(skip)]
+    pub attempts: Option<Arc<AtomicU32>>,
 }
 
 impl Call {
@@ -66,8 +80,12 @@ impl Call {
             deadline: None,
             timeout: None,
             idempotency_key: None,
+            caller: None,
+            traceparent: None,
+            replay_of: None,
             retry: true,
             cancellation: None,
+            attempts: None,
         }
     }
 
@@ -92,6 +110,24 @@ impl Call {
     /// See [`Call::idempotency_key`](struct.Call.html#structfield.idempotency_key).
     pub fn idempotency_key(mut self, key: impl Into<String>) -> Call {
         self.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// See [`Call::caller`](struct.Call.html#structfield.caller).
+    pub fn caller(mut self, caller: impl Into<String>) -> Call {
+        self.caller = Some(caller.into());
+        self
+    }
+
+    /// See [`Call::traceparent`](struct.Call.html#structfield.traceparent).
+    pub fn traceparent(mut self, traceparent: impl Into<String>) -> Call {
+        self.traceparent = Some(traceparent.into());
+        self
+    }
+
+    /// See [`Call::replay_of`](struct.Call.html#structfield.replay_of).
+    pub fn replay_of(mut self, id: impl Into<String>) -> Call {
+        self.replay_of = Some(id.into());
         self
     }
 

@@ -1,12 +1,13 @@
 //! The case of one call: opened when it comes in, closed exactly once, even when its future is dropped.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::call::Call;
+use crate::call::{Arguments, Call};
 use crate::clock;
 use crate::cut;
 use crate::event::{Event, Observers};
@@ -17,7 +18,7 @@ use crate::manager::Entry;
 use crate::metrics::Ending;
 use crate::outcome::{Outcome, Status, millis};
 use crate::output::Output;
-use crate::redact;
+use crate::redact::{self, Secrets};
 use crate::schema::Coercion;
 use crate::tool_error::friendly_text;
 
@@ -25,6 +26,8 @@ use crate::tool_error::friendly_text;
 const SLOW: Duration = Duration::from_millis(1000);
 /// What a log shows of arguments and results.
 const LOGGED_BYTES_MAX: usize = 2 * 1024;
+/// What is told of arguments that no tool got.
+const SENT_BYTES_MAX: usize = 16 * 1024;
 
 /// A call and what has become of it so far.
 pub(crate) struct Case<'a> {
@@ -46,6 +49,10 @@ pub(crate) struct Progress<'a> {
     observers: &'a Arc<Observers>,
     effect: Effect,
     running: bool,
+    /// See [`Event::Started`].
+    pub(crate) number: u64,
+    /// The arguments as those who watch may see them, once the tool has got them.
+    shown: Option<(Arc<Value>, Secrets)>,
 }
 
 impl<'a> Progress<'a> {
@@ -54,8 +61,8 @@ impl<'a> Progress<'a> {
         self.deadline - self.started
     }
 
-    /// The tool is about to be started.
-    pub(crate) fn attempt_started(&mut self, call: &Call) {
+    /// The tool is about to be started, after waiting so long for a place.
+    pub(crate) fn attempt_started(&mut self, call: &Call, waited: Duration) {
         self.attempts += 1;
         self.running = true;
         match (self.entry, self.attempts) {
@@ -63,11 +70,23 @@ impl<'a> Progress<'a> {
             (Some(entry), _) => entry.metrics.retried(),
             (None, _) => {}
         }
+        if let Some(shown) = &call.attempts {
+            shown.store(self.attempts, Ordering::Relaxed);
+        }
+        if self.observers.is_empty() {
+            return;
+        }
+        if self.shown.is_none() {
+            self.shown = Some(shown(call.args.checked()));
+        }
         self.tell(|elapsed_ms| Event::AttemptStarted {
+            number: self.number,
             call_id: call.id.clone(),
             tool_name: call.name.clone(),
             attempt: self.attempts,
             elapsed_ms,
+            waited_ms: millis(waited),
+            args: self.shown.as_ref().map(|(args, _)| Arc::clone(args)),
         });
     }
 
@@ -99,6 +118,7 @@ impl<'a> Progress<'a> {
             Next::Stop(reason) => (None, Some(reason)),
         };
         self.tell(|elapsed_ms| Event::AttemptFailed {
+            number: self.number,
             call_id: call.id.clone(),
             tool_name: call.name.clone(),
             attempt: self.attempts,
@@ -119,12 +139,25 @@ impl<'a> Progress<'a> {
 }
 
 impl<'a> Case<'a> {
-    pub(crate) fn open(call: Call, observers: &'a Arc<Observers>) -> Case<'a> {
+    /// `known` is the tool it asks for, if it is there already.
+    pub(crate) fn open(
+        call: Call,
+        known: Option<&Entry>,
+        observers: &'a Arc<Observers>,
+    ) -> Case<'a> {
+        let mut number = 0;
         if !observers.is_empty() {
+            number = observers.number();
             observers.tell(Event::Started {
+                number,
                 call_id: call.id.clone(),
                 tool_name: call.name.clone(),
                 at_ms: clock::wall_ms(),
+                caller: call.caller.clone(),
+                traceparent: call.traceparent.clone(),
+                replay_of: call.replay_of.clone(),
+                source: known.and_then(|entry| entry.tool.shared_source()),
+                deadline_ms: known.map(|entry| millis(patience(&call, entry))),
             });
         }
         let started = Instant::now();
@@ -138,6 +171,8 @@ impl<'a> Case<'a> {
                 observers,
                 effect: Effect::None,
                 running: false,
+                number,
+                shown: None,
             },
             coerced: Vec::new(),
             are_checked: false,
@@ -146,8 +181,7 @@ impl<'a> Case<'a> {
     }
 
     pub(crate) fn found(&mut self, entry: &'a Entry) {
-        let patience = self.call.deadline.unwrap_or(entry.policy.deadline);
-        self.progress.deadline = after(self.progress.started, patience);
+        self.progress.deadline = after(self.progress.started, patience(&self.call, entry));
         self.progress.entry = Some(entry);
     }
 
@@ -254,6 +288,9 @@ impl<'a> Case<'a> {
         let took = outcome.execution_time;
         if let Some(entry) = self.progress.entry {
             entry.metrics.ended(ending, took);
+            if let (Some(failure), false) = (outcome.failure(), outcome.replayed) {
+                entry.metrics.failed(failure.code);
+            }
         }
         log(outcome, args);
         if took > SLOW {
@@ -268,11 +305,46 @@ impl<'a> Case<'a> {
         if observers.is_empty() {
             return;
         }
+        let known = match &self.progress.shown {
+            Some(known) => Some(known.clone()),
+            None => args.map(shown),
+        };
+        let (args, secrets) = known.map_or((None, Secrets::default()), |(args, secrets)| {
+            (Some(args), secrets)
+        });
         observers.tell(Event::Finished {
+            number: self.progress.number,
             at_ms: clock::wall_ms(),
-            args: args.map(redact::value),
+            source: self
+                .progress
+                .entry
+                .and_then(|entry| entry.tool.shared_source()),
+            sent: args.is_none().then(|| sent(&self.call.args)),
+            args,
+            secrets,
             outcome: Arc::new(outcome.clone()),
         });
+    }
+}
+
+/// How long the whole call may take.
+fn patience(call: &Call, entry: &Entry) -> Duration {
+    call.deadline.unwrap_or(entry.policy.deadline)
+}
+
+/// Arguments as those who watch may see them.
+fn shown(args: &Value) -> (Arc<Value>, Secrets) {
+    let (args, secrets) = redact::value_and_secrets(args);
+    (Arc::new(args), secrets)
+}
+
+/// The same for arguments that no tool got: they may be anything, of any size.
+fn sent(args: &Arguments) -> Value {
+    match args {
+        Arguments::Json(value) => redact::value(&cut::value(value, SENT_BYTES_MAX)),
+        Arguments::Text(text) => {
+            Value::String(redact::text(&cut::text(text, SENT_BYTES_MAX)).into_owned())
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Keeps outputs and texts within their size, cut at a sensible place, with a mark that says so.
 
+use std::borrow::Cow;
 use std::io;
 
 use serde_json::{Map, Value};
@@ -38,11 +39,22 @@ pub(crate) fn output(output: Output, limit: usize) -> Output {
         full_bytes: largest.max(output.own_text().map_or(0, str::len)),
         limit_bytes: limit,
     };
-    Output::replaced(value, own_text, artifact, cut)
+    Output::of_parts(value, own_text, artifact, Some(cut))
+}
+
+/// The value, cut to about `limit` bytes of JSON if it is larger, with marks where something is missing.
+pub fn value(value: &Value, limit: usize) -> Cow<'_, Value> {
+    if surely_fits(value, &mut { limit }, LEVELS_MAX) {
+        return Cow::Borrowed(value);
+    }
+    match shrink(value, limit, LEVELS_MAX) {
+        same if same == *value => Cow::Borrowed(value),
+        smaller => Cow::Owned(smaller),
+    }
 }
 
 /// The text, cut to about `limit` bytes if it is larger; the mark says how long it was.
-pub(crate) fn text(text: &str, limit: usize) -> String {
+pub fn text(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }

@@ -16,6 +16,7 @@ use crate::guard::attempt::panic_text;
 use crate::guard::breaker::BreakerState;
 use crate::guard::retry::StopReason;
 use crate::outcome::Outcome;
+use crate::redact::Secrets;
 
 /// Events one observer may lag behind; the next ones are dropped, and counted.
 const QUEUE_MAX: usize = 4096;
@@ -26,15 +27,37 @@ const QUEUE_MAX: usize = 4096;
 pub enum Event {
     /// A call came in.
     Started {
+        /// The call's number in this process, since two may share an id; 0 for a call that came in
+        /// before anyone watched. Not in JSON.
+        #[serde(skip)]
+        number: u64,
         /// The call.
         call_id: String,
         /// The tool it asks for.
         tool_name: String,
         /// When, in milliseconds since 1970.
         at_ms: u64,
+        /// Who asks.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        caller: Option<String>,
+        /// The caller's W3C trace context.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        traceparent: Option<String>,
+        /// The earlier call it repeats.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        replay_of: Option<String>,
+        /// Where the tool comes from; absent if there is no such tool. Not in JSON.
+        #[serde(skip)]
+        source: Option<Arc<str>>,
+        /// How long the whole call may take. Not in JSON.
+        #[serde(skip)]
+        deadline_ms: Option<f64>,
     },
     /// The tool was started for the call, after waiting for a place if it had to.
     AttemptStarted {
+        /// The call's number.
+        #[serde(skip)]
+        number: u64,
         /// The call.
         call_id: String,
         /// The tool.
@@ -43,9 +66,18 @@ pub enum Event {
         attempt: u32,
         /// Time since the call came in.
         elapsed_ms: f64,
+        /// How much of it this attempt has waited for a place.
+        #[serde(skip_serializing_if = "is_zero")]
+        waited_ms: f64,
+        /// The arguments the tool gets, secrets hidden. Not in JSON: the end has them.
+        #[serde(skip)]
+        args: Option<Arc<Value>>,
     },
     /// An attempt failed.
     AttemptFailed {
+        /// The call's number.
+        #[serde(skip)]
+        number: u64,
         /// The call.
         call_id: String,
         /// The tool.
@@ -65,6 +97,9 @@ pub enum Event {
     },
     /// A tool says how far it is.
     Progress {
+        /// The call's number.
+        #[serde(skip)]
+        number: u64,
         /// The call.
         call_id: String,
         /// The tool.
@@ -78,15 +113,24 @@ pub enum Event {
     },
     /// A fallback was asked, since the tool failed.
     FallbackStarted {
+        /// The call's number.
+        #[serde(skip)]
+        number: u64,
         /// The call.
         call_id: String,
         /// The tool that failed.
         tool_name: String,
         /// Time since the call came in.
         elapsed_ms: f64,
+        /// The tool that is asked instead, if it is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        fallback: Option<String>,
     },
     /// The fallback could not answer either.
     FallbackFailed {
+        /// The call's number.
+        #[serde(skip)]
+        number: u64,
         /// The call.
         call_id: String,
         /// The tool that failed.
@@ -109,13 +153,29 @@ pub enum Event {
     },
     /// A call ended. Exactly one per call that started, dropped ones included.
     Finished {
+        /// The call's number.
+        #[serde(skip)]
+        number: u64,
         /// When, in milliseconds since 1970.
         at_ms: u64,
         /// The arguments the tool got, secrets hidden; absent if it never got any.
-        args: Option<Value>,
+        args: Option<Arc<Value>>,
+        /// The arguments as they came, secrets hidden, where the tool never got any. Not in JSON.
+        #[serde(skip)]
+        sent: Option<Value>,
+        /// Where the tool comes from; absent if there was no such tool. Not in JSON.
+        #[serde(skip)]
+        source: Option<Arc<str>>,
+        /// The secrets among the arguments, for whoever writes the outcome down. Not in JSON.
+        #[serde(skip)]
+        secrets: Secrets,
         /// How it ended.
         outcome: Arc<Outcome>,
     },
+}
+
+fn is_zero(ms: &f64) -> bool {
+    *ms == 0.0
 }
 
 /// Someone who watches.
@@ -160,6 +220,8 @@ impl Watch {
 #[derive(Default)]
 pub(crate) struct Observers {
     count: AtomicUsize,
+    /// Calls numbered so far.
+    numbered: AtomicU64,
     watchers: ArcSwap<Vec<Watcher>>,
 }
 
@@ -173,6 +235,11 @@ impl Observers {
     /// Nobody watches: the usual case on the path of a call, and one relaxed load.
     pub(crate) fn is_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
+    }
+
+    /// A number for a call, from 1.
+    pub(crate) fn number(&self) -> u64 {
+        self.numbered.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     pub(crate) fn add(&self, observer: impl Observer) -> std::io::Result<Watch> {

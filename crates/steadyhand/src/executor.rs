@@ -20,6 +20,7 @@ use crate::guard::limit::Place;
 use crate::guard::retry::{Next, Situation, StopReason};
 use crate::handler::{Around, IdempotencyKey, Invocation};
 use crate::idempotency::Keys;
+use crate::key_store::KeyStore;
 use crate::manager::{Entry, ToolManager};
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -34,6 +35,7 @@ const LEASE_SLACK: Duration = Duration::from_secs(1);
 pub struct ToolExecutor {
     pub(crate) tools: ToolManager,
     pub(crate) keys: Arc<Keys>,
+    pub(crate) key_store: Option<Arc<dyn KeyStore>>,
 }
 
 impl ToolExecutor {
@@ -42,7 +44,16 @@ impl ToolExecutor {
         ToolExecutor {
             tools,
             keys: Arc::default(),
+            key_store: None,
         }
+    }
+
+    /// Idempotency keys are kept there, too, so that a call that was cut off by a crash is not run again by the
+    /// next process. A call whose key cannot be written down is refused: it might run twice.
+    #[must_use]
+    pub fn with_key_store(mut self, store: Arc<dyn KeyStore>) -> ToolExecutor {
+        self.key_store = Some(store);
+        self
     }
 
     /// The tools it runs.
@@ -74,8 +85,10 @@ impl ToolExecutor {
 
     pub(crate) async fn run(&self, call: Call, may_fall_back: MayFallBack) -> Outcome {
         let mut catalogue = self.tools.catalogue();
-        let mut case = Case::open(call, self.tools.observers());
-        if catalogue.find(&case.call.name).is_none() {
+        let known = catalogue.find(&call.name);
+        let is_known = known.is_some();
+        let mut case = Case::open(call, known.map(|entry| &**entry), self.tools.observers());
+        if !is_known {
             let arrived = Box::pin(self.tools.await_arrival(&case.call)).await;
             catalogue = self.tools.catalogue();
             if let (Err(failure), None) = (arrived, catalogue.find(&case.call.name)) {
@@ -83,6 +96,7 @@ impl ToolExecutor {
             }
         }
         let Some(entry) = catalogue.find(&case.call.name) else {
+            self.tools.count_unknown_call();
             let near = catalogue.near(&case.call.name);
             return case.close_unknown(near);
         };
@@ -167,6 +181,8 @@ impl ToolExecutor {
             deadline: progress.deadline,
             states: &entry.states,
             key: &key,
+            traceparent: call.traceparent.as_deref(),
+            number: progress.number,
             caller_token: token,
             observers: self.tools.observers(),
         };
@@ -174,19 +190,24 @@ impl ToolExecutor {
         let mut now = progress.started;
         let mut last: Option<Box<Failure>> = None;
         loop {
+            let mut waited = Duration::ZERO;
             let place = match entry.limit.try_enter() {
                 Some(place) => place,
-                None => match self.queue(entry, call, progress, work_until).await {
-                    Ok(place) => {
-                        now = Instant::now();
-                        place
+                None => {
+                    let begun = Instant::now();
+                    match self.queue(entry, call, progress, work_until).await {
+                        Ok(place) => {
+                            now = Instant::now();
+                            waited = now - begun;
+                            place
+                        }
+                        // What the tool said tells more than that there was no second try.
+                        Err(refusal) if refusal.code != FailureCode::Cancelled => {
+                            return Err(last.unwrap_or(refusal));
+                        }
+                        Err(cancelled) => return Err(cancelled),
                     }
-                    // What the tool said tells more than that there was no second try.
-                    Err(refusal) if refusal.code != FailureCode::Cancelled => {
-                        return Err(last.unwrap_or(refusal));
-                    }
-                    Err(cancelled) => return Err(cancelled),
-                },
+                }
             };
             // Asked again before every start: the wait for it may have been long.
             if token.is_some_and(|token| token.is_cancelled()) {
@@ -199,7 +220,7 @@ impl ToolExecutor {
             if !passage.still_stands() {
                 return Err(last.unwrap_or_else(|| failures::circuit_open(entry)));
             }
-            progress.attempt_started(call);
+            progress.attempt_started(call, waited);
             invocation.begin(progress.attempts, now, timeout, work_until);
             let ended = match contained(|| entry.tool.handler().run(&invocation)) {
                 Ok(work) => {
@@ -301,6 +322,8 @@ impl ToolExecutor {
     ) -> Option<Output> {
         let args = case.call.args.checked();
         case.progress.tell(|elapsed_ms| Event::FallbackStarted {
+            number: case.progress.number,
+            fallback: fallback.tool_name().map(str::to_owned),
             call_id: case.call.id.clone(),
             tool_name: case.call.name.clone(),
             elapsed_ms,
@@ -346,6 +369,7 @@ impl ToolExecutor {
             "the fallback failed too"
         );
         case.progress.tell(|elapsed_ms| Event::FallbackFailed {
+            number: case.progress.number,
             call_id: case.call.id.clone(),
             tool_name: case.call.name.clone(),
             elapsed_ms,
@@ -366,6 +390,8 @@ impl ToolExecutor {
             .id(format!("{}-fallback", case.call.id))
             .deadline(deadline);
         call.cancellation = case.call.cancellation.clone();
+        call.caller = case.call.caller.clone();
+        call.traceparent = case.call.traceparent.clone();
         let executor = self.clone();
         Box::pin(async move {
             let outcome = executor.run(call, MayFallBack::No).await;

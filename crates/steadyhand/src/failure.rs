@@ -80,7 +80,7 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 /// The categories of SPEC R07.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum FailureCode {
     /// The tool could not be reached, or the connection broke.

@@ -41,6 +41,8 @@ pub struct Invocation<'a> {
     pub deadline: Instant,
     pub(crate) states: &'a States,
     pub(crate) key: &'a IdempotencyKey,
+    traceparent: Option<&'a str>,
+    number: u64,
     pub(crate) caller_token: Option<&'a CancellationToken>,
     pub(crate) observers: &'a Arc<Observers>,
     pub(crate) patience: Patience,
@@ -64,6 +66,8 @@ impl<'a> Invocation<'a> {
             deadline: around.deadline,
             states: around.states,
             key: around.key,
+            traceparent: around.traceparent,
+            number: around.number,
             caller_token: around.caller_token,
             observers: around.observers,
             patience: Patience::new(around.deadline),
@@ -103,8 +107,7 @@ impl<'a> Invocation<'a> {
     pub fn progress(&self, done: f64, total: Option<f64>, message: impl Into<String>) {
         tell_progress(
             self.observers,
-            self.call_id,
-            self.tool_name,
+            (self.number, self.call_id, self.tool_name),
             done,
             total,
             message.into(),
@@ -128,6 +131,11 @@ impl<'a> Invocation<'a> {
         self.key.get()
     }
 
+    /// The caller's W3C trace context: hand it on to whatever the tool calls.
+    pub fn traceparent(&self) -> Option<&str> {
+        self.traceparent
+    }
+
     /// What a function gets that asks for a [`CallContext`].
     pub fn context(&self) -> CallContext {
         CallContext {
@@ -137,6 +145,8 @@ impl<'a> Invocation<'a> {
             until: self.until,
             deadline: self.deadline,
             idempotency_key: self.idempotency_key().to_owned(),
+            traceparent: self.traceparent.map(str::to_owned),
+            number: self.number,
             cancellation: self.cancellation(),
             observers: Arc::clone(self.observers),
         }
@@ -183,6 +193,8 @@ pub(crate) struct Around<'a> {
     pub(crate) deadline: Instant,
     pub(crate) states: &'a States,
     pub(crate) key: &'a IdempotencyKey,
+    pub(crate) traceparent: Option<&'a str>,
+    pub(crate) number: u64,
     pub(crate) caller_token: Option<&'a CancellationToken>,
     pub(crate) observers: &'a Arc<Observers>,
 }
@@ -217,6 +229,8 @@ pub struct CallContext {
     until: Instant,
     deadline: Instant,
     idempotency_key: String,
+    traceparent: Option<String>,
+    number: u64,
     cancellation: CancellationToken,
     observers: Arc<Observers>,
 }
@@ -232,6 +246,8 @@ impl CallContext {
             until: now + Duration::from_secs(30),
             deadline: now + Duration::from_secs(60),
             idempotency_key: clock::new_id(),
+            traceparent: None,
+            number: 0,
             cancellation: CancellationToken::new(),
             observers: Arc::default(),
         }
@@ -267,6 +283,11 @@ impl CallContext {
         &self.idempotency_key
     }
 
+    /// The caller's W3C trace context: hand it on to whatever the tool calls.
+    pub fn traceparent(&self) -> Option<&str> {
+        self.traceparent.as_deref()
+    }
+
     /// Cancelled when this attempt ends for any reason: for work in tasks or threads of its own.
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancellation
@@ -276,8 +297,7 @@ impl CallContext {
     pub fn progress(&self, done: f64, total: Option<f64>, message: impl Into<String>) {
         tell_progress(
             &self.observers,
-            &self.call_id,
-            &self.tool_name,
+            (self.number, &self.call_id, &self.tool_name),
             done,
             total,
             message.into(),
@@ -287,8 +307,7 @@ impl CallContext {
 
 fn tell_progress(
     observers: &Observers,
-    call_id: &str,
-    tool_name: &str,
+    (number, call_id, tool_name): (u64, &str, &str),
     done: f64,
     total: Option<f64>,
     message: String,
@@ -297,6 +316,7 @@ fn tell_progress(
         return;
     }
     observers.tell(Event::Progress {
+        number,
         call_id: call_id.to_owned(),
         tool_name: tool_name.to_owned(),
         done,

@@ -41,24 +41,24 @@ impl ToolExecutor {
         };
         let fingerprint = Fingerprint::of(entry.tool.name(), &call.args);
         let mut running = match self.keys.look_up(&key, fingerprint) {
-            Found::New(sender) => return self.run_in_a_task(call, key, sender).await,
+            Found::New(sender) => {
+                return self.run_in_a_task(call, key, fingerprint, sender).await;
+            }
             Found::Running(running) => running,
             Found::Finished(outcome) => {
-                let mut case = Case::open(call, self.tools.observers());
+                let mut case = Case::open(call, Some(entry), self.tools.observers());
                 case.found(entry);
                 return case.close_joined(&outcome);
             }
             Found::Conflict => {
-                let mut case = Case::open(call, self.tools.observers());
+                let mut case = Case::open(call, Some(entry), self.tools.observers());
                 case.found(entry);
-                let message = "the idempotency key was used before with another tool or other \
-                               arguments; use a new key for a new call";
-                let failure =
-                    failures::refused(FailureCode::IdempotencyConflict, entry, message.to_owned());
+                let (code, effect, message) = conflict();
+                let failure = failures::of(code, effect, entry, message);
                 return case.close(Err(failure), None);
             }
         };
-        let mut case = Case::open(call, self.tools.observers());
+        let mut case = Case::open(call, Some(entry), self.tools.observers());
         case.found(entry);
         let wait = Box::pin(async move {
             let seen = running.wait_for(Option::is_some).await;
@@ -81,12 +81,13 @@ impl ToolExecutor {
         &self,
         call: Call,
         key: String,
+        fingerprint: Fingerprint,
         sender: watch::Sender<Option<Arc<Outcome>>>,
     ) -> Outcome {
         let executor = self.clone();
         let (id, name, started) = (call.id.clone(), call.name.clone(), Instant::now());
         let task = tokio::spawn(async move {
-            let outcome = Arc::new(executor.run(call, MayFallBack::Yes).await);
+            let outcome = Arc::new(executor.run_kept(call, &key, fingerprint.0).await);
             executor.keys.settle(&key, &outcome);
             sender.send_replace(Some(Arc::clone(&outcome)));
             outcome
@@ -113,6 +114,16 @@ impl ToolExecutor {
             replayed: false,
         }
     }
+}
+
+pub(crate) fn conflict() -> (FailureCode, Effect, String) {
+    let message = "the idempotency key was used before with another tool or other arguments; use a \
+                   new key for a new call";
+    (
+        FailureCode::IdempotencyConflict,
+        Effect::None,
+        message.to_owned(),
+    )
 }
 
 /// What a key leads to.

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use foldhash::fast::RandomState;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::arrival::Arrivals;
@@ -38,7 +40,10 @@ struct Inner {
     defaults: ArcSwap<Policy>,
     states: ArcSwap<States>,
     observers: Arc<Observers>,
+    unknown_calls: AtomicU64,
     arrivals: ArcSwapOption<Box<dyn Arrivals>>,
+    /// Counts the times the tools changed.
+    version: watch::Sender<u64>,
     // One writer at a time; readers never wait.
     writing: Mutex<()>,
 }
@@ -193,6 +198,11 @@ impl ToolManager {
         self.len() == 0
     }
 
+    /// Told whenever the tools change.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.inner.version.subscribe()
+    }
+
     /// The policy a tool runs under.
     pub fn policy(&self, name: &str) -> Option<Policy> {
         Some(self.catalogue().find(name)?.policy.clone())
@@ -208,6 +218,11 @@ impl ToolManager {
         let catalogue = self.catalogue();
         let snapshot = |entry: &Arc<Entry>| (entry.tool.name().to_owned(), entry.snapshot());
         catalogue.entries.iter().map(snapshot).collect()
+    }
+
+    /// Calls that asked for a tool nobody has: they belong to no tool's counters.
+    pub fn unknown_calls(&self) -> u64 {
+        self.inner.unknown_calls.load(Ordering::Relaxed)
     }
 
     /// Where a tool's breaker stands; none for unknown tools and tools without one.
@@ -234,6 +249,10 @@ impl ToolManager {
 
     pub(crate) fn catalogue(&self) -> Guard<Arc<Catalogue>> {
         self.inner.catalogue.load()
+    }
+
+    pub(crate) fn count_unknown_call(&self) {
+        self.inner.unknown_calls.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn observers(&self) -> &Arc<Observers> {
@@ -308,6 +327,7 @@ impl ToolManager {
         self.inner
             .catalogue
             .store(Arc::new(Catalogue::new(entries)));
+        self.inner.version.send_modify(|version| *version += 1);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Counts and times of one tool's calls (SPEC R08): fixed memory, no locks, cheap enough to be always on.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::failure::FailureCode;
 use crate::guard::breaker::{Breaker, BreakerState};
 use crate::guard::limit::Limit;
 use crate::outcome::millis;
@@ -50,9 +52,49 @@ pub struct ToolMetrics {
     pub retries: u64,
     /// Failed calls that a fallback answered.
     pub fallbacks: u64,
+    /// Failed calls by their code, those that were refused, invalid or withdrawn included.
+    pub errors_by_code: BTreeMap<FailureCode, u64>,
+    /// How the times are spread. Not in JSON, where the percentiles say it.
+    #[serde(skip)]
+    pub times: Times,
     /// The breaker; absent where a tool has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breaker: Option<BreakerView>,
+}
+
+/// How the times of calls are spread: what histograms of other systems are made from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Times {
+    /// All of them together.
+    pub sum: Duration,
+    /// Calls by the end of the time span they fall into, 64 ns to 18 minutes; only spans that have any.
+    spans: Vec<(Duration, u64)>,
+}
+
+impl Times {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.spans.iter().map(|(_, calls)| calls).sum()
+    }
+
+    /// How many were shorter than this. Exact for powers of two of nanoseconds, which is where spans end;
+    /// anywhere else the calls of the span it falls into are left out.
+    pub fn shorter_than(&self, bound: Duration) -> u64 {
+        let below = self.spans.iter().take_while(|(end, _)| *end <= bound);
+        below.map(|(_, calls)| calls).sum()
+    }
+
+    /// Both together.
+    pub fn and(&self, other: &Times) -> Times {
+        let mut spans: BTreeMap<Duration, u64> = self.spans.iter().copied().collect();
+        for (end, calls) in &other.spans {
+            *spans.entry(*end).or_default() += calls;
+        }
+        Times {
+            sum: self.sum + other.sum,
+            spans: spans.into_iter().collect(),
+        }
+    }
 }
 
 /// A breaker as people see it (SPEC R04).
@@ -94,6 +136,7 @@ pub(crate) enum Ending {
 }
 
 const ENDINGS: usize = Ending::Joined as usize + 1;
+const CODES: usize = FailureCode::ALL.len();
 
 /// The counters of one tool, made when it is first called, one set per core.
 #[derive(Debug, Default)]
@@ -109,6 +152,7 @@ struct Shard {
     endings: [AtomicU64; ENDINGS],
     retries: AtomicU64,
     fallbacks: AtomicU64,
+    codes: [AtomicU64; CODES],
     nanos: AtomicU64,
     buckets: [AtomicU64; BUCKETS],
 }
@@ -120,6 +164,7 @@ impl Shard {
             endings: [const { AtomicU64::new(0) }; ENDINGS],
             retries: AtomicU64::new(0),
             fallbacks: AtomicU64::new(0),
+            codes: [const { AtomicU64::new(0) }; CODES],
             nanos: AtomicU64::new(0),
             buckets: [const { AtomicU64::new(0) }; BUCKETS],
         }
@@ -138,6 +183,11 @@ impl Metrics {
 
     pub(crate) fn fell_back(&self) {
         add(&self.shard().fallbacks, 1);
+    }
+
+    /// A call ended in a failure of this code.
+    pub(crate) fn failed(&self, code: FailureCode) {
+        add(&self.shard().codes[code as usize], 1);
     }
 
     /// A call ended; only executions have a time.
@@ -174,12 +224,15 @@ impl Metrics {
             0 => 0.0,
             total => part as f64 / total as f64,
         };
+        let nanos = sum(&|shard| &shard.nanos);
+        let failed = |code: FailureCode| (code, sum(&|shard| &shard.codes[code as usize]));
+        let errors_by_code = FailureCode::ALL.map(failed).into_iter();
         ToolMetrics {
             total_executions,
             success_count,
             error_count,
             timeout_count,
-            avg_execution_time: share(sum(&|shard| &shard.nanos)) / 1e6,
+            avg_execution_time: share(nanos) / 1e6,
             failure_rate: share(error_count + timeout_count),
             p50: percentile(&buckets, 0.50),
             p95: percentile(&buckets, 0.95),
@@ -192,6 +245,14 @@ impl Metrics {
             joined: ended(Ending::Joined),
             retries: sum(&|shard| &shard.retries),
             fallbacks: sum(&|shard| &shard.fallbacks),
+            errors_by_code: errors_by_code.filter(|(_, calls)| *calls > 0).collect(),
+            times: Times {
+                sum: Duration::from_nanos(nanos),
+                spans: (0..BUCKETS)
+                    .filter(|index| buckets[*index] > 0)
+                    .map(|index| (bucket_end(index), buckets[index]))
+                    .collect(),
+            },
             breaker: breaker.map(BreakerView::from),
         }
     }

@@ -109,22 +109,23 @@ impl Output {
         self.more.is_none()
     }
 
-    pub(crate) fn own_text(&self) -> Option<&str> {
+    /// The text a model reads in place of the value, where it has one.
+    pub fn own_text(&self) -> Option<&str> {
         self.more.as_ref()?.text.as_deref()
     }
 
-    /// The same output with its parts replaced by smaller ones.
-    pub(crate) fn replaced(
+    pub(crate) fn of_parts(
         value: Value,
         text: Option<String>,
         artifact: Option<Value>,
-        cut: Cut,
+        cut: Option<Cut>,
     ) -> Output {
-        let more = Some(Box::new(More {
+        let more = More {
             text,
             artifact,
-            cut: Some(cut),
-        }));
+            cut,
+        };
+        let more = (more != More::default()).then(|| Box::new(more));
         Output { value, more }
     }
 

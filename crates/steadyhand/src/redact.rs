@@ -1,6 +1,7 @@
 //! Keeps secrets out of logs, events and error texts: by the name of a field, by the look of a value.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use arc_swap::ArcSwap;
@@ -122,9 +123,61 @@ pub(crate) fn text_about(message: String, arguments: &Value) -> String {
     shown
 }
 
+/// Secrets that came with a call's arguments, to hide them from what repeats them. It shows none of them.
+#[derive(Clone, Default)]
+pub struct Secrets(Vec<String>);
+
+impl Secrets {
+    /// The text without them.
+    pub fn hide(&self, text: String) -> String {
+        self.0
+            .iter()
+            .fold(text, |text, secret| match text.contains(secret.as_str()) {
+                true => text.replace(secret.as_str(), HIDDEN),
+                false => text,
+            })
+    }
+
+    /// The value as it may be written down: without them, and without what looks like a secret.
+    pub fn hide_in(&self, value: &Value) -> Value {
+        let mut shown = hide(value, 0, &mut Vec::new());
+        if !self.0.is_empty() {
+            self.strip(&mut shown);
+        }
+        shown
+    }
+
+    fn strip(&self, value: &mut Value) {
+        match value {
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.strip(field)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.strip(item)),
+            Value::String(text) => *text = self.hide(std::mem::take(text)),
+            Value::Number(number) if self.0.contains(&number.to_string()) => {
+                *value = Value::String(HIDDEN.to_owned());
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secrets({})", self.0.len())
+    }
+}
+
 /// The arguments as a log may show them.
 pub fn value(value: &Value) -> Value {
-    hide(value, 0)
+    hide(value, 0, &mut Vec::new())
+}
+
+/// The same, and what was hidden because of its name.
+pub(crate) fn value_and_secrets(value: &Value) -> (Value, Secrets) {
+    let mut secrets = Vec::new();
+    let shown = hide(value, 0, &mut secrets);
+    // The longest first: one may be a part of another.
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    (shown, Secrets(secrets))
 }
 
 /// Whether a field of this name holds something to hide.
@@ -165,7 +218,7 @@ fn hides(name: &str, value: &Value) -> bool {
     }
 }
 
-fn hide(value: &Value, depth: usize) -> Value {
+fn hide(value: &Value, depth: usize, secrets: &mut Vec<String>) -> Value {
     if depth > DEPTH_MAX {
         return Value::String("[too deep]".to_owned());
     }
@@ -174,13 +227,19 @@ fn hide(value: &Value, depth: usize) -> Value {
             .iter()
             .map(|(name, field)| {
                 let shown = match hides(name, field) {
-                    true => Value::String(HIDDEN.to_owned()),
-                    false => hide(field, depth + 1),
+                    true => {
+                        collect_secrets(field, true, secrets, depth + 1);
+                        Value::String(HIDDEN.to_owned())
+                    }
+                    false => hide(field, depth + 1, secrets),
                 };
                 (name.clone(), shown)
             })
             .collect(),
-        Value::Array(items) => items.iter().map(|item| hide(item, depth + 1)).collect(),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| hide(item, depth + 1, secrets))
+            .collect(),
         Value::String(string) => Value::String(text(string).into_owned()),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }

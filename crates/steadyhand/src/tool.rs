@@ -113,6 +113,10 @@ impl Tool {
         self.source.as_deref()
     }
 
+    pub(crate) fn shared_source(&self) -> Option<Arc<str>> {
+        self.source.clone()
+    }
+
     /// What runs it.
     pub fn handler(&self) -> &Arc<dyn Handler> {
         &self.handler
@@ -162,7 +166,7 @@ impl Tool {
     }
 
     /// Whether it is the other one, and not only like it: same definition, same handler, same policy.
-    pub(crate) fn is_same_as(&self, other: &Tool) -> bool {
+    pub fn is_same_as(&self, other: &Tool) -> bool {
         let same_changes = self.adjustments.len() == other.adjustments.len()
             && self
                 .adjustments

@@ -6,3 +6,4 @@ mod failures;
 mod names;
 mod parameters;
 mod results;
+mod serve;

@@ -5,11 +5,14 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::{Value, json};
-use steadyhand::{Call, Effect, Event, Failure, FailureCode, Outcome};
+use steadyhand::{Call, Event, Failure, FailureCode, Outcome};
 use tokio_util::sync::CancellationToken;
 
 use super::error::{Exit, Failed};
-use super::{Interrupts, STOPPING_MAX, Session, arguments, complete, value};
+use super::outcome::{self, Ended};
+use super::remote::{Remote, Reply, in_path};
+use super::{Interrupts, STOPPING_MAX, Session, arguments, complete};
+use crate::http::status::{CODE_HEADER, FALLBACK_HEADER};
 use crate::progress::Progress;
 use crate::runtime::Runtime;
 use crate::source::command;
@@ -55,8 +58,23 @@ enum View {
     Message,
 }
 
+impl View {
+    fn as_str(self) -> &'static str {
+        match self {
+            View::Structured => "structured",
+            View::Flat => "flat",
+            View::Message => "message",
+        }
+    }
+}
+
 pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Failed> {
     let mut interrupts = Interrupts::listen();
+    // What is allowed or left out for one call cannot be told to a server.
+    let is_special = args.no_fallback || !args.approve.is_empty();
+    if !is_special && let Some(remote) = Remote::find(session).await {
+        return run_there(session, args, &remote, &mut interrupts).await;
+    }
     // Programs whose parents are gone become our children, so that none can slip away.
     command::adopt_orphans();
     let runtime = session.runtime(|options| {
@@ -74,7 +92,9 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
     if session.global.verbose > 0 {
         session.tell_problems(&runtime);
     }
-    let call = read_call(session, args, &runtime)?;
+    let tool = runtime.manager().find(&args.tool);
+    let schema = tool.map_or(Value::Null, |tool| tool.schema().clone());
+    let call = read_call(session, args, &schema)?;
     let watch = tell_attempts(session, &runtime);
     let (outcome, signal) = execute(session, &runtime, call, &mut interrupts).await;
     wait_for(watch).await;
@@ -83,14 +103,88 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
         () = runtime.settle(STOPPING_MAX) => {}
         _ = interrupts.next() => {}
     }
-    show(session, args, &outcome, &runtime).map_err(|failed| failed.by_signal(signal))
+    if session.screen.json {
+        match args.view {
+            View::Structured => session.screen.json(&outcome.structured()),
+            View::Flat => session.screen.json(&outcome.flat()),
+            View::Message => session.screen.json(&outcome.message()),
+        }
+    }
+    let ended = Ended::from(&outcome);
+    outcome::show(session, &ended)
+        .map_err(|failed| with_problems(failed, &ended, &runtime).by_signal(signal))
 }
 
-fn read_call(session: &Session<'_>, args: &CallArgs, runtime: &Runtime) -> Result<Call, Failed> {
-    let tool = runtime.manager().find(&args.tool);
-    let schema = tool.map_or(Value::Null, |tool| tool.schema().clone());
+/// A tool that is not there may be one of a source that could not be loaded.
+fn with_problems(failed: Failed, ended: &Ended, runtime: &Runtime) -> Failed {
+    let is_unknown = |failure: &Failure| failure.code == FailureCode::ToolNotFound;
+    if !ended.failure.as_ref().is_some_and(is_unknown) {
+        return failed;
+    }
+    let problems = &runtime.generation().problems;
+    problems.iter().fold(failed, |failed, problem| {
+        failed.evidence(&problem.name, &problem.reason)
+    })
+}
+
+/// Lets a server run the call; an interrupt cancels it there.
+async fn run_there(
+    session: &Session<'_>,
+    args: &CallArgs,
+    remote: &Remote,
+    interrupts: &mut Interrupts,
+) -> Result<(), Failed> {
+    let tool = remote
+        .get(&format!("/v1/tools/{}", in_path(&args.tool)))
+        .await;
+    // Without a tool of this name, the outcome says so.
+    let schema = tool.map_or(Value::Null, |tool| tool["schema"].clone());
+    let call = read_call(session, args, &schema)?;
+    let view = match session.screen.json {
+        true => args.view,
+        false => View::Structured,
+    };
+    let path = format!("/v1/calls?view={}", view.as_str());
+    let body = json!(call);
+    let answer = remote.post(&path, Some(&body));
+    tokio::pin!(answer);
+    let (reply, signal) = tokio::select! {
+        reply = &mut answer => (reply?, None),
+        signal = interrupts.next() => {
+            let _ = remote.delete(&format!("/v1/calls/{}", in_path(&call.id))).await;
+            let stopped = tokio::time::timeout(STOPPING_MAX, answer).await;
+            let too_late = Failed::new(Exit::Signal(signal), "interrupted", "interrupted; the server did not say what became of the call");
+            (stopped.unwrap_or(Err(too_late))?, Some(signal))
+        }
+    };
+    if session.screen.json {
+        session.screen.json(&reply.body);
+    }
+    let shown = match view {
+        View::Structured => outcome::show(session, &Ended::read(&reply.body)?),
+        View::Flat | View::Message => by_headers(&reply),
+    };
+    shown.map_err(|failed| failed.by_signal(signal))
+}
+
+/// The views that do not have the code of a failure: the answer's headers do.
+fn by_headers(reply: &Reply) -> Result<(), Failed> {
+    let header = |name: &str| reply.headers.get(name)?.to_str().ok();
+    let code = header(CODE_HEADER).and_then(|code| serde_json::from_value(json!(code)).ok());
+    let Some(code): Option<FailureCode> = code else {
+        return Ok(());
+    };
+    if header(FALLBACK_HEADER).is_some() {
+        return Ok(());
+    }
+    let text = reply.body.get("error").or(reply.body.get("content"));
+    let message = text.and_then(Value::as_str).unwrap_or(code.as_str());
+    Err(Failed::new(Exit::of(code), code.as_str(), message))
+}
+
+fn read_call(session: &Session<'_>, args: &CallArgs, schema: &Value) -> Result<Call, Failed> {
     let folder = &session.surroundings.current;
-    let arguments = arguments::read(&args.arguments, args.args.as_deref(), &schema, folder)?;
+    let arguments = arguments::read(&args.arguments, args.args.as_deref(), schema, folder)?;
     let mut call = Call::new(&args.tool, arguments);
     if let Some(id) = &args.id {
         call = call.id(id);
@@ -207,186 +301,5 @@ async fn wait_for(watch: Option<steadyhand::Watch>) {
             return;
         }
         tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
-
-fn show(
-    session: &Session<'_>,
-    args: &CallArgs,
-    outcome: &Outcome,
-    runtime: &Runtime,
-) -> Result<(), Failed> {
-    let screen = session.screen;
-    if screen.json {
-        match args.view {
-            View::Structured => screen.json(&outcome.structured()),
-            View::Flat => screen.json(&outcome.flat()),
-            View::Message => screen.json(&outcome.message()),
-        }
-    } else if let Some(output) = outcome.output() {
-        match value::shown(screen, output.value()) {
-            text if text.is_empty() => screen.note("The tool answered with no content."),
-            text => screen.answer(&text),
-        }
-    }
-    let took = value::duration(outcome.execution_time);
-    let Some(failure) = outcome.failure() else {
-        screen.note(&format!("{}, {took}", outcome.tool_name));
-        return Ok(());
-    };
-    if outcome.fallback.is_some() {
-        let message = format!(
-            "degraded: {} failed after {took}: {}",
-            outcome.tool_name, failure.message
-        );
-        match screen.json {
-            true => screen.line_to_stderr(
-                &json!({"warning": {"code": "fallback_used", "message": message}}).to_string(),
-            ),
-            false => screen.note(&message),
-        }
-        return Ok(());
-    }
-    let failed = failed(outcome, failure, &took);
-    // A tool that is not there may be one of a source that could not be loaded.
-    let problems = runtime.generation().problems.clone();
-    Err(match failure.code {
-        FailureCode::ToolNotFound => problems.iter().fold(failed, |failed, problem| {
-            failed.evidence(&problem.name, &problem.reason)
-        }),
-        _ => failed,
-    })
-}
-
-fn failed(outcome: &Outcome, failure: &Failure, took: &str) -> Failed {
-    let tool = &outcome.tool_name;
-    let failed = match failure.code {
-        FailureCode::ValidationError if !failure.problems.is_empty() => {
-            bad_arguments(tool, failure)
-        }
-        FailureCode::ToolNotFound => Failed::new(
-            Exit::of(failure.code),
-            failure.code.as_str(),
-            format!("there is no tool {tool}"),
-        )
-        .help(match failure.suggestions.first() {
-            Some(near) => format!("Did you mean {near}?\nsteadyhand tools list"),
-            None => "steadyhand tools list".to_owned(),
-        }),
-        code => {
-            let mut failed = Failed::new(
-                Exit::of(code),
-                code.as_str(),
-                format!("{tool} {}", ending(failure)),
-            )
-            .evidence("reason", &failure.message)
-            .evidence("code", code.as_str());
-            if outcome.attempts > 1 {
-                failed = failed.evidence("attempts", outcome.attempts.to_string());
-            }
-            failed = failed.evidence("took", took);
-            // After the tool's own "no" there is no doubt that it answered.
-            let is_answer = code == FailureCode::ToolExecutionError && !failure.retryable;
-            if failure.effect != Effect::None && !is_answer {
-                failed = failed.evidence("effect", effect(failure.effect));
-            }
-            failed.help(next_step(code, tool))
-        }
-    };
-    failed
-        .detail("tool", json!(tool))
-        .detail("call_id", json!(outcome.call_id))
-        .detail("retryable", json!(failure.retryable))
-        .detail("effect", json!(failure.effect))
-}
-
-fn bad_arguments(tool: &str, failure: &Failure) -> Failed {
-    let count = failure.problems.len();
-    let words = if count == 1 {
-        "1 argument does"
-    } else {
-        &format!("{count} arguments do")
-    };
-    let message = format!("{tool} was not called: {words} not fit");
-    let mut failed = Failed::new(Exit::Usage, failure.code.as_str(), message);
-    for problem in &failure.problems {
-        let name = problem.at.trim_start_matches('/').replace('/', ".");
-        let name = if name.is_empty() {
-            "arguments".to_owned()
-        } else {
-            name
-        };
-        failed = failed.evidence(name, &problem.message);
-    }
-    let example = failure
-        .example
-        .as_ref()
-        .map(|example| value::as_command(tool, example));
-    let example = example
-        .map(|example| format!("{example}\n"))
-        .unwrap_or_default();
-    failed.help(format!("{example}steadyhand tools show {tool}"))
-}
-
-/// What became of the tool, as the end of a sentence.
-fn ending(failure: &Failure) -> &'static str {
-    match failure.code {
-        FailureCode::Timeout => "timed out",
-        FailureCode::Cancelled => "was cancelled",
-        FailureCode::AuthenticationError => "has no valid key",
-        FailureCode::RateLimitError => "was called too often",
-        FailureCode::NetworkError | FailureCode::ToolExecutionError => match failure.effect {
-            Effect::None => "was not run",
-            Effect::Unknown | Effect::Done => "failed",
-        },
-        FailureCode::ToolNotFound
-        | FailureCode::ValidationError
-        | FailureCode::CircuitOpen
-        | FailureCode::Overloaded
-        | FailureCode::ApprovalDenied
-        | FailureCode::ApprovalExpired
-        | FailureCode::IdempotencyConflict => "was not run",
-    }
-}
-
-fn effect(effect: Effect) -> &'static str {
-    match effect {
-        Effect::None => "none: it never reached the tool",
-        Effect::Unknown => "unknown: it may have run",
-        Effect::Done => "done: it ran",
-    }
-}
-
-fn next_step(code: FailureCode, tool: &str) -> String {
-    match code {
-        FailureCode::NetworkError => {
-            format!("Is the service behind it up? steadyhand tools show {tool}")
-        }
-        FailureCode::Timeout => {
-            format!("Give it longer: timeout = \"…\" under [tools.{tool}], or --deadline")
-        }
-        FailureCode::AuthenticationError => {
-            "Set the key it needs; steadyhand config check names it".to_owned()
-        }
-        FailureCode::RateLimitError => {
-            "Try again later; limits = { rate = \"…\" } keeps below its limit".to_owned()
-        }
-        FailureCode::CircuitOpen => {
-            "It has failed several times in a row; it is tried again after its cooldown".to_owned()
-        }
-        FailureCode::Overloaded => {
-            "Raise limits = { concurrency = …, queue = … }, or call it less often".to_owned()
-        }
-        FailureCode::ApprovalDenied | FailureCode::ApprovalExpired => {
-            format!("Allow it: --approve {tool}, or approval = \"never\" under [tools.{tool}]")
-        }
-        FailureCode::IdempotencyConflict => {
-            "Use another --idempotency-key for other arguments".to_owned()
-        }
-        FailureCode::ValidationError => format!("steadyhand tools show {tool}"),
-        FailureCode::ToolExecutionError | FailureCode::ToolNotFound => {
-            format!("More detail: steadyhand call {tool} … -v")
-        }
-        FailureCode::Cancelled => "It was interrupted; what it started has been stopped".to_owned(),
     }
 }

@@ -2,12 +2,11 @@
 
 use clap::Subcommand;
 use serde_json::{Value, json};
-use steadyhand::redact;
 
 use super::error::Failed;
 use super::{Session, value};
-use crate::config::document::{Document, escaped};
 use crate::config::schema;
+use crate::views;
 
 #[derive(Subcommand)]
 pub(super) enum ConfigCommand {
@@ -116,29 +115,9 @@ async fn check(session: &Session<'_>) -> Result<(), Failed> {
 }
 
 fn show(session: &Session<'_>) -> Result<(), Failed> {
-    let configuration = session.configuration()?;
-    let mut rows = Vec::new();
-    leaves(
-        &configuration.document.value,
-        "",
-        &configuration.document,
-        &mut rows,
-    );
-    let set: Vec<&str> = rows.iter().map(|row| row.pointer.as_str()).collect();
-    let defaults = builtin_defaults();
-    let missing: Vec<Row> = defaults
-        .into_iter()
-        .filter(|row| !set.contains(&row.pointer.as_str()))
-        .collect();
-    rows.extend(missing);
+    let view = views::settings::effective(&session.configuration()?);
     if session.screen.json {
-        let settings: Vec<Value> = rows
-            .iter()
-            .map(|row| json!({"setting": row.name(), "value": row.value, "origin": row.origin}))
-            .collect();
-        session
-            .screen
-            .json(&json!({"file": configuration.file.as_ref().map(|file| file.display().to_string()), "settings": settings}));
+        session.screen.json(&view);
         return Ok(());
     }
     let shown = |value: &Value| {
@@ -146,94 +125,16 @@ fn show(session: &Session<'_>) -> Result<(), Failed> {
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned)
     };
-    let rows = rows
-        .iter()
-        .map(|row| vec![row.name(), shown(&row.value), row.origin.clone()]);
+    let rows = view["settings"].as_array().into_iter().flatten();
+    let rows = rows.map(|row| {
+        ["setting", "value", "origin"]
+            .map(|name| shown(&row[name]))
+            .into()
+    });
     session
         .screen
         .answer(&value::columns(session.screen, rows.collect()));
     Ok(())
-}
-
-struct Row {
-    pointer: String,
-    value: Value,
-    origin: String,
-}
-
-impl Row {
-    fn name(&self) -> String {
-        crate::config::words::dotted(&self.pointer)
-    }
-}
-
-/// Every single value, secrets hidden; references are shown as they are written.
-fn leaves(value: &Value, pointer: &str, document: &Document, rows: &mut Vec<Row>) {
-    match value {
-        Value::Object(fields) if !fields.is_empty() => {
-            for (key, field) in fields {
-                leaves(
-                    field,
-                    &format!("{pointer}/{}", escaped(key)),
-                    document,
-                    rows,
-                );
-            }
-        }
-        _ if pointer.is_empty() => {}
-        value => {
-            let origin = document.nearest_origin(pointer);
-            rows.push(Row {
-                pointer: pointer.to_owned(),
-                value: hidden(value, pointer),
-                origin: origin.map_or("default".to_owned(), |origin| origin.short()),
-            });
-        }
-    }
-}
-
-/// A literal below a secret name is not shown; a reference is, since it holds nothing.
-fn hidden(value: &Value, pointer: &str) -> Value {
-    let is_reference = |text: &str| text.contains("${");
-    let name = pointer.rsplit('/').next().unwrap_or_default();
-    match value {
-        Value::String(text) if !is_reference(text) && redact::is_secret_name(name) => {
-            json!("[hidden]")
-        }
-        Value::String(text) if is_reference(text) => json!(text),
-        value => redact::value(value),
-    }
-}
-
-fn builtin_defaults() -> Vec<Row> {
-    let policy = steadyhand::Policy::default();
-    let breaker = policy.breaker.unwrap_or_default();
-    let time = |duration| json!(humantime::format_duration(duration).to_string());
-    let size = |bytes: usize| json!(bytesize::ByteSize(bytes as u64).display().iec().to_string());
-    let rows = [
-        ("/server/listen", json!("127.0.0.1:7400")),
-        ("/defaults/timeout", time(policy.timeout)),
-        ("/defaults/deadline", time(policy.deadline)),
-        ("/defaults/retry/attempts", json!(policy.retry.attempts)),
-        ("/defaults/retry/backoff", time(policy.retry.first_wait)),
-        ("/defaults/breaker/failures", json!(breaker.failures)),
-        (
-            "/defaults/breaker/cooldown",
-            time(std::time::Duration::from_millis(breaker.cooldown_ms)),
-        ),
-        (
-            "/defaults/limits/concurrency",
-            json!(policy.limit.concurrent),
-        ),
-        ("/defaults/limits/queue", json!(policy.limit.queue)),
-        ("/defaults/limits/result", size(policy.output_bytes_max)),
-    ];
-    rows.map(|(pointer, value)| Row {
-        pointer: pointer.to_owned(),
-        value,
-        origin: "default".to_owned(),
-    })
-    .into()
 }
 
 fn path(session: &Session<'_>) -> Result<(), Failed> {

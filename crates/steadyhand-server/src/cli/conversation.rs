@@ -4,13 +4,14 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 use steadyhand::conversation::{self, Provider, What};
 
 use super::Session;
 use super::error::{Exit, Failed};
 use super::value::counted;
 use crate::config::document::plain;
+use crate::views;
 
 const BYTES_MAX: u64 = 256 * 1024 * 1024;
 
@@ -58,12 +59,11 @@ pub(super) fn validate(session: &Session<'_>, args: &ValidateArgs) -> Result<(),
     let conversations = args.file.read(session)?;
     let mut found = 0;
     for (index, conversation) in conversations.iter().enumerate() {
-        let problems = conversation::validate(args.file.provider, args.what, conversation);
+        let (view, problems) =
+            views::conversations::validated(args.file.provider, args.what, conversation);
         found += problems.len();
         if session.screen.json {
-            session
-                .screen
-                .json(&json!({"valid": problems.is_empty(), "problems": problems}));
+            session.screen.json(&view);
             continue;
         }
         for problem in &problems {
@@ -111,13 +111,13 @@ pub(super) fn validate(session: &Session<'_>, args: &ValidateArgs) -> Result<(),
 pub(super) fn repair(session: &Session<'_>, args: &RepairArgs) -> Result<(), Failed> {
     let provider = args.file.provider;
     for conversation in args.file.read(session)? {
-        let (repaired, fixes) = conversation::repair(provider, conversation.clone());
         if session.screen.json {
             session
                 .screen
-                .json(&json!({"messages": repaired, "fixes": fixes}));
+                .json(&views::conversations::repaired(provider, conversation));
             continue;
         }
+        let (repaired, fixes) = conversation::repair(provider, conversation.clone());
         let text = match session.screen.stdout_is_terminal {
             true => serde_json::to_string_pretty(&repaired),
             false => serde_json::to_string(&repaired),

@@ -119,6 +119,11 @@ impl Failed {
         .help("Give it longer with --timeout, or find out what is slow with -v")
     }
 
+    /// An exit code alone: what there is to say has been said.
+    pub(super) fn silent(exit: Exit) -> Failed {
+        Failed::new(exit, "", "")
+    }
+
     /// The same failure, after a signal ended the program: its exit code is the signal's.
     #[must_use]
     pub(super) fn by_signal(mut self, code: Option<u8>) -> Failed {
@@ -146,6 +151,9 @@ impl Failed {
 
     /// Tells the person, or the machine.
     pub(super) fn print(&self, screen: &Screen) {
+        if self.0.message.is_empty() {
+            return;
+        }
         if screen.json {
             screen.line_to_stderr(&self.to_json().to_string());
         } else if let Some(report) = &self.0.report {

@@ -6,8 +6,12 @@ mod complete;
 mod config;
 mod conversation;
 mod error;
+mod mcp_stdio;
+mod outcome;
 mod progress;
+mod remote;
 mod screen;
+mod serve;
 mod tools;
 mod value;
 
@@ -17,8 +21,11 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use crate::config::settings::HistorySettings;
 use crate::config::{Configuration, Surroundings, find};
+use crate::history::{History, HistoryOptions};
 use crate::runtime::{Options, Runtime};
+use crate::serve::presence;
 use error::{Exit, Failed};
 use screen::Screen;
 
@@ -83,6 +90,8 @@ enum Color {
 
 #[derive(Subcommand)]
 enum Command {
+    /// The tools over HTTP: REST under /v1
+    Serve(serve::ServeArgs),
     /// Run one tool
     Call(call::CallArgs),
     /// The tools there are
@@ -101,6 +110,8 @@ enum Command {
         #[command(subcommand)]
         command: config::ConfigCommand,
     },
+    /// All tools for an MCP client that starts this program
+    McpStdio,
     /// Completions for a shell, tool names included
     Completions {
         /// The shell
@@ -145,10 +156,12 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
     };
     match command {
         Command::Config { command } => session.block_on(config::run(&session, command)),
+        Command::McpStdio => session.block_on(mcp_stdio::run(&session)),
         Command::Completions { shell } => complete::print(*shell, screen, Cli::command()),
         Command::Validate(args) => conversation::validate(&session, args),
         Command::Repair(args) => conversation::repair(&session, args),
         Command::ErrorResponse(args) => conversation::error_response(&session, args),
+        Command::Serve(args) => session.block_on(serve::run(&session, args)),
         Command::Call(args) => session.block_on(call::run(&session, args)),
         Command::Tools { command } => session.block_on(tools::run(&session, command.as_ref())),
     }
@@ -199,10 +212,43 @@ impl<'a> Session<'a> {
     /// All tools, loaded in this process.
     async fn runtime(&self, adapt: impl FnOnce(&mut Options)) -> Result<Runtime, Failed> {
         let configuration = self.configuration()?;
-        let mut options = Options::new(self.surroundings.clone());
-        if let Some(state) = &self.global.state {
-            options.state = self.surroundings.current.join(state);
+        self.runtime_of(configuration, adapt).await
+    }
+
+    /// Where state is kept.
+    fn state(&self) -> PathBuf {
+        match &self.global.state {
+            Some(state) => self.surroundings.current.join(state),
+            None => self.surroundings.state_folder(),
         }
+    }
+
+    /// The history of the calls of a configuration: where it says, or one of its own in the state folder.
+    fn history(&self, configuration: &Configuration, settings: &HistorySettings) -> History {
+        let path = match &settings.path {
+            Some(path) => self.surroundings.path(path, &configuration.folder),
+            None => {
+                let name = presence::key_of(configuration.file.as_deref());
+                self.state().join("history").join(format!("{name}.db"))
+            }
+        };
+        let mut options = HistoryOptions::new(path);
+        if let Some(keep) = settings.keep {
+            options.keep = keep.0;
+        }
+        if let Some(size) = settings.max_size {
+            options.max_bytes = size.0;
+        }
+        History::open(options)
+    }
+
+    async fn runtime_of(
+        &self,
+        configuration: Configuration,
+        adapt: impl FnOnce(&mut Options),
+    ) -> Result<Runtime, Failed> {
+        let mut options = Options::new(self.surroundings.clone());
+        options.state = self.state();
         options.progress = self.screen.progress();
         adapt(&mut options);
         let starting = Runtime::start(configuration, options);
@@ -260,6 +306,17 @@ impl Interrupts {
                 .map(|kind| signal(kind).ok())
             },
         }
+    }
+
+    /// For a program to which a hangup means something else.
+    fn without_hangup() -> Interrupts {
+        #[allow(unused_mut, reason = "only Unix has signals")]
+        let mut interrupts = Interrupts::listen();
+        #[cfg(unix)]
+        {
+            interrupts.signals[2] = None;
+        }
+        interrupts
     }
 
     /// The exit code of the next one.

@@ -1,14 +1,14 @@
-//! `steadyhand tools`: which tools there are, and everything about one of them.
+//! `steadyhand tools`: which tools there are, everything about one of them, and closing its breaker.
 
 use clap::Subcommand;
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::{Value, json};
-use steadyhand::{Policy, Tool};
 
 use super::error::{Exit, Failed};
+use super::remote::{Remote, in_path};
 use super::{Session, complete, value};
-use crate::config::PolicySettings;
 use crate::runtime::Runtime;
+use crate::views;
 
 #[derive(Subcommand)]
 pub(super) enum ToolsCommand {
@@ -20,47 +20,59 @@ pub(super) enum ToolsCommand {
         #[arg(add = ArgValueCandidates::new(complete::tool_names))]
         tool: String,
     },
+    /// Close a tool's breaker by hand
+    Reset {
+        /// The tool
+        #[arg(add = ArgValueCandidates::new(complete::tool_names))]
+        tool: String,
+    },
 }
 
 pub(super) async fn run(
     session: &Session<'_>,
     command: Option<&ToolsCommand>,
 ) -> Result<(), Failed> {
-    let runtime = session.runtime(|_| {}).await?;
-    match command {
-        None | Some(ToolsCommand::List) => {
-            session.tell_problems(&runtime);
-            list(session, &runtime)
-        }
-        Some(ToolsCommand::Show { tool }) => show(session, &runtime, tool),
+    let place = Place::find(session).await?;
+    match command.unwrap_or(&ToolsCommand::List) {
+        ToolsCommand::List => list(session, &place).await,
+        ToolsCommand::Show { tool } => show(session, &place, tool).await,
+        ToolsCommand::Reset { tool } => reset(session, &place, tool).await,
     }
 }
 
-fn list(session: &Session<'_>, runtime: &Runtime) -> Result<(), Failed> {
-    let tools = runtime.manager().list();
-    if session.screen.json {
-        let tools: Vec<Value> = tools.iter().map(|tool| described(tool, runtime)).collect();
-        let problems: Vec<Value> = runtime
-            .generation()
-            .problems
-            .iter()
-            .map(|problem| json!({"name": problem.name, "reason": problem.reason, "place": problem.place}))
-            .collect();
-        let left_out: Vec<Value> = runtime
-            .left_out()
-            .iter()
-            .map(|(source, it)| json!({"source": source, "name": it.name, "reason": it.reason}))
-            .collect();
-        session.screen.json(&json!({
-            "count": tools.len(),
-            "tools": tools,
-            "problems": problems,
-            "left_out": left_out,
-        }));
+/// Where the tools are: in a server, or in this process.
+pub(super) enum Place {
+    There(Remote),
+    Here(Runtime),
+}
+
+impl Place {
+    pub(super) async fn find(session: &Session<'_>) -> Result<Place, Failed> {
+        match Remote::find(session).await {
+            Some(remote) => Ok(Place::There(remote)),
+            None => Ok(Place::Here(session.runtime(|_| {}).await?)),
+        }
+    }
+}
+
+async fn list(session: &Session<'_>, place: &Place) -> Result<(), Failed> {
+    let listed = match place {
+        Place::There(remote) => remote.get("/v1/tools").await?,
+        Place::Here(runtime) => views::tools::list(runtime),
+    };
+    let screen = session.screen;
+    let rows_of = |name: &str| listed[name].as_array().cloned().unwrap_or_default();
+    let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
+    for problem in rows_of("problems") {
+        screen.note(&in_words(&problem));
+    }
+    if screen.json {
+        screen.json(&listed);
         return Ok(());
     }
+    let tools = rows_of("tools");
     let mut rows = Vec::new();
-    if session.screen.stdout_is_terminal {
+    if screen.stdout_is_terminal {
         rows.push(
             ["TOOL", "KIND", "STATE", "DESCRIPTION"]
                 .map(str::to_owned)
@@ -68,123 +80,148 @@ fn list(session: &Session<'_>, runtime: &Runtime) -> Result<(), Failed> {
         );
     }
     for tool in &tools {
-        let state = if runtime.unavailable(tool.name()).is_some() {
-            "disabled"
-        } else {
+        let state = if tool["available"] == true {
             "ready"
+        } else {
+            "disabled"
         };
-        let first_line = tool.description().lines().next().unwrap_or_default();
-        rows.push(
-            [tool.name(), tool.kind(), state, first_line]
-                .map(str::to_owned)
-                .to_vec(),
-        );
+        let description = text(tool, "description");
+        let first_line = description.lines().next().unwrap_or_default();
+        rows.push(vec![
+            text(tool, "name"),
+            text(tool, "kind"),
+            state.to_owned(),
+            first_line.to_owned(),
+        ]);
     }
-    session.screen.answer(&value::columns(session.screen, rows));
-    for (source, it) in runtime.left_out() {
-        session
-            .screen
-            .note(&format!("{source}: {} is no tool: {}", it.name, it.reason));
-    }
-    let servers = runtime.generation().configuration.imported.servers.len();
-    if tools.is_empty() && servers > 0 {
-        let servers = value::counted(servers, "MCP server");
-        session.screen.note(&format!(
-            "No tools yet: {servers} found, for a later version to connect."
+    screen.answer(&value::columns(screen, rows));
+    for it in rows_of("left_out") {
+        screen.note(&format!(
+            "{}: {} is no tool: {}",
+            text(&it, "source"),
+            text(&it, "name"),
+            text(&it, "reason")
         ));
-    } else if tools.is_empty() {
-        session
-            .screen
-            .note("No tools. Add a [tools.name] table to steadyhand.toml");
-    } else if runtime.generation().configuration.file.is_none() {
-        session
-            .screen
-            .note("No steadyhand.toml here, so these are the builtins.");
+    }
+    if let Place::Here(runtime) = place {
+        tell_where_they_are_from(session, runtime);
     }
     Ok(())
 }
 
-/// A tool as `GET /v1/tools` gives it.
-fn described(tool: &Tool, runtime: &Runtime) -> Value {
-    let unavailable = runtime.unavailable(tool.name());
-    let mut described = json!({
-        "name": tool.name(),
-        "description": tool.description(),
-        "schema": tool.schema(),
-        "kind": tool.kind(),
-        "source": tool.source(),
-        "available": unavailable.is_none(),
-    });
-    if let Some(alias) = tool.lc_name() {
-        described["lc_name"] = json!(alias);
+fn tell_where_they_are_from(session: &Session<'_>, runtime: &Runtime) {
+    let generation = runtime.generation();
+    let servers = generation.configuration.imported.servers.len();
+    if runtime.manager().is_empty() && servers > 0 {
+        let servers = value::counted(servers, "MCP server");
+        session.screen.note(&format!(
+            "No tools yet: {servers} found, for a later version to connect."
+        ));
+    } else if runtime.manager().is_empty() {
+        session
+            .screen
+            .note("No tools. Add a [tools.name] table to steadyhand.toml");
+    } else if generation.configuration.file.is_none() {
+        session
+            .screen
+            .note("No steadyhand.toml here, so these are the builtins.");
     }
-    if let Some(reason) = unavailable {
-        described["reason"] = json!(reason);
-    }
-    described
 }
 
-fn show(session: &Session<'_>, runtime: &Runtime, name: &str) -> Result<(), Failed> {
-    let manager = runtime.manager();
-    let (Some(tool), Some(policy)) = (manager.find(name), manager.policy(name)) else {
-        let names: Vec<String> = manager
-            .list()
-            .iter()
-            .map(|tool| tool.name().to_owned())
-            .collect();
-        let near = crate::config::words::nearest(name, names.iter().map(String::as_str));
-        return Err(Failed::new(
-            Exit::ToolError,
-            "TOOL_NOT_FOUND",
-            format!("there is no tool {name}"),
-        )
-        .help(match near {
-            Some(near) => format!("Did you mean {near}?\nsteadyhand tools list"),
-            None => "steadyhand tools list".to_owned(),
-        }));
+/// Something that is missing from the tools, as the runtime would say it.
+fn in_words(problem: &Value) -> String {
+    let text = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
+    let problem = crate::runtime::SourceProblem {
+        name: text("name"),
+        reason: text("reason"),
+        place: problem["place"].as_str().map(str::to_owned),
     };
-    let settings = policy_rows(runtime, tool.name(), &policy);
-    if session.screen.json {
-        let mut described = described(&tool, runtime);
-        let policy: serde_json::Map<String, Value> = settings
-            .iter()
-            .map(|(name, value, origin)| (name.clone(), json!({"value": value, "origin": origin})))
-            .collect();
-        described["policy"] = Value::Object(policy);
-        described["breaker"] = json!(manager.breaker(name));
-        described["metrics"] = json!(manager.metrics(name));
-        session.screen.json(&described);
+    problem.to_string()
+}
+
+async fn show(session: &Session<'_>, place: &Place, name: &str) -> Result<(), Failed> {
+    let tool = match place {
+        Place::There(remote) => remote.get(&format!("/v1/tools/{}", in_path(name))).await?,
+        Place::Here(runtime) => {
+            views::tools::one(runtime, name).ok_or_else(|| no_such_tool(runtime, name))?
+        }
+    };
+    let screen = session.screen;
+    if screen.json {
+        screen.json(&tool);
         return Ok(());
     }
-    let screen = session.screen;
+    let said = |name: &str| tool[name].as_str().unwrap_or_default();
     let mut text = format!(
         "{}  {}\n",
-        screen.bold(tool.name()),
-        screen.dim(tool.kind())
+        screen.bold(said("name")),
+        screen.dim(said("kind"))
     );
-    text.push_str(&format!("{}\n", screen.foreign(tool.description())));
-    if let Some(reason) = runtime.unavailable(tool.name()) {
+    text.push_str(&format!("{}\n", screen.foreign(said("description"))));
+    if let Some(reason) = tool["reason"].as_str() {
         text.push_str(&format!("\n{reason}\n"));
     }
     text.push_str(&format!("\n{}\n", screen.bold("Arguments")));
     text.push_str(&indented(&value::columns(
         screen,
-        argument_rows(tool.schema()),
+        argument_rows(&tool["schema"]),
     )));
     text.push_str(&format!("\n{}\n", screen.bold("Policy")));
-    let rows = settings
-        .into_iter()
-        .map(|(name, value, origin)| vec![name, value, origin]);
+    let cell = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let rows = tool["policy"].as_object().into_iter().flatten();
+    let rows = rows.map(|(name, it)| vec![name.clone(), cell(&it["value"]), cell(&it["origin"])]);
     text.push_str(&indented(&value::columns(screen, rows.collect())));
-    if let Some(example) = steadyhand::example_arguments(tool.schema()) {
+    if let Some(example) = steadyhand::example_arguments(&tool["schema"]) {
         text.push_str(&format!(
             "\n{}\n  {}\n",
             screen.bold("Try"),
-            value::as_command(tool.name(), &example)
+            value::as_command(said("name"), &example)
         ));
     }
     screen.answer(&text);
     Ok(())
+}
+
+async fn reset(session: &Session<'_>, place: &Place, name: &str) -> Result<(), Failed> {
+    let view = match place {
+        Place::There(remote) => {
+            let path = format!("/v1/tools/{}/breaker/reset", in_path(name));
+            remote.post(&path, None).await?.body
+        }
+        Place::Here(runtime) => {
+            let tool = runtime.manager().find(name);
+            let tool = tool.ok_or_else(|| no_such_tool(runtime, name))?;
+            session.screen.note(
+                "No server of this configuration runs: breakers live in a server, so nothing was open here.",
+            );
+            json!({"name": tool.name(), "breaker": runtime.manager().breaker(name)})
+        }
+    };
+    if session.screen.json {
+        session.screen.json(&view);
+        return Ok(());
+    }
+    let name = view["name"].as_str().unwrap_or_default();
+    session
+        .screen
+        .answer(&match view["breaker"]["state"].as_str() {
+            Some(state) => format!("{name}: its breaker is {state}"),
+            None => format!("{name} has no breaker"),
+        });
+    Ok(())
+}
+
+pub(super) fn no_such_tool(runtime: &Runtime, name: &str) -> Failed {
+    let near = views::tools::near(runtime, name);
+    Failed::new(
+        Exit::ToolError,
+        "TOOL_NOT_FOUND",
+        format!("there is no tool {name}"),
+    )
+    .help(match near {
+        Some(near) => format!("Did you mean {near}?\nsteadyhand tools list"),
+        None => "steadyhand tools list".to_owned(),
+    })
 }
 
 fn indented(text: &str) -> String {
@@ -248,90 +285,4 @@ fn argument_rows(schema: &Value) -> Vec<Vec<String>> {
         rows.push(vec!["(none declared)".to_owned()]);
     }
     rows
-}
-
-/// The policy in force, each value with its origin.
-fn policy_rows(runtime: &Runtime, tool: &str, policy: &Policy) -> Vec<(String, String, String)> {
-    let time = |duration: std::time::Duration| humantime::format_duration(duration).to_string();
-    let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
-    let size = |bytes: usize| bytesize::ByteSize(bytes as u64).display().iec().to_string();
-    let breaker = |pick: fn(&steadyhand::BreakerPolicy) -> String| {
-        policy.breaker.as_ref().map_or("off".to_owned(), pick)
-    };
-    let fallback = policy
-        .fallback
-        .as_ref()
-        .map_or("none".to_owned(), ToString::to_string);
-    let settings = runtime.settings_of(tool);
-    let set =
-        |pick: &dyn Fn(&PolicySettings) -> Option<String>| settings.iter().rev().find_map(pick);
-    let approval = set(&|settings| Some(format!("{:?}", settings.approval?).to_lowercase()));
-    let rate = set(&|settings| Some(settings.limits.as_ref()?.rate?.to_string()));
-    let codes: Vec<&str> = policy.retry.on.iter().map(|code| code.as_str()).collect();
-    let rows = [
-        (
-            "approval",
-            "approval",
-            approval.unwrap_or("never".to_owned()),
-        ),
-        ("timeout", "timeout", time(policy.timeout)),
-        ("deadline", "deadline", time(policy.deadline)),
-        (
-            "retry.attempts",
-            "retry/attempts",
-            policy.retry.attempts.to_string(),
-        ),
-        (
-            "retry.backoff",
-            "retry/backoff",
-            time(policy.retry.first_wait),
-        ),
-        ("retry.on", "retry/on", codes.join(" ")),
-        ("retry.jitter", "retry/jitter", yes(policy.retry.jitter)),
-        (
-            "breaker.failures",
-            "breaker/failures",
-            breaker(|breaker| breaker.failures.to_string()),
-        ),
-        (
-            "breaker.cooldown",
-            "breaker/cooldown",
-            breaker(|breaker| {
-                humantime::format_duration(std::time::Duration::from_millis(breaker.cooldown_ms))
-                    .to_string()
-            }),
-        ),
-        (
-            "limits.concurrency",
-            "limits/concurrency",
-            policy.limit.concurrent.to_string(),
-        ),
-        (
-            "limits.queue",
-            "limits/queue",
-            policy.limit.queue.to_string(),
-        ),
-        (
-            "limits.rate",
-            "limits/rate",
-            rate.unwrap_or("none".to_owned()),
-        ),
-        (
-            "limits.result",
-            "limits/result",
-            size(policy.output_bytes_max),
-        ),
-        ("idempotent", "idempotent", yes(policy.safe_to_repeat)),
-        ("fallback", "fallback", fallback),
-        ("coerce", "coerce", yes(policy.coerce)),
-        ("strict", "strict", yes(policy.strict)),
-    ];
-    let row = |(name, pointer, value): (&str, &str, String)| {
-        (
-            name.to_owned(),
-            value,
-            runtime.origin_of_policy(tool, pointer),
-        )
-    };
-    rows.into_iter().map(row).collect()
 }

@@ -9,3 +9,4 @@ mod http;
 mod import;
 mod openapi;
 mod support;
+mod telemetry;

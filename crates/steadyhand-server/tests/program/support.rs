@@ -119,3 +119,20 @@ pub(crate) fn context(folder: &Path) -> Context {
         http: Client::new(),
     }
 }
+
+/// Serves the routes on a port of loopback, for as long as the test runs.
+pub(crate) async fn serve(app: axum::Router) -> std::net::SocketAddr {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("loopback");
+    let address = listener.local_addr().expect("it is bound");
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    address
+}
+
+/// A client for what tests serve.
+pub(crate) fn client() -> reqwest::Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = reqwest::Client::builder().no_proxy();
+    client.build().expect("a client")
+}

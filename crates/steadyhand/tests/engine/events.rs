@@ -65,7 +65,10 @@ async fn an_observer_sees_a_call_from_its_start_to_its_one_end() {
     let Event::Finished { args, outcome, .. } = next(&seen) else {
         panic!("not the end");
     };
-    assert_eq!(args, Some(json!({"password": "[redacted]", "n": 1})));
+    assert_eq!(
+        args.as_deref(),
+        Some(&json!({"password": "[redacted]", "n": 1}))
+    );
     assert!(outcome.is_success());
     assert_eq!(outcome.attempts, 2);
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadyhand::testing::{Script, script};
@@ -691,6 +692,95 @@ async fn r08_the_counts_are_exact_and_what_was_not_executed_is_counted_apart() {
             "{shown} for {exact}"
         );
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r08_a_tools_own_no_is_an_error_in_every_metric_and_leaves_the_breaker_alone() {
+    // What an MCP `isError` and an HTTP 404 become (SPEC D8).
+    let tool = script("t").fails(ToolError::answer("no such page"));
+    let executor = executor([tool.tool()]);
+    for _ in 0..6 {
+        executor.execute(call("t", json!({}))).await;
+    }
+    let metrics = executor.tools().metrics("t").unwrap();
+    let counts = [
+        metrics.total_executions,
+        metrics.success_count,
+        metrics.error_count,
+        metrics.errors_by_code[&FailureCode::ToolExecutionError],
+        metrics.retries,
+        metrics.rejected,
+    ];
+    assert_eq!(counts, [6, 0, 6, 6, 0, 0]);
+    assert_eq!(metrics.failure_rate, 1.0);
+    let breaker = metrics.breaker.unwrap();
+    assert_eq!(
+        (breaker.state, breaker.trips, breaker.failures),
+        (BreakerState::Closed, 0, 0)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn r08_every_failed_call_is_counted_once_by_its_code() {
+    let tool = script("t")
+        .schema(json!({"type": "object", "properties": {"bad": false}}))
+        .fails(ToolError::of(Category::Network, "gone"))
+        .fails(ToolError::of(Category::RateLimit, "slower"))
+        .hangs();
+    let executor = executor([tool.tool().timeout(secs(1)).no_retry().limit(1, 0)]);
+    for _ in 0..3 {
+        executor.execute(once("t")).await;
+    }
+    executor.execute(call("t", json!({"bad": 1}))).await;
+    let (_, refused) = tokio::join!(executor.execute(once("t")), executor.execute(once("t")));
+    assert_eq!(code(&refused), "OVERLOADED");
+    assert!(timeout(ms(10), executor.execute(once("t"))).await.is_err());
+    executor.execute(call("nowhere", json!({}))).await;
+
+    let metrics = executor.tools().metrics("t").unwrap();
+    let counted: Vec<(&str, u64)> = metrics
+        .errors_by_code
+        .iter()
+        .map(|(code, calls)| (code.as_str(), *calls))
+        .collect();
+    assert_eq!(
+        counted,
+        [
+            ("NETWORK_ERROR", 1),
+            ("TIMEOUT", 2),
+            ("RATE_LIMIT_ERROR", 1),
+            ("VALIDATION_ERROR", 1),
+            ("CANCELLED", 1),
+            ("OVERLOADED", 1),
+        ]
+    );
+    let all: u64 = metrics.errors_by_code.values().sum();
+    let apart = metrics.rejected + metrics.invalid + metrics.cancelled;
+    assert_eq!(all, metrics.error_count + metrics.timeout_count + apart);
+    assert_eq!(executor.tools().unknown_calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn r08_the_spread_of_times_is_exact_at_powers_of_two() {
+    let tool = script("t")
+        .answers(1)
+        .taking(ms(3))
+        .answers(1)
+        .taking(ms(5))
+        .answers(1)
+        .taking(secs(2));
+    let executor = executor([tool.tool()]);
+    for _ in 0..3 {
+        executor.execute(once("t")).await;
+    }
+    let times = executor.tools().metrics("t").unwrap().times;
+    let shorter =
+        [20, 21, 22, 23, 30, 31].map(|bits| times.shorter_than(Duration::from_nanos(1 << bits)));
+    assert_eq!(shorter, [0, 0, 1, 2, 2, 3]);
+    assert_eq!((times.count(), times.sum), (3, ms(2008)));
+    let both = times.and(&times);
+    assert_eq!((both.count(), both.sum), (6, ms(4016)));
+    assert_eq!(both.shorter_than(Duration::from_nanos(1 << 23)), 4);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,232 @@
+//! How a call ended, for people and as an exit code: what happened, the evidence, the next step.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use steadyhand::{Effect, Failure, FailureCode, Outcome};
+
+use super::error::{Exit, Failed};
+use super::{Session, value};
+
+/// An outcome of a call that ran here, or of one that a server ran.
+pub(super) struct Ended {
+    pub(super) tool_name: String,
+    pub(super) call_id: String,
+    pub(super) output: Option<Value>,
+    pub(super) failure: Option<Failure>,
+    pub(super) took: Duration,
+    attempts: u32,
+    is_fallback: bool,
+}
+
+impl From<&Outcome> for Ended {
+    fn from(outcome: &Outcome) -> Ended {
+        Ended {
+            tool_name: outcome.tool_name.clone(),
+            call_id: outcome.call_id.clone(),
+            output: outcome.output().map(|output| output.value().clone()),
+            failure: outcome.failure().cloned(),
+            took: outcome.execution_time,
+            attempts: outcome.attempts,
+            is_fallback: outcome.fallback.is_some(),
+        }
+    }
+}
+
+impl Ended {
+    /// Out of the structured view.
+    pub(super) fn read(view: &Value) -> Result<Ended, Failed> {
+        let text = |name: &str| view[name].as_str().map(str::to_owned);
+        let failure = match view.get("error") {
+            None => Ok(None),
+            Some(error) => serde_json::from_value(error.clone()).map(Some),
+        };
+        match (text("toolName"), text("callId"), failure) {
+            (Some(tool_name), Some(call_id), Ok(failure)) => Ok(Ended {
+                tool_name,
+                call_id,
+                output: view.get("output").cloned(),
+                failure,
+                took: millis(&view["executionTime"]),
+                attempts: view["attempts"].as_u64().unwrap_or(0) as u32,
+                is_fallback: view["fallbackUsed"] == true,
+            }),
+            _ => Err(Failed::unexpected("the server's answer is no outcome")),
+        }
+    }
+
+    /// Whether the command that ran it may end well: a fallback's answer is an answer.
+    pub(super) fn is_answered(&self) -> bool {
+        self.failure.is_none() || self.is_fallback
+    }
+}
+
+fn millis(ms: &Value) -> Duration {
+    Duration::try_from_secs_f64(ms.as_f64().unwrap_or(0.0) / 1000.0).unwrap_or_default()
+}
+
+/// Prints the answer for people; notes and failures go to stderr.
+pub(super) fn show(session: &Session<'_>, ended: &Ended) -> Result<(), Failed> {
+    let screen = session.screen;
+    if !screen.json
+        && let Some(output) = &ended.output
+    {
+        match value::shown(screen, output) {
+            text if text.is_empty() => screen.note("The tool answered with no content."),
+            text => screen.answer(&text),
+        }
+    }
+    let took = value::duration(ended.took);
+    let Some(failure) = &ended.failure else {
+        screen.note(&format!("{}, {took}", ended.tool_name));
+        return Ok(());
+    };
+    if ended.is_fallback {
+        let message = format!(
+            "degraded: {} failed after {took}: {}",
+            ended.tool_name, failure.message
+        );
+        match screen.json {
+            true => screen.line_to_stderr(
+                &json!({"warning": {"code": "fallback_used", "message": message}}).to_string(),
+            ),
+            false => screen.note(&message),
+        }
+        return Ok(());
+    }
+    Err(failed(ended, failure))
+}
+
+/// The failure of a call as the failure of a command.
+pub(super) fn failed(ended: &Ended, failure: &Failure) -> Failed {
+    let tool = &ended.tool_name;
+    let failed = match failure.code {
+        FailureCode::ValidationError if !failure.problems.is_empty() => {
+            bad_arguments(tool, failure)
+        }
+        FailureCode::ToolNotFound => Failed::new(
+            Exit::of(failure.code),
+            failure.code.as_str(),
+            format!("there is no tool {tool}"),
+        )
+        .help(match failure.suggestions.first() {
+            Some(near) => format!("Did you mean {near}?\nsteadyhand tools list"),
+            None => "steadyhand tools list".to_owned(),
+        }),
+        code => {
+            let mut failed = Failed::new(
+                Exit::of(code),
+                code.as_str(),
+                format!("{tool} {}", ending(failure)),
+            )
+            .evidence("reason", &failure.message)
+            .evidence("code", code.as_str());
+            if ended.attempts > 1 {
+                failed = failed.evidence("attempts", ended.attempts.to_string());
+            }
+            failed = failed.evidence("took", value::duration(ended.took));
+            // After the tool's own "no" there is no doubt that it answered.
+            let is_answer = code == FailureCode::ToolExecutionError && !failure.retryable;
+            if failure.effect != Effect::None && !is_answer {
+                failed = failed.evidence("effect", effect(failure.effect));
+            }
+            failed.help(next_step(code, tool))
+        }
+    };
+    failed
+        .detail("tool", json!(tool))
+        .detail("call_id", json!(ended.call_id))
+        .detail("retryable", json!(failure.retryable))
+        .detail("effect", json!(failure.effect))
+}
+
+fn bad_arguments(tool: &str, failure: &Failure) -> Failed {
+    let count = failure.problems.len();
+    let words = if count == 1 {
+        "1 argument does"
+    } else {
+        &format!("{count} arguments do")
+    };
+    let message = format!("{tool} was not called: {words} not fit");
+    let mut failed = Failed::new(Exit::Usage, failure.code.as_str(), message);
+    for problem in &failure.problems {
+        let name = problem.at.trim_start_matches('/').replace('/', ".");
+        let name = if name.is_empty() {
+            "arguments".to_owned()
+        } else {
+            name
+        };
+        failed = failed.evidence(name, &problem.message);
+    }
+    let example = failure
+        .example
+        .as_ref()
+        .map(|example| value::as_command(tool, example));
+    let example = example
+        .map(|example| format!("{example}\n"))
+        .unwrap_or_default();
+    failed.help(format!("{example}steadyhand tools show {tool}"))
+}
+
+/// What became of the tool, as the end of a sentence.
+fn ending(failure: &Failure) -> &'static str {
+    match failure.code {
+        FailureCode::Timeout => "timed out",
+        FailureCode::Cancelled => "was cancelled",
+        FailureCode::AuthenticationError => "has no valid key",
+        FailureCode::RateLimitError => "was called too often",
+        FailureCode::NetworkError | FailureCode::ToolExecutionError => match failure.effect {
+            Effect::None => "was not run",
+            Effect::Unknown | Effect::Done => "failed",
+        },
+        FailureCode::ToolNotFound
+        | FailureCode::ValidationError
+        | FailureCode::CircuitOpen
+        | FailureCode::Overloaded
+        | FailureCode::ApprovalDenied
+        | FailureCode::ApprovalExpired
+        | FailureCode::IdempotencyConflict => "was not run",
+    }
+}
+
+fn effect(effect: Effect) -> &'static str {
+    match effect {
+        Effect::None => "none: it never reached the tool",
+        Effect::Unknown => "unknown: it may have run",
+        Effect::Done => "done: it ran",
+    }
+}
+
+fn next_step(code: FailureCode, tool: &str) -> String {
+    match code {
+        FailureCode::NetworkError => {
+            format!("Is the service behind it up? steadyhand tools show {tool}")
+        }
+        FailureCode::Timeout => {
+            format!("Give it longer: timeout = \"…\" under [tools.{tool}], or --deadline")
+        }
+        FailureCode::AuthenticationError => {
+            "Set the key it needs; steadyhand config check names it".to_owned()
+        }
+        FailureCode::RateLimitError => {
+            "Try again later; limits = { rate = \"…\" } keeps below its limit".to_owned()
+        }
+        FailureCode::CircuitOpen => {
+            "It has failed several times in a row; it is tried again after its cooldown".to_owned()
+        }
+        FailureCode::Overloaded => {
+            "Raise limits = { concurrency = …, queue = … }, or call it less often".to_owned()
+        }
+        FailureCode::ApprovalDenied | FailureCode::ApprovalExpired => {
+            format!("Allow it: --approve {tool}, or approval = \"never\" under [tools.{tool}]")
+        }
+        FailureCode::IdempotencyConflict => {
+            "Use another --idempotency-key for other arguments".to_owned()
+        }
+        FailureCode::ValidationError => format!("steadyhand tools show {tool}"),
+        FailureCode::ToolExecutionError | FailureCode::ToolNotFound => {
+            format!("More detail: steadyhand call {tool} … -v")
+        }
+        FailureCode::Cancelled => "It was interrupted; what it started has been stopped".to_owned(),
+    }
+}

@@ -1,0 +1,171 @@
+//! `steadyhand serve`: the tools over HTTP, until a signal ends it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::error::{Exit, Failed};
+use super::{Interrupts, STOPPING_MAX, Session, value};
+use crate::runtime::Runtime;
+use crate::serve::{self, CannotServe, DRAIN_MAX, Drained, Fault, Server, Waiting};
+use crate::source::command;
+
+/// Calls that are named while they are waited for; the others are counted.
+const NAMED_MAX: usize = 5;
+
+#[derive(Args)]
+pub(super) struct ServeArgs {
+    /// Address and port, such as 127.0.0.1:7400; port 0 takes a free one
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+}
+
+pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), Failed> {
+    let mut interrupts = Interrupts::without_hangup();
+    command::adopt_orphans();
+    let configuration = session.configuration()?;
+    let mut settings = serve::settings_of(&configuration, &session.surroundings)
+        .map_err(|cannot| failed(cannot, Exit::Config))?;
+    let by_flag = args.listen.is_some();
+    settings.listen = args.listen.unwrap_or(settings.listen);
+    let usage = if by_flag { Exit::Usage } else { Exit::Config };
+    settings.check().map_err(|cannot| failed(cannot, usage))?;
+    // The address first: a port that is taken is said before anything is started.
+    let listener = serve::listen(&settings)
+        .await
+        .map_err(|cannot| failed(cannot, Exit::NotReachable))?;
+    let runtime = tokio::select! {
+        runtime = session.runtime_of(configuration, |_| {}) => runtime?,
+        code = interrupts.next() => {
+            let message = "interrupted before the server was up";
+            return Err(Failed::new(Exit::Signal(code), "interrupted", message));
+        }
+    };
+    let history = session.history(&runtime.generation().configuration, &settings.history);
+    if let Err(error) = history.attach(runtime.executor()) {
+        session.screen.note(&format!(
+            "Calls are not written down: no thread for it: {error}"
+        ));
+    }
+    let mut server = Server::new(listener, runtime.clone(), history, &settings)
+        .map_err(|cannot| failed(cannot, Exit::NotReachable))?;
+    if let Err(error) = server.announce(&session.state()) {
+        session.screen.note(&format!(
+            "Commands will not find this server: {} cannot be written: {}",
+            session.state().display(),
+            crate::config::document::plain(&error)
+        ));
+    }
+    let _watching = runtime.watch();
+    tell_what_is_served(session, &runtime, server.address());
+    let code = tokio::select! {
+        never = server.accept() => match never {},
+        code = interrupts.next() => code,
+    };
+    let drained = tokio::select! {
+        drained = server.drain(|waiting| tell_what_is_waited_for(session, waiting)) => drained,
+        code = interrupts.next() => {
+            session.screen.note("Stopped at once; calls that still ran were cut off.");
+            return Err(ended_by(code));
+        }
+    };
+    tokio::select! {
+        () = runtime.settle(STOPPING_MAX) => {}
+        code = interrupts.next() => return Err(ended_by(code)),
+    }
+    match drained {
+        Drained { cancelled: 0 } => {
+            session.screen.note("Stopped. Every call was answered.");
+            Ok(())
+        }
+        Drained { cancelled } => {
+            session.screen.note(&format!(
+                "Stopped. {} did not end within {}, and was told so.",
+                value::counted(cancelled, "call"),
+                humantime::format_duration(DRAIN_MAX)
+            ));
+            Err(ended_by(code))
+        }
+    }
+}
+
+fn ended_by(code: u8) -> Failed {
+    Failed::silent(Exit::Signal(code))
+}
+
+fn failed(cannot: CannotServe, otherwise: Exit) -> Failed {
+    let (exit, code) = match cannot.fault {
+        Fault::Secret => (Exit::SignIn, "secret_missing"),
+        Fault::Settings => (otherwise, "server_settings"),
+        Fault::Address => (Exit::NotReachable, "address_unavailable"),
+    };
+    Failed::new(exit, code, cannot.message).help(cannot.help)
+}
+
+fn tell_what_is_served(session: &Session<'_>, runtime: &Runtime, address: SocketAddr) {
+    session.tell_problems(runtime);
+    let generation = runtime.generation();
+    let tools = value::counted(runtime.manager().len(), "tool");
+    let ready_ms = session.started.elapsed().as_millis();
+    if session.screen.json {
+        session.screen.json(&serde_json::json!({
+            "address": address.to_string(),
+            "tools": runtime.manager().len(),
+            "configuration": generation.configuration.file,
+            "ready_ms": ready_ms as u64,
+        }));
+        return;
+    }
+    let mut text = match &generation.configuration.file {
+        Some(file) => format!("{}: {tools}.\n", session.surroundings.shown(file).display()),
+        None => format!(
+            "No steadyhand.toml here, so these are the builtins ({tools}; a demo set comes in a later version).\n"
+        ),
+    };
+    text.push_str(&format!("\n  REST       http://{address}/v1/tools\n"));
+    text.push_str(&format!("  OpenAPI    http://{address}/openapi.json\n"));
+    if let Some(example) = example(runtime) {
+        text.push_str(&format!("\n  Try        {example}\n"));
+    }
+    text.push_str(&format!("\nReady in {ready_ms} ms. Ctrl-C stops."));
+    if !session.screen.quiet {
+        session.screen.answer(&text);
+    }
+}
+
+/// A call that would work, to begin with.
+fn example(runtime: &Runtime) -> Option<String> {
+    let tools = runtime.manager().list();
+    let tool = tools
+        .iter()
+        .filter(|tool| runtime.unavailable(tool.name()).is_none())
+        .min_by_key(|tool| tool.name() != "math_eval")?;
+    let arguments = steadyhand::example_arguments(tool.schema())?;
+    Some(value::as_command(tool.name(), &arguments))
+}
+
+fn tell_what_is_waited_for(session: &Session<'_>, waiting: &[Waiting]) {
+    let named: Vec<String> = waiting
+        .iter()
+        .take(NAMED_MAX)
+        .map(|call| {
+            format!(
+                "{} {} of {}",
+                call.tool,
+                value::duration(call.elapsed),
+                value::duration(call.deadline)
+            )
+        })
+        .collect();
+    let more = match waiting.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    session.screen.note(&format!(
+        "Stopping: waiting for {}, up to {}: {}{more}. Ctrl-C again ends at once.",
+        value::counted(waiting.len(), "call"),
+        humantime::format_duration(DRAIN_MAX.max(Duration::from_secs(1))),
+        named.join(", ")
+    ));
+}

@@ -1,0 +1,100 @@
+//! How a tool fared over time: buckets that are filled as calls are written.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// How a tool, or all of them, fared lately.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Trends {
+    /// The tool; absent for all of them together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// How far back.
+    pub window: Window,
+    /// How long one bucket is.
+    pub bucket_ms: u64,
+    /// The whole window.
+    pub total: Counts,
+    /// The window before it, to compare with.
+    pub previous: Counts,
+    /// The oldest first, without gaps; the last one is still being filled.
+    pub buckets: Vec<Bucket>,
+}
+
+/// One span of time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Bucket {
+    /// When it begins, in milliseconds since 1970.
+    pub start_ms: u64,
+    /// What happened in it.
+    #[serde(flatten)]
+    pub counts: Counts,
+}
+
+/// What happened in a span of time. A call belongs to the moment it ended.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Counts {
+    /// Calls that ended, however.
+    pub calls: u64,
+    /// Of those, the ones whose tool failed; time-outs not among them.
+    pub errors: u64,
+    /// Of those, the ones that ran out of time.
+    pub timeouts: u64,
+    /// Of those, the ones refused before the tool was started.
+    pub rejected: u64,
+    /// Of those, the ones withdrawn by their caller.
+    pub cancelled: u64,
+    /// Attempts beyond the first.
+    pub retries: u64,
+    /// Failed calls that a fallback answered.
+    pub fallbacks: u64,
+    /// How often a breaker opened.
+    pub trips: u64,
+    /// Half of the calls whose tool ran were at least this fast, in milliseconds (within an eighth); absent if none ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50: Option<f64>,
+    /// 95 in 100 were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p95: Option<f64>,
+}
+
+/// How far back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, ToSchema)]
+pub enum Window {
+    /// An hour, minute by minute.
+    #[default]
+    #[serde(rename = "1h")]
+    Hour,
+    /// A day, in quarters of an hour.
+    #[serde(rename = "1d")]
+    Day,
+    /// A week, in steps of two hours.
+    #[serde(rename = "7d")]
+    Week,
+}
+
+impl Window {
+    /// As it is written in a query.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Window::Hour => "1h",
+            Window::Day => "1d",
+            Window::Week => "7d",
+        }
+    }
+}
+
+impl FromStr for Window {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Window, String> {
+        match text {
+            "1h" => Ok(Window::Hour),
+            "1d" | "24h" => Ok(Window::Day),
+            "7d" | "1w" => Ok(Window::Week),
+            _ => Err(format!("\"{text}\" is no window; use 1h, 1d or 7d")),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Calls: run one, list and look at them, run one again, end one that runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use steadyhand::{Arguments, Call, FlatView, Outcome, StructuredView, ToolMessage};
+use utoipa::{IntoParams, ToSchema};
+
+use super::limits::{Sent, Wanted};
+use super::status::{self, Refused, Why};
+use super::{App, Asked, Caller, Named, history, shapes};
+
+/// Ids and keys are names, not documents.
+const NAME_CHARS_MAX: usize = 256;
+const DEADLINE_MS_MAX: u64 = 3_600_000;
+
+/// One request to run one tool.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Call)]
+pub(crate) struct CallBody {
+    /// The tool, by name or alias
+    #[schema(max_length = 256)]
+    name: String,
+    /// What the tool is to work with: an object, or the JSON text a model wrote
+    #[serde(default)]
+    #[schema(required = false)]
+    args: Value,
+    /// Names the call in histories and conversations; made up if not given
+    #[schema(min_length = 1, max_length = 256)]
+    id: Option<String>,
+    /// The limit for the whole call, waits and retries included
+    #[schema(maximum = 3_600_000)]
+    deadline_ms: Option<u64>,
+    /// The limit for one attempt
+    #[schema(maximum = 3_600_000)]
+    timeout_ms: Option<u64>,
+    /// Calls with the same key and arguments happen once
+    #[schema(min_length = 1, max_length = 256)]
+    idempotency_key: Option<String>,
+    /// false: one attempt only
+    retry: Option<bool>,
+    /// Ignored: LangChain's tool calls have it
+    #[serde(rename = "type")]
+    #[allow(
+        dead_code,
+        reason = "so that a LangChain tool call can be sent as it is"
+    )]
+    kind: Option<String>,
+}
+
+impl Wanted for CallBody {
+    const EXAMPLE: &'static str = r#"{"name": "echo", "args": {"text": "hello"}}"#;
+}
+
+impl CallBody {
+    /// The call, if its names and times are within reason.
+    pub(crate) fn into_call(self, caller: &Caller) -> Result<Call, Refused> {
+        check_name("name", &self.name, 0)?;
+        let args = match self.args {
+            Value::String(text) => Arguments::Text(text),
+            value => Arguments::Json(value),
+        };
+        let mut call = match self.id {
+            Some(id) => {
+                check_name("id", &id, 1)?;
+                Call::with_id(id, self.name, args)
+            }
+            None => Call::new(self.name, args),
+        };
+        if let Some(key) = self.idempotency_key {
+            check_name("idempotency_key", &key, 1)?;
+            call = call.idempotency_key(key);
+        }
+        call.deadline = time("deadline_ms", self.deadline_ms)?;
+        call.timeout = time("timeout_ms", self.timeout_ms)?;
+        call.retry = self.retry.unwrap_or(true);
+        Ok(caller.of(call))
+    }
+}
+
+fn check_name(field: &str, name: &str, chars_min: usize) -> Result<(), Refused> {
+    let chars = name.chars().count();
+    if (chars_min..=NAME_CHARS_MAX).contains(&chars) {
+        return Ok(());
+    }
+    Err(Refused::new(
+        Why::BadRequest,
+        format!("{field} has {chars} characters"),
+        format!("Give it {chars_min} to {NAME_CHARS_MAX}"),
+    ))
+}
+
+fn time(field: &str, ms: Option<u64>) -> Result<Option<Duration>, Refused> {
+    match ms {
+        Some(ms) if ms > DEADLINE_MS_MAX => Err(Refused::new(
+            Why::BadRequest,
+            format!("{field} is {ms}, and no call may take longer than an hour"),
+            format!("Give at most {DEADLINE_MS_MAX}"),
+        )),
+        ms => Ok(ms.map(Duration::from_millis)),
+    }
+}
+
+/// The shape of an outcome (SPEC D1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum View {
+    /// `{toolName, callId, status, output?, error?, executionTime, …}`
+    #[default]
+    Structured,
+    /// `{success, result?, error?, tool_name, execution_time_ms}`
+    Flat,
+    /// A LangChain ToolMessage
+    Message,
+}
+
+/// An outcome in a view.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Viewed<'a> {
+    Structured(StructuredView<'a>),
+    Flat(FlatView<'a>),
+    Message(Box<ToolMessage>),
+}
+
+impl View {
+    pub(crate) fn of(self, outcome: &Outcome) -> Viewed<'_> {
+        match self {
+            View::Structured => Viewed::Structured(outcome.structured()),
+            View::Flat => Viewed::Flat(outcome.flat()),
+            View::Message => Viewed::Message(Box::new(outcome.message())),
+        }
+    }
+}
+
+/// How the outcome is wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ViewAsked {
+    /// structured if not said
+    #[serde(default)]
+    #[param(inline, required = false)]
+    pub(crate) view: View,
+}
+
+/// Run one tool
+///
+/// Every outcome, failures included, is status 200: the outcome is the answer.
+#[utoipa::path(
+    post,
+    path = "/v1/calls",
+    tag = "calls",
+    params(ViewAsked),
+    request_body = CallBody,
+    responses(
+        (status = 200, description = "How the call ended", body = shapes::AnyOutcome,
+         headers(("steadyhand-outcome" = String, description = "success, error or timeout"))),
+        shapes::BodyRefusals,
+    )
+)]
+pub(crate) async fn run(
+    State(app): State<Arc<App>>,
+    Asked(asked): Asked<ViewAsked>,
+    caller: Caller,
+    sent: Sent<CallBody>,
+) -> Result<Response, Refused> {
+    let call = sent.value.into_call(&caller)?;
+    let outcome = app.execute(call, &caller).await?;
+    Ok(status::outcome(&outcome, &asked.view.of(&outcome)))
+}
+
+/// End a call that runs
+///
+/// Its caller gets the outcome CANCELLED, with what is known of its effect.
+#[utoipa::path(
+    delete,
+    path = "/v1/calls/{id}",
+    tag = "calls",
+    params(("id" = String, Path, description = "The call's id")),
+    responses(
+        (status = 200, description = "It is being ended", body = shapes::CallCancelled),
+        shapes::RunRefusals,
+    )
+)]
+pub(crate) async fn cancel(
+    State(app): State<Arc<App>>,
+    Named(id): Named,
+) -> Result<Response, Refused> {
+    let cancelled = app.running.cancel(&id);
+    if cancelled > 0 {
+        return Ok(status::answer(&json!({"id": id, "cancelled": cancelled})));
+    }
+    let record = history::find(&app, &id).await?;
+    Err(Refused::new(
+        Why::CallHasEnded,
+        format!(
+            "the call {id:?} does not run any more: {}",
+            record.call.state.as_str()
+        ),
+        format!("GET /v1/calls/{} says how it ended", record.call.key),
+    ))
+}

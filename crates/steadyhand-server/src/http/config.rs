@@ -1,0 +1,70 @@
+//! The configuration in force, and reading it again.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::status::{self, Refused, Why};
+use super::{App, shapes};
+use crate::config::Problem;
+use crate::views;
+
+/// The settings in force
+///
+/// Each with its value and where it comes from; secrets are not shown.
+#[utoipa::path(
+    get,
+    path = "/v1/config",
+    tag = "configuration",
+    responses(
+        (status = 200, description = "The settings", body = shapes::Effective),
+        shapes::Refusals,
+    )
+)]
+pub(crate) async fn show(State(app): State<Arc<App>>) -> Response {
+    let generation = app.runtime.generation();
+    let mut view = views::settings::effective(&generation.configuration);
+    view["generation"] = json!(generation.number);
+    view["last_reload"] = match app.runtime.last_reload() {
+        None => Value::Null,
+        Some(Ok(_)) => json!({"ok": true}),
+        Some(Err(report)) => json!({"ok": false, "problems": in_json(&report.problems)}),
+    };
+    status::answer(&view)
+}
+
+/// Read the configuration again
+///
+/// Checked first. With a problem everything stays as it is, and the answer says what is wrong.
+#[utoipa::path(
+    post,
+    path = "/v1/config/reload",
+    tag = "configuration",
+    responses(
+        (status = 200, description = "The new configuration is in force", body = shapes::Reloaded),
+        (status = 422, description = "The file has problems; nothing was changed", body = shapes::Refusal),
+        shapes::Refusals,
+    )
+)]
+pub(crate) async fn reload(State(app): State<Arc<App>>) -> Result<Response, Refused> {
+    match app.runtime.reload().await {
+        Ok(generation) => {
+            let warnings = in_json(&app.runtime.generation().configuration.warnings);
+            Ok(status::answer(
+                &json!({"generation": generation, "warnings": warnings}),
+            ))
+        }
+        Err(report) => Err(Refused::new(
+            Why::ConfigInvalid,
+            report.to_string(),
+            "Mend the file and reload it; until then the configuration in force stays",
+        )
+        .with("problems", json!(in_json(&report.problems)))),
+    }
+}
+
+fn in_json(problems: &[Problem]) -> Vec<Value> {
+    problems.iter().map(Problem::to_json).collect()
+}

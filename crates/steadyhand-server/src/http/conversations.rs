@@ -1,0 +1,271 @@
+//! Conversations in each provider's JSON: checked, mended, answered (SPEC R01–R03, R14).
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use steadyhand::Outcome;
+use steadyhand::conversation::{self, Provider, Turn, What};
+use utoipa::{IntoParams, ToSchema};
+
+use super::limits::{Sent, Wanted};
+use super::status::{self, Refused, Why};
+use super::{App, Asked, Caller, shapes};
+use crate::views;
+
+/// Smaller ones are looked at in less time than it takes to hand them over.
+const BYTES_ON_THE_SPOT: usize = 64 * 1024;
+
+/// A list of messages, a whole request or a whole response.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(transparent)]
+pub(crate) struct Conversation(Value);
+
+impl Wanted for Conversation {
+    const EXAMPLE: &'static str = r#"[{"role": "user", "content": "Hello"}]"#;
+}
+
+/// Whose rules.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ProviderAsked {
+    #[param(inline)]
+    provider: ProviderName,
+}
+
+/// Whose rules, and which part of an exchange.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct WhatAsked {
+    #[param(inline)]
+    provider: ProviderName,
+    /// match if not said
+    #[serde(default)]
+    #[param(inline, required = false)]
+    what: Part,
+}
+
+/// Whose shape the message is in.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct TurnAsked {
+    #[param(inline)]
+    format: ProviderName,
+}
+
+/// The providers, as the document names them.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ProviderName {
+    Anthropic,
+    #[serde(rename = "openai")]
+    OpenAi,
+    #[serde(rename = "openai-responses")]
+    OpenAiResponses,
+    Gemini,
+    Mistral,
+    Ollama,
+    #[serde(rename = "langchain")]
+    LangChain,
+}
+
+impl From<ProviderName> for Provider {
+    fn from(name: ProviderName) -> Provider {
+        match name {
+            ProviderName::Anthropic => Provider::Anthropic,
+            ProviderName::OpenAi => Provider::OpenAi,
+            ProviderName::OpenAiResponses => Provider::OpenAiResponses,
+            ProviderName::Gemini => Provider::Gemini,
+            ProviderName::Mistral => Provider::Mistral,
+            ProviderName::Ollama => Provider::Ollama,
+            ProviderName::LangChain => Provider::LangChain,
+        }
+    }
+}
+
+/// Which part of an exchange is checked.
+#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Part {
+    Request,
+    Response,
+    #[default]
+    Match,
+}
+
+impl From<Part> for What {
+    fn from(part: Part) -> What {
+        match part {
+            Part::Request => What::Request,
+            Part::Response => What::Response,
+            Part::Match => What::Match,
+        }
+    }
+}
+
+/// What a provider would refuse
+#[utoipa::path(
+    post,
+    path = "/v1/validate",
+    tag = "conversations",
+    params(WhatAsked),
+    request_body = Conversation,
+    responses(
+        (status = 200, description = "What is wrong with it", body = shapes::Validated),
+        shapes::BodyRefusals,
+    )
+)]
+pub(crate) async fn validate(
+    Asked(asked): Asked<WhatAsked>,
+    sent: Sent<Conversation>,
+) -> Result<Response, Refused> {
+    let (provider, what) = (asked.provider.into(), asked.what.into());
+    let view = aside(sent, move |value| {
+        views::conversations::validated(provider, what, &value).0
+    })
+    .await?;
+    Ok(status::answer(&view))
+}
+
+/// Mend a conversation
+///
+/// So that its provider accepts it; every change is listed.
+#[utoipa::path(
+    post,
+    path = "/v1/repair",
+    tag = "conversations",
+    params(ProviderAsked),
+    request_body = Conversation,
+    responses(
+        (status = 200, description = "The conversation, and what was changed", body = shapes::Repaired),
+        shapes::BodyRefusals,
+    )
+)]
+pub(crate) async fn repair(
+    Asked(asked): Asked<ProviderAsked>,
+    sent: Sent<Conversation>,
+) -> Result<Response, Refused> {
+    let provider = asked.provider.into();
+    let view = aside(sent, move |value| {
+        views::conversations::repaired(provider, value)
+    })
+    .await?;
+    Ok(status::answer(&view))
+}
+
+/// Large ones are looked at on a thread of their own: calls do not wait for them.
+async fn aside<T: Send + 'static>(
+    sent: Sent<Conversation>,
+    look: impl FnOnce(Value) -> T + Send + 'static,
+) -> Result<T, Refused> {
+    let Conversation(value) = sent.value;
+    if sent.space.bytes <= BYTES_ON_THE_SPOT {
+        return Ok(look(value));
+    }
+    let space = sent.space;
+    let looking = tokio::task::spawn_blocking(move || {
+        let _space = space;
+        look(value)
+    });
+    looking.await.map_err(|error| {
+        Refused::new(
+            Why::Unexpected,
+            format!("the conversation could not be looked at: {error}"),
+            "This should not happen: please report it",
+        )
+    })
+}
+
+/// Run the calls of a model's message
+///
+/// An assistant message, or the whole response it is in; the complete, correctly shaped tool results come back.
+#[utoipa::path(
+    post,
+    path = "/v1/turns",
+    tag = "conversations",
+    params(TurnAsked),
+    request_body = Conversation,
+    responses(
+        (status = 200, description = "The messages that answer it", body = shapes::TurnAnswered),
+        shapes::BodyRefusals,
+    )
+)]
+pub(crate) async fn turn(
+    State(app): State<Arc<App>>,
+    Asked(asked): Asked<TurnAsked>,
+    caller: Caller,
+    sent: Sent<Conversation>,
+) -> Result<Response, Refused> {
+    let Conversation(said) = &sent.value;
+    let provider = asked.format.into();
+    let turn = Turn::read_named(provider, said, |name| original(&app, provider, name));
+    let calls = turn.calls().iter().map(|call| caller.of(call.clone()));
+    let outcomes = app.execute_all(calls.collect(), &caller).await?;
+    let messages = turn.results(&outcomes);
+    Ok(status::answer(&Answered { messages, outcomes }))
+}
+
+#[derive(Serialize)]
+struct Answered {
+    messages: Vec<Value>,
+    outcomes: Vec<Outcome>,
+}
+
+/// The tool that the provider knows under this name: its own, or a short one made for the provider.
+fn original(app: &App, provider: Provider, name: &str) -> String {
+    if app.runtime.manager().find(name).is_some() {
+        return name.to_owned();
+    }
+    let definitions = views::tools::definitions(&app.runtime);
+    let named = definitions
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .find(|original| conversation::short_name(provider, original) == name);
+    named.unwrap_or(name).to_owned()
+}
+
+/// A call that failed
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FailedCall {
+    /// The call that is answered
+    id: String,
+    /// The tool that was asked for
+    name: String,
+    /// What went wrong
+    message: String,
+}
+
+impl Wanted for FailedCall {
+    const EXAMPLE: &'static str =
+        r#"{"id": "toolu_1", "name": "weather", "message": "it did not answer"}"#;
+}
+
+/// A well-formed error result for a call
+///
+/// A whole message in the provider's shape, to be put behind the one with the call.
+#[utoipa::path(
+    post,
+    path = "/v1/error-response",
+    tag = "conversations",
+    params(ProviderAsked),
+    request_body = FailedCall,
+    responses(
+        (status = 200, description = "The message", body = Value),
+        shapes::BodyRefusals,
+    )
+)]
+pub(crate) async fn error_response(
+    Asked(asked): Asked<ProviderAsked>,
+    sent: Sent<FailedCall>,
+) -> Response {
+    let call = &sent.value;
+    let result =
+        conversation::error_result(asked.provider.into(), &call.id, &call.name, &call.message);
+    status::answer(&result)
+}

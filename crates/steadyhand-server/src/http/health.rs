@@ -1,0 +1,65 @@
+//! Is the process up, and can it take calls.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::{App, servers, shapes, status};
+
+/// Whether the process lives
+#[utoipa::path(
+    get,
+    path = "/health/live",
+    tag = "health",
+    responses((status = 200, description = "It does", body = shapes::Live), shapes::Refusals)
+)]
+pub(crate) async fn live(State(app): State<Arc<App>>) -> Response {
+    status::answer(&json!({
+        "status": "live",
+        "name": "steadyhand",
+        "version": env!("CARGO_PKG_VERSION"),
+        "instance": app.instance,
+        "uptime_ms": app.started.elapsed().as_millis() as u64,
+    }))
+}
+
+/// Whether it can take calls
+///
+/// With the state of each server; a server that is down takes only its own tools with it.
+#[utoipa::path(
+    get,
+    path = "/health/ready",
+    tag = "health",
+    responses(
+        (status = 200, description = "It can", body = shapes::Ready),
+        (status = 503, description = "It cannot", body = shapes::Ready),
+        (status = 400, description = "No Host header", body = shapes::Refusal),
+        (status = 403, description = "Addressed to another host", body = shapes::Refusal),
+        (status = 500, description = "A bug", body = shapes::Refusal),
+    )
+)]
+pub(crate) async fn ready(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    let is_ready = !app.closing.is_cancelled();
+    let reason = (!is_ready).then_some("the server is about to end");
+    // Names of servers are for those who may see the rest.
+    let may_see = app.access.load().check_token(&headers).is_ok();
+    let servers: Vec<Value> = match may_see {
+        true => servers::states(&app),
+        false => Vec::new(),
+    };
+    let mut view = json!({
+        "ready": is_ready,
+        "reason": reason,
+        "generation": app.runtime.generation().number,
+        "tools": app.runtime.manager().len(),
+        "running": app.running.count(),
+        "servers": servers,
+    });
+    if may_see {
+        view["history"] = json!(app.history.health());
+    }
+    status::readiness(is_ready, &view)
+}

@@ -1,0 +1,445 @@
+//! Past calls: lists by filter and cursor, one in full, how tools fared over time, and running one again.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use steadyhand::Call;
+use steadyhand::wildcard::wild;
+use utoipa::{IntoParams, ToSchema};
+
+use super::calls::View;
+use super::running::RunningCall;
+use super::status::{self, Refused, Why};
+use super::tools::no_such_tool;
+use super::{App, Asked, Caller, Named, shapes};
+use crate::history::{
+    CallDetails, CallRecord, CallState, CallSummary, Cursor, Filter, History, HistoryError, Page,
+    StateWord, Trends, Window,
+};
+
+const LIMIT: usize = 50;
+const LIMIT_MAX: usize = 1000;
+
+/// Which calls. Documented here; read pair by pair, since a filter may say the same word twice.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(dead_code, reason = "for the document")]
+pub(crate) struct CallsAsked {
+    /// Names of tools, separated by commas; * stands for anything
+    tool: Option<String>,
+    /// running, ok, error, timeout, cancelled, rejected, interrupted, failed, fallback
+    state: Option<String>,
+    /// Codes of failures, separated by commas
+    error: Option<String>,
+    /// Where the tool comes from
+    server: Option<String>,
+    /// Who asked
+    caller: Option<String>,
+    /// How long ago at most (1h), or a moment
+    since: Option<String>,
+    /// Before this moment
+    until: Option<String>,
+    /// Took longer than this (500ms)
+    slower: Option<String>,
+    /// A text that occurs in it
+    text: Option<String>,
+    /// All of this in the words people type: tool:home_* state:failed >500ms
+    q: Option<String>,
+    /// Where a page before said the next one begins
+    cursor: Option<String>,
+    /// 1 to 1000; 50 if not said
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+}
+
+/// A call in a list; one that runs says for how long.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Listed {
+    #[serde(flatten)]
+    call: CallSummary,
+    /// Since when it runs, in milliseconds
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elapsed_ms: Option<f64>,
+}
+
+/// A page of calls, the newest first; those that run come before all others
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Calls {
+    calls: Vec<Listed>,
+    /// Where the next page begins
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+    /// The search stopped here, to be quick: go on with next
+    #[serde(skip_serializing_if = "Option::is_none")]
+    searched_to_ms: Option<u64>,
+}
+
+/// Calls, past and running
+///
+/// The newest first, by filter; pages by cursor.
+#[utoipa::path(
+    get,
+    path = "/v1/calls",
+    tag = "calls",
+    params(CallsAsked),
+    responses(
+        (status = 200, description = "A page of calls", body = Calls),
+        shapes::Refusals,
+    )
+)]
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    Asked(pairs): Asked<Vec<(String, String)>>,
+) -> Result<Response, Refused> {
+    let asked = Question::read(&pairs)?;
+    let running = match asked.cursor {
+        None => running_rows(&app, &asked.filter),
+        Some(_) => Vec::new(),
+    };
+    // What runs is known even when the database is not.
+    if asked.filter.state == [StateWord::Running] {
+        return Ok(status::answer(&Calls {
+            calls: running,
+            next: None,
+            searched_to_ms: None,
+        }));
+    }
+    let (filter, cursor, limit) = (asked.filter, asked.cursor, asked.limit);
+    let page = look(&app.history, move |history| {
+        history.page(&filter, cursor, limit)
+    })
+    .await?;
+    Ok(status::answer(&together(running, page)))
+}
+
+/// One list: what runs is told by those who run it, not by what was written of it a moment ago.
+fn together(running: Vec<Listed>, page: Page) -> Calls {
+    let runs = |id: &str| running.iter().any(|listed| listed.call.id == id);
+    let past: Vec<Listed> = page
+        .calls
+        .into_iter()
+        .filter(|call| call.state != CallState::Running || !runs(&call.id))
+        .map(|call| Listed {
+            call,
+            elapsed_ms: None,
+        })
+        .collect();
+    let mut calls = running;
+    calls.extend(past);
+    Calls {
+        calls,
+        next: page.next.map(|cursor| cursor.to_string()),
+        searched_to_ms: page.searched_to_ms,
+    }
+}
+
+struct Question {
+    filter: Filter,
+    cursor: Option<Cursor>,
+    limit: usize,
+}
+
+impl Question {
+    fn read(pairs: &[(String, String)]) -> Result<Question, Refused> {
+        let wrong = |message: String| {
+            let help = "The words are those of `steadyhand calls list`; GET /openapi.json has them";
+            Refused::new(Why::BadRequest, message, help)
+        };
+        let mut filter = Vec::new();
+        let (mut cursor, mut limit) = (None, LIMIT);
+        for (name, value) in pairs {
+            match name.as_str() {
+                "cursor" => {
+                    let place = value
+                        .parse()
+                        .map_err(|error: HistoryError| wrong(error.to_string()))?;
+                    cursor = Some(place);
+                }
+                "limit" => {
+                    let count = value
+                        .parse()
+                        .ok()
+                        .filter(|count| (1..=LIMIT_MAX).contains(count));
+                    limit = count.ok_or_else(|| {
+                        wrong(format!("limit is {value:?}, and must be 1 to {LIMIT_MAX}"))
+                    })?;
+                }
+                _ => filter.push((name.as_str(), value.as_str())),
+            }
+        }
+        Ok(Question {
+            filter: Filter::from_pairs(filter, now_ms())
+                .map_err(|error| wrong(error.to_string()))?,
+            cursor,
+            limit,
+        })
+    }
+}
+
+fn running_rows(app: &App, filter: &Filter) -> Vec<Listed> {
+    let meant = |state: &StateWord| *state == StateWord::Running;
+    if !filter.error.is_empty() || !(filter.state.is_empty() || filter.state.iter().any(meant)) {
+        return Vec::new();
+    }
+    let mut rows: Vec<Listed> = app
+        .running
+        .list()
+        .iter()
+        .map(|call| listed(app, call))
+        .filter(|row| is_meant(row, filter))
+        .collect();
+    rows.reverse();
+    rows.truncate(LIMIT_MAX);
+    rows
+}
+
+fn is_meant(row: &Listed, filter: &Filter) -> bool {
+    let call = &row.call;
+    let like = |pattern: &Option<String>, text: &Option<String>| {
+        pattern
+            .as_ref()
+            .is_none_or(|pattern| text.as_ref().is_some_and(|text| wild(pattern, text)))
+    };
+    (filter.tool.is_empty() || filter.tool.iter().any(|tool| wild(tool, &call.tool)))
+        && like(&filter.caller, &call.caller)
+        && like(&filter.server, &call.source)
+        && filter.since_ms.is_none_or(|since| call.started_ms >= since)
+        && filter.until_ms.is_none_or(|until| call.started_ms < until)
+        && filter
+            .slower_ms
+            .is_none_or(|slower| row.elapsed_ms > Some(slower))
+        && filter
+            .text
+            .iter()
+            .all(|text| call.id.contains(text) || call.tool.contains(text))
+}
+
+fn listed(app: &App, call: &RunningCall) -> Listed {
+    let elapsed = call.since.elapsed();
+    let tool = app.runtime.manager().find(&call.tool);
+    Listed {
+        call: CallSummary {
+            key: format!("running-{}", call.number),
+            id: call.id.clone(),
+            tool: call.tool.clone(),
+            source: tool.and_then(|tool| tool.source().map(str::to_owned)),
+            caller: Some(call.caller.to_string()),
+            started_ms: now_ms().saturating_sub(elapsed.as_millis() as u64),
+            state: CallState::Running,
+            took_ms: None,
+            deadline_ms: Some(app.deadline_of(call).as_secs_f64() * 1e3),
+            attempts: call.attempts(),
+            code: None,
+            effect: None,
+            message: None,
+            fallback_used: false,
+            replayed: false,
+            replay_of: call.replay_of.clone(),
+        },
+        elapsed_ms: Some(elapsed.as_secs_f64() * 1e3),
+    }
+}
+
+/// One call in full
+///
+/// Arguments, result, every attempt and where the time went. By its id, or by the key of its record.
+#[utoipa::path(
+    get,
+    path = "/v1/calls/{id}",
+    tag = "calls",
+    params(("id" = String, Path, description = "The call's id, or the key of its record")),
+    responses(
+        (status = 200, description = "The call", body = shapes::CallRecord),
+        shapes::NamedRefusals,
+    )
+)]
+pub(crate) async fn one(
+    State(app): State<Arc<App>>,
+    Named(id): Named,
+) -> Result<Response, Refused> {
+    if let Some(running) = app.running.find(&id) {
+        let row = listed(&app, &running);
+        let wanted = id.clone();
+        // What is known of it besides, if the database knows it already.
+        let written = look(&app.history, move |history| history.call(&wanted)).await;
+        let details = match written {
+            Ok(Some(record)) if record.call.state == CallState::Running => record.details,
+            _ => CallDetails::default(),
+        };
+        return Ok(status::answer(&Whole { row, details }));
+    }
+    let record = find(&app, &id).await?;
+    let row = Listed {
+        call: record.call,
+        elapsed_ms: None,
+    };
+    Ok(status::answer(&Whole {
+        row,
+        details: record.details,
+    }))
+}
+
+#[derive(Serialize)]
+struct Whole {
+    #[serde(flatten)]
+    row: Listed,
+    #[serde(flatten)]
+    details: CallDetails,
+}
+
+/// Whether a tool that is not safe to repeat is run all the same, and how the outcome is wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ReplayAsked {
+    /// Run it even if its tool is not known to be safe to repeat
+    #[serde(default)]
+    #[param(required = false)]
+    force: bool,
+    /// structured if not said
+    #[serde(default)]
+    #[param(inline, required = false)]
+    view: View,
+}
+
+/// Run a call again
+///
+/// A new call with the same tool and arguments, linked to the old one. Refused without force for a tool that is not
+/// known to be safe to repeat.
+#[utoipa::path(
+    post,
+    path = "/v1/calls/{id}/replay",
+    tag = "calls",
+    params(("id" = String, Path, description = "The call's id, or the key of its record"), ReplayAsked),
+    responses(
+        (status = 200, description = "How the new call ended", body = shapes::AnyOutcome),
+        shapes::RunRefusals,
+    )
+)]
+pub(crate) async fn replay(
+    State(app): State<Arc<App>>,
+    Named(id): Named,
+    Asked(asked): Asked<ReplayAsked>,
+    caller: Caller,
+) -> Result<Response, Refused> {
+    let record = find(&app, &id).await?;
+    let call = again(&app, record, asked.force)?;
+    let outcome = app.execute(caller.of(call), &caller).await?;
+    Ok(status::outcome(&outcome, &asked.view.of(&outcome)))
+}
+
+/// The call of a record, made anew.
+fn again(app: &App, record: CallRecord, force: bool) -> Result<Call, Refused> {
+    let CallRecord { call, details } = record;
+    let manager = app.runtime.manager();
+    let Some(policy) = manager.policy(&call.tool) else {
+        return Err(no_such_tool(app, &call.tool));
+    };
+    if details.arguments_incomplete {
+        return Err(Refused::new(
+            Why::NotSafeToRepeat,
+            format!(
+                "the arguments of {} are not kept whole: they hold secrets, or are too large",
+                call.id
+            ),
+            "Call the tool again with the arguments: POST /v1/calls",
+        ));
+    }
+    let Some(arguments) = details.arguments else {
+        return Err(Refused::new(
+            Why::NotSafeToRepeat,
+            format!("the arguments of {} are not known", call.id),
+            "Call the tool again with the arguments: POST /v1/calls",
+        ));
+    };
+    if !policy.safe_to_repeat && !force {
+        return Err(Refused::new(
+            Why::NotSafeToRepeat,
+            format!(
+                "{} is not known to be safe to repeat: running it again may do it twice",
+                call.tool
+            ),
+            "Say so with force=true (--force), or set idempotent = true for the tool",
+        ));
+    }
+    Ok(Call::new(call.tool, arguments).replay_of(call.id))
+}
+
+/// How far back, and which tool.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct TrendsAsked {
+    /// All tools together if not said
+    tool: Option<String>,
+    /// 1h if not said
+    #[serde(default)]
+    #[param(inline, required = false)]
+    window: Window,
+}
+
+/// How tools fared over time
+///
+/// Pre-aggregated: calls, errors, p50, p95, retries, trips.
+#[utoipa::path(
+    get,
+    path = "/v1/trends",
+    tag = "metrics",
+    params(TrendsAsked),
+    responses(
+        (status = 200, description = "Buckets of time", body = Trends),
+        shapes::Refusals,
+    )
+)]
+pub(crate) async fn trends(
+    State(app): State<Arc<App>>,
+    Asked(asked): Asked<TrendsAsked>,
+) -> Result<Response, Refused> {
+    let trends = look(&app.history, move |history| {
+        history.trends(asked.tool.as_deref(), asked.window)
+    })
+    .await?;
+    Ok(status::answer(&trends))
+}
+
+pub(super) async fn find(app: &App, id: &str) -> Result<CallRecord, Refused> {
+    let wanted = id.to_owned();
+    let found = look(&app.history, move |history| history.call(&wanted)).await?;
+    found.ok_or_else(|| {
+        Refused::new(
+            Why::NoSuchCall,
+            format!("there is no call {id:?}"),
+            "GET /v1/calls lists those that are kept; old ones are forgotten",
+        )
+    })
+}
+
+/// Databases are asked where waiting is no harm.
+async fn look<T: Send + 'static>(
+    history: &History,
+    ask: impl FnOnce(&History) -> Result<T, HistoryError> + Send + 'static,
+) -> Result<T, Refused> {
+    let history = history.clone();
+    let asked = tokio::task::spawn_blocking(move || ask(&history)).await;
+    let help = "Calls go on; GET /health/ready says what is the matter with the history";
+    match asked {
+        Ok(Ok(found)) => Ok(found),
+        Ok(Err(error @ HistoryError::Cursor(_))) => Err(Refused::new(
+            Why::BadRequest,
+            error.to_string(),
+            "Take the cursor from the field next of a page",
+        )),
+        Ok(Err(error)) => Err(Refused::new(Why::NoHistory, error.to_string(), help)),
+        Err(error) => Err(Refused::new(
+            Why::NoHistory,
+            format!("the history of calls cannot be read: {error}"),
+            help,
+        )),
+    }
+}
+
+fn now_ms() -> u64 {
+    jiff::Timestamp::now().as_millisecond().max(0) as u64
+}

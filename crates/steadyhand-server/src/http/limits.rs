@@ -1,0 +1,224 @@
+//! What a request may cost: its size and depth, the time it takes to arrive, how many there are at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, Request};
+use http_body_util::BodyExt;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use tokio::time::{Instant, timeout_at};
+
+use super::App;
+use super::status::{Refused, Why};
+use crate::config::settings::RequestLimits;
+
+const BODY_BYTES: usize = 16 * 1024 * 1024;
+/// All bodies that are held at the same time.
+const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
+const CALLS: usize = 16_384;
+const CONNECTIONS: usize = 1_024;
+const PATIENCE: Duration = Duration::from_secs(30);
+/// serde_json's own limit; deeper JSON is refused before it can use up a stack.
+const DEPTH_MAX: usize = 128;
+/// A client that sends too much is heard out for this long: one that is cut off would not see the answer.
+const HEARD_OUT_FOR: Duration = Duration::from_secs(2);
+const HEARD_OUT_BYTES: usize = 64 * 1024 * 1024;
+
+/// The limits in force.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) body_bytes: usize,
+    pub(crate) bodies_bytes: usize,
+    /// Calls that run at the same time, over all tools and callers.
+    pub(crate) calls: usize,
+    pub(crate) calls_per_caller: usize,
+    pub(crate) connections: usize,
+    /// How long a client may take to send a request, and to take a piece of an answer.
+    pub(crate) patience: Duration,
+}
+
+impl From<&RequestLimits> for Limits {
+    fn from(settings: &RequestLimits) -> Limits {
+        let count =
+            |setting: Option<u32>, default: usize| setting.map_or(default, |count| count as usize);
+        let body_bytes = settings.body.map_or(BODY_BYTES, |size| size.0 as usize);
+        let calls = count(settings.calls, CALLS);
+        Limits {
+            body_bytes,
+            bodies_bytes: BODIES_BYTES_MAX.max(body_bytes),
+            calls,
+            calls_per_caller: count(settings.per_caller, calls),
+            connections: count(settings.connections, CONNECTIONS),
+            patience: settings.patience.map_or(PATIENCE, |span| span.0),
+        }
+    }
+}
+
+/// What a request brought. The space it takes is given back when this goes.
+pub(crate) struct Sent<T> {
+    pub(crate) value: T,
+    pub(crate) space: Space,
+}
+
+/// A body that an address takes.
+pub(crate) trait Wanted: DeserializeOwned + Send {
+    /// What it looks like, for those who sent something else.
+    const EXAMPLE: &'static str;
+}
+
+impl<T: Wanted> FromRequest<Arc<App>> for Sent<T> {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, app: &Arc<App>) -> Result<Sent<T>, Refused> {
+        let mut space = Space::none(&app.bodies);
+        let bytes = read(request.into_body(), &app.limits, &mut space).await?;
+        let value = parse(&bytes)?;
+        Ok(Sent { value, space })
+    }
+}
+
+/// Bytes of bodies that are held now.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Bodies(Arc<AtomicUsize>);
+
+/// A part of them.
+pub(crate) struct Space {
+    held: Bodies,
+    pub(crate) bytes: usize,
+}
+
+impl Space {
+    fn none(held: &Bodies) -> Space {
+        Space {
+            held: held.clone(),
+            bytes: 0,
+        }
+    }
+
+    fn grow(&mut self, bytes: usize, limits: &Limits) -> Result<(), Refused> {
+        let before = self.held.0.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes += bytes;
+        if before + bytes > limits.bodies_bytes {
+            return Err(Refused::new(
+                Why::Busy,
+                "the server holds as many request bodies as it may",
+                "Try again in a moment, or send less at once",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        self.held.0.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// The whole body, within its size and its time.
+async fn read(mut body: Body, limits: &Limits, space: &mut Space) -> Result<Bytes, Refused> {
+    let until = Instant::now() + limits.patience;
+    let mut whole = Bytes::new();
+    let mut pieces: Vec<u8> = Vec::new();
+    loop {
+        let frame = match timeout_at(until, body.frame()).await {
+            Ok(None) => break,
+            Ok(Some(Ok(frame))) => frame,
+            Ok(Some(Err(error))) => return Err(broken(&error)),
+            Err(_) => return Err(too_slow(limits)),
+        };
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        if space.bytes + data.len() > limits.body_bytes {
+            drop((whole, pieces));
+            hear_out(body).await;
+            return Err(too_large(limits));
+        }
+        space.grow(data.len(), limits)?;
+        // Nearly always there is one piece, and it is used as it is.
+        if whole.is_empty() && pieces.is_empty() {
+            whole = data;
+            continue;
+        }
+        if pieces.is_empty() {
+            pieces.extend_from_slice(&whole);
+        }
+        pieces.extend_from_slice(&data);
+    }
+    Ok(match pieces.is_empty() {
+        true => whole,
+        false => pieces.into(),
+    })
+}
+
+async fn hear_out(mut body: Body) {
+    let until = Instant::now() + HEARD_OUT_FOR;
+    let mut heard = 0;
+    while heard < HEARD_OUT_BYTES
+        && let Ok(Some(Ok(frame))) = timeout_at(until, body.frame()).await
+    {
+        heard += frame.data_ref().map_or(0, Bytes::len);
+    }
+}
+
+fn too_large(limits: &Limits) -> Refused {
+    let limit = bytesize::ByteSize(limits.body_bytes as u64).display().iec();
+    Refused::new(
+        Why::TooLarge,
+        format!("the body is larger than {limit}"),
+        "Send less, or raise limits = { body = \"…\" } under [server]",
+    )
+    .with("limit_bytes", json!(limits.body_bytes))
+}
+
+fn too_slow(limits: &Limits) -> Refused {
+    let patience = humantime::format_duration(limits.patience);
+    Refused::new(
+        Why::TooSlow,
+        format!("the body did not arrive within {patience}"),
+        "Send it faster, or raise limits = { patience = \"…\" } under [server]",
+    )
+}
+
+fn broken(error: &axum::Error) -> Refused {
+    Refused::new(
+        Why::BadRequest,
+        format!("the body broke off: {error}"),
+        "Send it again; its length must be what content-length says",
+    )
+}
+
+/// Reads JSON; what is wrong with it is told with its place.
+fn parse<T: Wanted>(bytes: &[u8]) -> Result<T, Refused> {
+    serde_json::from_slice(bytes).map_err(|error| explained::<T>(bytes, &error))
+}
+
+fn explained<T: Wanted>(bytes: &[u8], error: &serde_json::Error) -> Refused {
+    let help = format!("Send JSON such as {}", T::EXAMPLE);
+    if bytes.is_empty() {
+        return Refused::new(Why::BadRequest, "the body is empty", help);
+    }
+    let message = match error.classify() {
+        serde_json::error::Category::Data => {
+            let mut reader = serde_json::Deserializer::from_slice(bytes);
+            // Read again, slowly, for the name of the field: `calls[3].name`.
+            match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+                Err(placed) if placed.path().iter().next().is_some() => {
+                    format!("the body does not fit at {}: {error}", placed.path())
+                }
+                _ => format!("the body does not fit: {error}"),
+            }
+        }
+        _ if error.to_string().starts_with("recursion limit") => {
+            format!("the body is nested more than {DEPTH_MAX} levels deep: {error}")
+        }
+        _ => format!("the body is no JSON: {error}"),
+    };
+    Refused::new(Why::BadRequest, message, help)
+        .with("line", json!(error.line()))
+        .with("column", json!(error.column()))
+}

@@ -1,0 +1,244 @@
+//! The calls that run now: listed, counted, cancelled, waited for.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use steadyhand::Call;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::limits::Limits;
+use super::status::{Refused, Why};
+
+/// All calls that run now, over every way in.
+#[derive(Default)]
+pub(crate) struct Running {
+    table: Mutex<Table>,
+    emptied: Notify,
+}
+
+#[derive(Default)]
+struct Table {
+    last: u64,
+    // By number, not by id: two calls may share an id.
+    calls: HashMap<u64, Arc<RunningCall>>,
+    by_caller: HashMap<Arc<str>, usize>,
+    is_closed: bool,
+}
+
+impl Table {
+    fn has_room(&self, count: usize, caller: &Arc<str>, limits: &Limits) -> Result<(), Refused> {
+        if self.is_closed {
+            return Err(closed());
+        }
+        if self.calls.len() + count > limits.calls {
+            return Err(busy(count, limits));
+        }
+        let of_caller = self.by_caller.get(caller).map_or(0, |count| *count);
+        if of_caller + count > limits.calls_per_caller {
+            return Err(too_many(caller, of_caller, limits));
+        }
+        Ok(())
+    }
+}
+
+/// A call that runs now.
+pub(crate) struct RunningCall {
+    pub(crate) number: u64,
+    pub(crate) id: String,
+    pub(crate) tool: String,
+    pub(crate) caller: Arc<str>,
+    pub(crate) since: Instant,
+    /// The caller's own, if it gave one.
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) replay_of: Option<String>,
+    attempts: Arc<AtomicU32>,
+    token: CancellationToken,
+}
+
+impl RunningCall {
+    /// How often its tool was started so far.
+    pub(crate) fn attempts(&self) -> u32 {
+        self.attempts.load(Ordering::Relaxed)
+    }
+}
+
+/// A place among the running calls, given back when this goes.
+pub(crate) struct Place {
+    running: Arc<Running>,
+    number: u64,
+    caller: Arc<str>,
+}
+
+impl Running {
+    /// Puts a call on the list, and a way to cancel it into the call. Refused when there are too many.
+    pub(crate) fn enter(
+        self: &Arc<Running>,
+        call: &mut Call,
+        caller: &Arc<str>,
+        limits: &Limits,
+    ) -> Result<Place, Refused> {
+        let mut table = self.table();
+        table.has_room(1, caller, limits)?;
+        Ok(self.place(&mut table, call, caller))
+    }
+
+    /// The same for many: there is room for all of them, or none gets in.
+    pub(crate) fn enter_all(
+        self: &Arc<Running>,
+        calls: &mut [Call],
+        caller: &Arc<str>,
+        limits: &Limits,
+    ) -> Result<Vec<Place>, Refused> {
+        let mut table = self.table();
+        table.has_room(calls.len(), caller, limits)?;
+        let places = calls
+            .iter_mut()
+            .map(|call| self.place(&mut table, call, caller));
+        Ok(places.collect())
+    }
+
+    /// From here on nobody gets in.
+    pub(crate) fn close(&self) {
+        self.table().is_closed = true;
+    }
+
+    fn place(self: &Arc<Running>, table: &mut Table, call: &mut Call, caller: &Arc<str>) -> Place {
+        let token = CancellationToken::new();
+        call.cancellation = Some(token.clone());
+        let attempts = Arc::new(AtomicU32::new(0));
+        call.attempts = Some(Arc::clone(&attempts));
+        table.last += 1;
+        let number = table.last;
+        let running = RunningCall {
+            number,
+            id: call.id.clone(),
+            tool: call.name.clone(),
+            caller: Arc::clone(caller),
+            since: Instant::now(),
+            deadline: call.deadline,
+            replay_of: call.replay_of.clone(),
+            attempts,
+            token,
+        };
+        table.calls.insert(number, Arc::new(running));
+        *table.by_caller.entry(Arc::clone(caller)).or_default() += 1;
+        Place {
+            running: Arc::clone(self),
+            number,
+            caller: Arc::clone(caller),
+        }
+    }
+
+    /// The oldest first.
+    pub(crate) fn list(&self) -> Vec<Arc<RunningCall>> {
+        let table = self.table();
+        let mut calls: Vec<(u64, Arc<RunningCall>)> = table
+            .calls
+            .iter()
+            .map(|(number, call)| (*number, Arc::clone(call)))
+            .collect();
+        drop(table);
+        calls.sort_unstable_by_key(|(number, _)| *number);
+        calls.into_iter().map(|(_, call)| call).collect()
+    }
+
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<RunningCall>> {
+        let table = self.table();
+        let of_id = table.calls.values().filter(|call| call.id == id);
+        of_id.min_by_key(|call| call.since).map(Arc::clone)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.table().calls.len()
+    }
+
+    /// Ends every call with this id. Says how many.
+    pub(crate) fn cancel(&self, id: &str) -> usize {
+        self.cancel_where(|call| call.id == id)
+    }
+
+    pub(crate) fn cancel_all(&self) -> usize {
+        self.cancel_where(|_| true)
+    }
+
+    /// Waits until no call runs.
+    pub(crate) async fn until_none(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            if self.count() == 0 {
+                return;
+            }
+            emptied.await;
+        }
+    }
+
+    fn cancel_where(&self, is_meant: impl Fn(&RunningCall) -> bool) -> usize {
+        let table = self.table();
+        let meant: Vec<CancellationToken> = table
+            .calls
+            .values()
+            .filter(|call| is_meant(call))
+            .map(|call| call.token.clone())
+            .collect();
+        // Cancelling wakes tasks, which want the table.
+        drop(table);
+        meant.iter().for_each(CancellationToken::cancel);
+        meant.len()
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut table = self.running.table();
+        table.calls.remove(&self.number);
+        if let Some(count) = table.by_caller.get_mut(&self.caller) {
+            *count -= 1;
+            if *count == 0 {
+                table.by_caller.remove(&self.caller);
+            }
+        }
+        let is_empty = table.calls.is_empty();
+        drop(table);
+        if is_empty {
+            self.running.emptied.notify_waiters();
+        }
+    }
+}
+
+fn closed() -> Refused {
+    Refused::new(
+        Why::ShuttingDown,
+        "the server is about to end and takes no more calls",
+        "Call again when it is back; nothing was run",
+    )
+}
+
+fn busy(count: usize, limits: &Limits) -> Refused {
+    Refused::new(
+        Why::Busy,
+        format!(
+            "there is no room for {count} more: at most {} calls run at the same time",
+            limits.calls
+        ),
+        "Try again in a moment, or raise limits = { calls = … } under [server]; nothing was run",
+    )
+}
+
+fn too_many(caller: &str, running: usize, limits: &Limits) -> Refused {
+    Refused::new(
+        Why::TooMany,
+        format!(
+            "{caller} has {running} calls running, and one caller may have {}",
+            limits.calls_per_caller
+        ),
+        "Wait for one to end, or raise limits = { per_caller = … } under [server]; nothing was run",
+    )
+}

@@ -1,0 +1,220 @@
+//! Which HTTP status says what, and the one shape of every refusal. Statuses are chosen here and nowhere else.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Map, Value, json};
+use steadyhand::{Outcome, Status};
+
+/// Says in a header how a call ended, for those who do not read bodies.
+pub(crate) const OUTCOME_HEADER: &str = "steadyhand-outcome";
+/// The code of a failed call.
+pub(crate) const CODE_HEADER: &str = "steadyhand-code";
+/// Set when a failed call was answered by its fallback.
+pub(crate) const FALLBACK_HEADER: &str = "steadyhand-fallback";
+/// The call.
+pub(crate) const CALL_ID_HEADER: &str = "steadyhand-call-id";
+
+/// Why a request is not answered as asked. How a call ended is never a reason: that is the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// The body or the query is not what this address takes.
+    BadRequest,
+    /// The caller has not shown the token.
+    NoToken,
+    /// The request is addressed to a name that is not ours, or comes from a page of somebody else's.
+    Foreign,
+    /// Nothing is at this address.
+    NoSuchRoute,
+    /// Something is, but not for this method.
+    NoSuchMethod,
+    /// No tool has this name.
+    NoSuchTool,
+    /// No call has this id.
+    NoSuchCall,
+    /// No server has this name.
+    NoSuchServer,
+    /// The body did not come in time.
+    TooSlow,
+    /// Running it again could do it twice.
+    NotSafeToRepeat,
+    /// The call has ended: nothing is left to cancel.
+    CallHasEnded,
+    /// More than is taken.
+    TooLarge,
+    /// The configuration file has problems, and the one in force stays.
+    ConfigInvalid,
+    /// This caller has too many calls running.
+    TooMany,
+    /// The server as a whole has too much to do.
+    Busy,
+    /// The server is about to end.
+    ShuttingDown,
+    /// The history cannot be read now.
+    NoHistory,
+    /// A bug of ours.
+    Unexpected,
+}
+
+impl Why {
+    fn status(self) -> StatusCode {
+        match self {
+            Why::BadRequest => StatusCode::BAD_REQUEST,
+            Why::NoToken => StatusCode::UNAUTHORIZED,
+            Why::Foreign => StatusCode::FORBIDDEN,
+            Why::NoSuchRoute | Why::NoSuchTool | Why::NoSuchCall | Why::NoSuchServer => {
+                StatusCode::NOT_FOUND
+            }
+            Why::NoSuchMethod => StatusCode::METHOD_NOT_ALLOWED,
+            Why::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Why::NotSafeToRepeat | Why::CallHasEnded => StatusCode::CONFLICT,
+            Why::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Why::ConfigInvalid => StatusCode::UNPROCESSABLE_ENTITY,
+            Why::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            Why::Busy | Why::ShuttingDown | Why::NoHistory => StatusCode::SERVICE_UNAVAILABLE,
+            Why::Unexpected => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// Stable, for machines.
+    pub(crate) fn code(self) -> &'static str {
+        match self {
+            Why::BadRequest => "bad_request",
+            Why::NoToken => "token_missing",
+            Why::Foreign => "foreign_request",
+            Why::NoSuchRoute => "no_such_route",
+            Why::NoSuchMethod => "no_such_method",
+            Why::NoSuchTool => "no_such_tool",
+            Why::NoSuchCall => "no_such_call",
+            Why::NoSuchServer => "no_such_server",
+            Why::TooSlow => "too_slow",
+            Why::NotSafeToRepeat => "not_safe_to_repeat",
+            Why::CallHasEnded => "call_has_ended",
+            Why::TooLarge => "too_large",
+            Why::ConfigInvalid => "config_invalid",
+            Why::TooMany => "too_many_calls",
+            Why::Busy => "server_busy",
+            Why::ShuttingDown => "shutting_down",
+            Why::NoHistory => "history_unavailable",
+            Why::Unexpected => "unexpected",
+        }
+    }
+
+    /// Whether the same request may do better in a moment.
+    fn is_passing(self) -> bool {
+        self.status() == StatusCode::SERVICE_UNAVAILABLE || self == Why::TooMany
+    }
+}
+
+/// A request that is not answered as asked: `{"error": {code, message, help}}`.
+#[derive(Debug)]
+pub(crate) struct Refused(Box<Details>);
+
+#[derive(Debug)]
+struct Details {
+    why: Why,
+    message: String,
+    help: String,
+    more: Map<String, Value>,
+}
+
+impl Refused {
+    /// What is wrong with what, and what to do.
+    pub(crate) fn new(why: Why, message: impl Into<String>, help: impl Into<String>) -> Refused {
+        Refused(Box::new(Details {
+            why,
+            message: message.into(),
+            help: help.into(),
+            more: Map::new(),
+        }))
+    }
+
+    /// More for machines.
+    #[must_use]
+    pub(crate) fn with(mut self, name: &str, value: Value) -> Refused {
+        self.0.more.insert(name.to_owned(), value);
+        self
+    }
+
+    #[cfg(test)]
+    pub(crate) fn why(&self) -> Why {
+        self.0.why
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let details = *self.0;
+        let mut error = json!({
+            "code": details.why.code(),
+            "message": details.message,
+            "help": details.help,
+        });
+        if let Some(fields) = error.as_object_mut() {
+            fields.extend(details.more);
+        }
+        let mut response = json_response(details.why.status(), &json!({ "error": error }));
+        let headers = response.headers_mut();
+        if details.why.is_passing() {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if details.why == Why::NoToken {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// An answer: status 200.
+pub(crate) fn answer(value: &impl serde::Serialize) -> Response {
+    json_response(StatusCode::OK, value)
+}
+
+/// Whether the server can take calls.
+pub(crate) fn readiness(is_ready: bool, value: &impl serde::Serialize) -> Response {
+    let status = match is_ready {
+        true => StatusCode::OK,
+        false => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    json_response(status, value)
+}
+
+/// The outcome of a call is status 200, however it ended; headers say how.
+pub(crate) fn outcome(outcome: &Outcome, view: &impl serde::Serialize) -> Response {
+    let mut response = answer(view);
+    let headers = response.headers_mut();
+    let word = match outcome.status() {
+        Status::Success => "success",
+        Status::Error => "error",
+        Status::Timeout => "timeout",
+    };
+    headers.insert(OUTCOME_HEADER, HeaderValue::from_static(word));
+    if let Some(failure) = outcome.failure() {
+        headers.insert(CODE_HEADER, HeaderValue::from_static(failure.code.as_str()));
+    }
+    if outcome.fallback.is_some() {
+        headers.insert(FALLBACK_HEADER, HeaderValue::from_static("used"));
+    }
+    if let Ok(id) = HeaderValue::from_str(&outcome.call_id) {
+        headers.insert(CALL_ID_HEADER, id);
+    }
+    response
+}
+
+fn json_response(status: StatusCode, value: &impl serde::Serialize) -> Response {
+    let mut text = Vec::with_capacity(256);
+    if let Err(error) = serde_json::to_writer(&mut text, value) {
+        tracing::error!(%error, "an answer could not be written as JSON");
+        let refused = Refused::new(
+            Why::Unexpected,
+            "the answer could not be written as JSON",
+            "This should not happen: please report it",
+        );
+        return refused.into_response();
+    }
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}

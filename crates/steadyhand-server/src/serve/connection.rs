@@ -1,0 +1,191 @@
+//! One connection: its requests one after the other, with an end to every wait.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::http::status::{Refused, Why};
+use crate::http::{self, App};
+
+/// A connection that is only told that there is no room.
+const REFUSAL_PATIENCE: Duration = Duration::from_secs(2);
+const HEADERS_MAX: usize = 100;
+
+/// Answers requests until the client is done, too slow, or the server ends.
+pub(super) async fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    app: Arc<App>,
+    router: Router,
+    ending: CancellationToken,
+) {
+    let patience = app.limits.patience;
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (app, router) = (Arc::clone(&app), router.clone());
+        async move {
+            let request = request.map(Body::new);
+            Ok::<Response, Infallible>(http::respond(app, router, peer, request).await)
+        }
+    });
+    talk(stream, patience, service, ending).await;
+}
+
+/// Says that there are too many connections, and closes this one.
+pub(super) async fn refuse(stream: TcpStream, connections: usize, ending: CancellationToken) {
+    let service = service_fn(move |_: Request<Incoming>| async move {
+        let refused = Refused::new(
+            Why::Busy,
+            format!("{connections} connections are open, which is as many as may"),
+            "Try again in a moment, or raise limits = { connections = … } under [server]",
+        );
+        let mut response = refused.into_response();
+        let close = axum::http::HeaderValue::from_static("close");
+        response
+            .headers_mut()
+            .insert(axum::http::header::CONNECTION, close);
+        Ok::<Response, Infallible>(response)
+    });
+    talk(stream, REFUSAL_PATIENCE, service, ending).await;
+}
+
+async fn talk<S>(stream: TcpStream, patience: Duration, service: S, ending: CancellationToken)
+where
+    S: hyper::service::HttpService<Incoming, ResBody = Body, Error = Infallible>,
+{
+    // Small answers are sent at once.
+    let _ = stream.set_nodelay(true);
+    notice_when_the_peer_is_gone(&stream);
+    let io = TokioIo::new(Patient::new(stream, patience));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        // Also the time a connection may lie idle.
+        .header_read_timeout(patience)
+        .max_headers(HEADERS_MAX)
+        .serve_connection(io, service);
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = ending.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+/// A machine that went away without a word is found out by asking.
+#[cfg(unix)]
+fn notice_when_the_peer_is_gone(stream: &TcpStream) {
+    use rustix::net::sockopt;
+    let _ = sockopt::set_socket_keepalive(stream, true);
+    let _ = sockopt::set_tcp_keepidle(stream, Duration::from_secs(15));
+    let _ = sockopt::set_tcp_keepintvl(stream, Duration::from_secs(5));
+    let _ = sockopt::set_tcp_keepcnt(stream, 3);
+}
+
+#[cfg(not(unix))]
+fn notice_when_the_peer_is_gone(_: &TcpStream) {}
+
+/// A stream whose other side must take what is written within some time, a piece at a time.
+struct Patient<T> {
+    inner: T,
+    patience: Duration,
+    /// Runs while the other side takes nothing.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl<T> Patient<T> {
+    fn new(inner: T, patience: Duration) -> Patient<T> {
+        Patient {
+            inner,
+            patience,
+            stalled: None,
+        }
+    }
+
+    fn bounded<R>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<R>>,
+    ) -> Poll<io::Result<R>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let patience = self.patience;
+        let stalled = self
+            .stalled
+            .get_or_insert_with(|| Box::pin(sleep(patience)));
+        match stalled.as_mut().poll(context) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(()) => {
+                stalled.as_mut().reset(Instant::now() + patience);
+                let why = "the client does not take its answer";
+                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)))
+            }
+        }
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Patient<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(context, buffer)
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Patient<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.inner).poll_write(context, bytes);
+        self.bounded(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.inner).poll_write_vectored(context, pieces);
+        self.bounded(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.inner).poll_flush(context);
+        self.bounded(context, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shut = Pin::new(&mut self.inner).poll_shutdown(context);
+        self.bounded(context, shut)
+    }
+}

@@ -1,0 +1,221 @@
+//! The server: listens, takes connections in, and ends without leaving a call unanswered.
+
+mod connection;
+pub(crate) mod presence;
+mod settings;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Configuration;
+use crate::history::History;
+use crate::http::{self, Access, App, Limits};
+use crate::runtime::Runtime;
+use presence::Presence;
+pub(crate) use settings::{CannotServe, Fault, Settings};
+
+/// How long running calls are waited for when the server ends.
+pub(crate) const DRAIN_MAX: Duration = Duration::from_secs(10);
+/// How long calls that were cancelled then, and answers on their way, may take.
+const LAST_WORDS_MAX: Duration = Duration::from_secs(2);
+/// Connections beyond the limit that are told so at the same time; further ones wait to be accepted.
+const REFUSALS: usize = 32;
+/// When the machine has no more files to open, trying at once again does not help.
+const AFTER_FAILED_ACCEPT: Duration = Duration::from_millis(50);
+/// Files that are open beside connections: the database, tools' own connections, standard streams.
+const OTHER_FILES: usize = 256;
+
+/// A server with an address. It answers once [`Server::accept`] is awaited.
+pub(crate) struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    app: Arc<App>,
+    router: Router,
+    places: Arc<Semaphore>,
+    places_max: usize,
+    refusals: Arc<Semaphore>,
+    /// Cancelled when connections must come to their end.
+    ending: CancellationToken,
+    _presence: Option<Presence>,
+}
+
+/// A call that the end of the server waits for.
+pub(crate) struct Waiting {
+    pub(crate) tool: String,
+    pub(crate) elapsed: Duration,
+    pub(crate) deadline: Duration,
+}
+
+/// How the server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Drained {
+    /// Calls that had to be cancelled. Their callers were told.
+    pub(crate) cancelled: usize,
+}
+
+/// The address, before there is anything to serve: a port that is taken is found out first.
+pub(crate) async fn listen(settings: &Settings) -> Result<TcpListener, CannotServe> {
+    let bound = TcpListener::bind(settings.listen).await;
+    bound.map_err(|error| CannotServe::address(settings.listen, &error))
+}
+
+impl Server {
+    /// Gives a runtime an address.
+    pub(crate) fn new(
+        listener: TcpListener,
+        runtime: Runtime,
+        history: History,
+        settings: &Settings,
+    ) -> Result<Server, CannotServe> {
+        let address = listener
+            .local_addr()
+            .map_err(|error| CannotServe::address(settings.listen, &error))?;
+        let mut limits = Limits::from(&settings.limits);
+        limits.connections = limits
+            .connections
+            .min(files_max().saturating_sub(OTHER_FILES))
+            .max(1);
+        let access = Access::new(address, settings.token.as_ref(), &settings.allowed_hosts);
+        let app = Arc::new(App::new(runtime, history, limits, access));
+        Ok(Server {
+            listener,
+            address,
+            router: http::router(Arc::clone(&app)),
+            app,
+            places: Arc::new(Semaphore::new(limits.connections)),
+            places_max: limits.connections,
+            refusals: Arc::new(Semaphore::new(REFUSALS)),
+            ending: CancellationToken::new(),
+            _presence: None,
+        })
+    }
+
+    /// Where it listens, the port it was given included.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Lets commands of the same configuration find it, for as long as it lives.
+    pub(crate) fn announce(&mut self, state: &std::path::Path) -> std::io::Result<()> {
+        let generation = self.app.runtime.generation();
+        let needs_token = self.app.access.load().needs_token();
+        let file = generation.configuration.file.as_deref();
+        let presence =
+            Presence::announce(state, file, self.address, &self.app.instance, needs_token)?;
+        self._presence = Some(presence);
+        Ok(())
+    }
+
+    /// Takes the settings of a new generation that can change while the server runs.
+    pub(crate) fn adapt(&self, settings: &Settings) {
+        let access = Access::new(
+            self.address,
+            settings.token.as_ref(),
+            &settings.allowed_hosts,
+        );
+        self.app.access.store(Arc::new(access));
+    }
+
+    /// Takes connections in, for ever.
+    pub(crate) async fn accept(&self) -> std::convert::Infallible {
+        loop {
+            let (stream, peer) = match self.listener.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    sleep(AFTER_FAILED_ACCEPT).await;
+                    continue;
+                }
+            };
+            let (app, ending) = (Arc::clone(&self.app), self.ending.clone());
+            if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+                let router = self.router.clone();
+                tokio::spawn(async move {
+                    connection::serve(stream, peer, app, router, ending).await;
+                    drop(place);
+                });
+                continue;
+            }
+            // The gate is never closed, so that this only waits.
+            let Ok(place) = Arc::clone(&self.refusals).acquire_owned().await else {
+                continue;
+            };
+            tokio::spawn(async move {
+                connection::refuse(stream, app.limits.connections, ending).await;
+                drop(place);
+            });
+        }
+    }
+
+    /// Ends: no new connections, no new calls. Running calls are waited for, then cancelled; each is answered.
+    /// `tell` hears every second what is waited for.
+    pub(crate) async fn drain(self, mut tell: impl FnMut(&[Waiting])) -> Drained {
+        self.app.closing.cancel();
+        self.app.running.close();
+        drop(self.listener);
+        let until = Instant::now() + DRAIN_MAX;
+        let mut second = Duration::ZERO;
+        while Instant::now() < until && self.app.running.count() > 0 {
+            if timeout(second, self.app.running.until_none()).await.is_ok() {
+                break;
+            }
+            tell(&waiting(&self.app));
+            second = Duration::from_secs(1);
+        }
+        let cancelled = self.app.running.cancel_all();
+        let _ = timeout(LAST_WORDS_MAX, self.app.running.until_none()).await;
+        self.ending.cancel();
+        // All places are free when no connection is left.
+        let all = u32::try_from(self.places_max).unwrap_or(u32::MAX);
+        let _ = timeout(LAST_WORDS_MAX, self.places.acquire_many(all)).await;
+        Drained { cancelled }
+    }
+}
+
+fn waiting(app: &App) -> Vec<Waiting> {
+    let calls = app.running.list();
+    calls
+        .iter()
+        .map(|call| Waiting {
+            tool: call.tool.clone(),
+            elapsed: call.since.elapsed(),
+            deadline: app.deadline_of(call),
+        })
+        .collect()
+}
+
+/// How many files this process may open; as many as it is allowed to have.
+#[cfg(unix)]
+fn files_max() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    let current = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    current.map_or(usize::MAX, |files| files as usize)
+}
+
+#[cfg(not(unix))]
+fn files_max() -> usize {
+    usize::MAX
+}
+
+/// The settings of a configuration, references replaced.
+pub(crate) fn settings_of(
+    configuration: &Configuration,
+    surroundings: &crate::config::Surroundings,
+) -> Result<Settings, CannotServe> {
+    Settings::read(configuration, surroundings)
+}

@@ -1,0 +1,118 @@
+//! A small file that says where a server of a configuration listens, so that commands find it.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+const FOLDER: &str = "servers";
+
+/// The file of a server that runs; it goes when this does.
+pub(crate) struct Presence {
+    path: PathBuf,
+    instance: String,
+}
+
+/// What the file says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Announced {
+    /// Where to connect to.
+    pub(crate) address: SocketAddr,
+    /// The server says the same in `/health/live`; another program at this address does not.
+    pub(crate) instance: String,
+    pub(crate) pid: u32,
+    pub(crate) needs_token: bool,
+    /// For people who look.
+    pub(crate) configuration: Option<PathBuf>,
+}
+
+impl Presence {
+    /// Writes the file of a server with this configuration.
+    pub(super) fn announce(
+        state: &Path,
+        configuration: Option<&Path>,
+        address: SocketAddr,
+        instance: &str,
+        needs_token: bool,
+    ) -> io::Result<Presence> {
+        let announced = Announced {
+            address: reachable(address),
+            instance: instance.to_owned(),
+            pid: std::process::id(),
+            needs_token,
+            configuration: configuration.map(Path::to_owned),
+        };
+        let path = file_of(state, configuration);
+        let folder = path.parent().unwrap_or(state);
+        std::fs::create_dir_all(folder)?;
+        let text = serde_json::to_string_pretty(&announced)?;
+        // Whole or not at all: a command may look at any moment.
+        let unfinished = path.with_extension(format!("{}.new", announced.pid));
+        std::fs::write(&unfinished, text)?;
+        std::fs::rename(&unfinished, &path)?;
+        Ok(Presence {
+            path,
+            instance: instance.to_owned(),
+        })
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        // Another server of the same configuration may have announced itself since.
+        if read(&self.path).is_some_and(|announced| announced.instance == self.instance) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The server of a configuration, if one has announced itself. It may be gone since.
+pub(crate) fn announced(state: &Path, configuration: Option<&Path>) -> Option<Announced> {
+    read(&file_of(state, configuration))
+}
+
+/// Takes away what a server left behind that ended without a chance to.
+pub(crate) fn forget(state: &Path, configuration: Option<&Path>, gone: &Announced) {
+    drop(Presence {
+        path: file_of(state, configuration),
+        instance: gone.instance.clone(),
+    });
+}
+
+fn read(path: &Path) -> Option<Announced> {
+    let text = std::fs::read(path).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// One file for each configuration: the same file by any path is the same configuration.
+fn file_of(state: &Path, configuration: Option<&Path>) -> PathBuf {
+    let name = key_of(configuration);
+    state.join(FOLDER).join(format!("{name}.json"))
+}
+
+/// The name of a configuration in the state folder.
+pub(crate) fn key_of(configuration: Option<&Path>) -> String {
+    match configuration {
+        None => "builtins".to_owned(),
+        Some(path) => {
+            let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
+            digest[..8]
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect()
+        }
+    }
+}
+
+/// A server that listens everywhere is reached on this machine.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}

@@ -1,0 +1,126 @@
+//! What `[server]` says, with its references replaced, and whether it may be served like that.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use crate::config::settings::{HistorySettings, RequestLimits, ServerSettings};
+use crate::config::text::SecretText;
+use crate::config::{Configuration, Resolver, Surroundings};
+
+/// Where Steadyhand listens if nobody says.
+pub(crate) const DEFAULT_LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7400);
+
+/// `[server]`, ready for use.
+pub(crate) struct Settings {
+    pub(crate) listen: SocketAddr,
+    pub(crate) token: Option<SecretText>,
+    pub(crate) allowed_hosts: Vec<String>,
+    pub(crate) limits: RequestLimits,
+    pub(crate) history: HistorySettings,
+}
+
+/// Why there is no server.
+#[derive(Debug)]
+pub(crate) struct CannotServe {
+    pub(crate) fault: Fault,
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+/// What kind of thing is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A value that is kept elsewhere is not there.
+    Secret,
+    /// The settings do not make sense.
+    Settings,
+    /// The address cannot be had.
+    Address,
+}
+
+impl Settings {
+    pub(super) fn read(
+        configuration: &Configuration,
+        surroundings: &Surroundings,
+    ) -> Result<Settings, CannotServe> {
+        let mut value = configuration
+            .document
+            .value
+            .get("server")
+            .cloned()
+            .unwrap_or_else(|| serde_json::json!({}));
+        let resolver = Resolver::new(surroundings.clone(), configuration.folder.clone());
+        let resolution = resolver.resolve_tree(&mut value);
+        if let Some((pointer, unresolved)) = resolution.unresolved.first() {
+            let setting = crate::config::words::dotted(&format!("/server{pointer}"));
+            return Err(CannotServe {
+                fault: Fault::Secret,
+                message: format!(
+                    "{} in {setting}: {}",
+                    unresolved.reference, unresolved.reason
+                ),
+                help: unresolved.help.clone(),
+            });
+        }
+        let wrong = |message: String| CannotServe {
+            fault: Fault::Settings,
+            message,
+            help: "steadyhand config check says where".to_owned(),
+        };
+        let server: ServerSettings =
+            serde_json::from_value(value).map_err(|error| wrong(format!("server: {error}")))?;
+        let listen = match server.listen.as_deref().filter(|listen| !listen.is_empty()) {
+            None => DEFAULT_LISTEN,
+            Some(listen) => listen.parse().map_err(|_| {
+                wrong(format!(
+                    "server.listen: \"{listen}\" is no address and port"
+                ))
+            })?,
+        };
+        Ok(Settings {
+            listen,
+            token: server.token.filter(|token| !token.expose().is_empty()),
+            allowed_hosts: server.allowed_hosts,
+            limits: server.limits,
+            history: server.history,
+        })
+    }
+
+    /// Other machines are let in only with a token.
+    pub(crate) fn check(&self) -> Result<(), CannotServe> {
+        if self.listen.ip().is_loopback() || self.token.is_some() {
+            return Ok(());
+        }
+        Err(CannotServe {
+            fault: Fault::Settings,
+            message: format!(
+                "{} can be reached from other machines, and no token is set: whoever reaches it could run every tool",
+                self.listen
+            ),
+            help: "Set token = \"${env:STEADYHAND_TOKEN}\" under [server], or listen on 127.0.0.1"
+                .to_owned(),
+        })
+    }
+}
+
+impl CannotServe {
+    pub(super) fn address(address: SocketAddr, error: &std::io::Error) -> CannotServe {
+        let help = match error.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                "Perhaps a steadyhand runs there already; --listen 127.0.0.1:0 takes a free port"
+            }
+            std::io::ErrorKind::PermissionDenied => {
+                "Ports below 1024 are for the system: take a higher one with --listen"
+            }
+            _ => "Take an address of this machine with --listen",
+        };
+        CannotServe {
+            fault: Fault::Address,
+            message: format!(
+                "cannot listen on {address}: {}",
+                crate::config::document::plain(error)
+            ),
+            help: help.to_owned(),
+        }
+    }
+}

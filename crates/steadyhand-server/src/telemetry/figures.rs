@@ -1,0 +1,398 @@
+//! Every figure that is exported, read from the engine's own counters at the moment someone asks. Both
+//! exporters write down what stands here, so they cannot disagree.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use steadyhand::{BreakerState, Times, ToolManager, ToolMetrics};
+use tokio::time::Instant;
+
+/// Tools that get a label of their own; what is called beyond them is counted under [`OTHER`] together.
+pub const TOOLS_MAX: usize = 1000;
+/// Servers whose state is told.
+const SERVERS_MAX: usize = 1000;
+/// The label of all tools that have none.
+pub const OTHER: &str = "other";
+
+/// Reads all figures. There is one for a process: which tools have a label is remembered here.
+pub struct Figures {
+    manager: ToolManager,
+    process: Box<dyn Fn() -> ProcessFigures + Send + Sync>,
+    started: Instant,
+    /// First called, first labelled: a series that was there once must not move to another label.
+    labelled: Mutex<BTreeSet<String>>,
+}
+
+/// What the rest of the program knows about itself. Whoever has a figure fills it in.
+#[derive(Debug, Clone, Default)]
+pub struct ProcessFigures {
+    /// The configuration in force, counted from 1.
+    pub generation: u64,
+    /// The history of calls, where there is one.
+    pub history: Option<HistoryFigures>,
+    /// Readers of live events.
+    pub event_readers: u64,
+    /// Live events that were dropped before anyone could read them.
+    pub events_dropped: u64,
+    /// Spans that were not exported.
+    pub spans_dropped: u64,
+    /// MCP servers.
+    pub servers: Vec<ServerFigures>,
+}
+
+/// How the history is doing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HistoryFigures {
+    /// Records that wait to be written.
+    pub queued: u64,
+    /// Records that were never written.
+    pub dropped: u64,
+}
+
+/// How one MCP server is doing.
+#[derive(Debug, Clone)]
+pub struct ServerFigures {
+    /// Its name in the configuration.
+    pub name: String,
+    /// One word: `ready`, `starting`, `down` …
+    pub state: String,
+    /// How often it was started.
+    pub starts: u64,
+}
+
+/// One figure of many things: all tools, all servers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Family {
+    /// With dots, without a prefix: `tool.calls`.
+    pub name: &'static str,
+    /// What it says.
+    pub help: &'static str,
+    /// What it counts.
+    pub points: Points,
+}
+
+/// The values of a figure, each with its labels.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Points {
+    /// Only grows while the process lives.
+    Counter(Vec<(Labels, u64)>),
+    /// Goes up and down.
+    Gauge(Vec<(Labels, f64)>),
+    /// Seconds that go up.
+    Seconds(f64),
+    /// How times are spread.
+    Times(Vec<(Labels, Times)>),
+    /// Facts, as labels.
+    Info(Labels),
+}
+
+/// What tells the values of one figure apart: never anything that comes from arguments.
+pub type Labels = Vec<(&'static str, String)>;
+
+impl Figures {
+    /// The figures of these tools; `process` is asked each time for what the rest of the program knows.
+    pub fn new(
+        manager: ToolManager,
+        process: impl Fn() -> ProcessFigures + Send + Sync + 'static,
+    ) -> Figures {
+        Figures {
+            manager,
+            process: Box::new(process),
+            started: Instant::now(),
+            labelled: Mutex::default(),
+        }
+    }
+
+    /// All of them, now.
+    pub fn read(&self) -> Vec<Family> {
+        let mut families = of_tools(&self.tools());
+        families.extend(self.of_process());
+        families
+    }
+
+    /// The tools that have been called, by label. One that was never called would be a page of zeros.
+    fn tools(&self) -> Vec<(String, ToolMetrics)> {
+        let mut labelled = self.labelled.lock().unwrap_or_else(PoisonError::into_inner);
+        let called: Vec<(String, ToolMetrics)> = self
+            .manager
+            .all_metrics()
+            .into_iter()
+            .filter(|(name, metrics)| was_called(metrics) || labelled.contains(name))
+            .collect();
+        // A tool that is gone gives its label back.
+        labelled.retain(|label| called.iter().any(|(name, _)| name == label));
+        let mut rows: Vec<(String, ToolMetrics)> = Vec::new();
+        let mut others: Option<ToolMetrics> = None;
+        for (name, metrics) in called {
+            // A tool of that very name shares the label with all the others.
+            let has_label = name != OTHER
+                && (labelled.contains(&name)
+                    || labelled.len() < TOOLS_MAX && labelled.insert(name.clone()));
+            match (has_label, &mut others) {
+                (true, _) => rows.push((name, metrics)),
+                (false, Some(others)) => add_up(others, metrics),
+                (false, None) => others = Some(metrics),
+            }
+        }
+        rows.extend(others.map(|metrics| (OTHER.to_owned(), metrics)));
+        rows
+    }
+
+    fn of_process(&self) -> Vec<Family> {
+        let process = (self.process)();
+        let history = process.history;
+        let server = |server: &ServerFigures| vec![("server", server.name.clone())];
+        let servers = || process.servers.iter().take(SERVERS_MAX);
+        let mut families = vec![
+            Family {
+                name: "build",
+                help: "The program that runs",
+                points: Points::Info(vec![("version", env!("CARGO_PKG_VERSION").to_owned())]),
+            },
+            Family {
+                name: "uptime",
+                help: "Time since the program started",
+                points: Points::Seconds(self.started.elapsed().as_secs_f64()),
+            },
+            gauge(
+                "config.generation",
+                "The configuration in force, counted from 1",
+                process.generation,
+            ),
+            gauge(
+                "tools",
+                "Tools that can be called",
+                self.manager.len() as u64,
+            ),
+            counter(
+                "unknown_tool.calls",
+                "Calls that asked for a tool nobody has",
+                self.manager.unknown_calls(),
+            ),
+            gauge(
+                "events.readers",
+                "Readers of live events",
+                process.event_readers,
+            ),
+            counter(
+                "events.dropped",
+                "Live events dropped before anyone could read them",
+                process.events_dropped,
+            ),
+            counter(
+                "spans.dropped",
+                "Spans that were not exported",
+                process.spans_dropped,
+            ),
+        ];
+        if let Some(history) = history {
+            families.push(gauge(
+                "history.queued",
+                "Records that wait to be written",
+                history.queued,
+            ));
+            families.push(counter(
+                "history.dropped",
+                "Records that were never written",
+                history.dropped,
+            ));
+        }
+        if !process.servers.is_empty() {
+            let state = |figures: &ServerFigures| {
+                let mut labels = server(figures);
+                labels.push(("state", figures.state.clone()));
+                (labels, 1.0)
+            };
+            families.push(Family {
+                name: "mcp_server.state",
+                help: "1 for the state an MCP server is in",
+                points: Points::Gauge(servers().map(state).collect()),
+            });
+            families.push(Family {
+                name: "mcp_server.starts",
+                help: "How often an MCP server was started",
+                points: Points::Counter(servers().map(|it| (server(it), it.starts)).collect()),
+            });
+        }
+        families
+    }
+}
+
+impl fmt::Debug for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Figures of {:?}", self.manager)
+    }
+}
+
+fn of_tools(tools: &[(String, ToolMetrics)]) -> Vec<Family> {
+    let each = |read: &dyn Fn(&ToolMetrics) -> u64| -> Vec<(Labels, u64)> {
+        let point = |(name, metrics): &(String, ToolMetrics)| (tool(name), read(metrics));
+        tools.iter().map(point).collect()
+    };
+    let gauges = |read: &dyn Fn(&ToolMetrics) -> u64| {
+        let points = each(read).into_iter();
+        Points::Gauge(
+            points
+                .map(|(labels, value)| (labels, value as f64))
+                .collect(),
+        )
+    };
+    vec![
+        Family {
+            name: "tool.calls",
+            help: "Calls that ended, by result; success, error and timeout are executions",
+            points: Points::Counter(tools.iter().flat_map(by_result).collect()),
+        },
+        Family {
+            name: "tool.errors",
+            help: "Calls that failed, by code",
+            points: Points::Counter(tools.iter().flat_map(by_code).collect()),
+        },
+        Family {
+            name: "tool.duration",
+            help: "Time of executions, waiting and retries included",
+            points: Points::Times(
+                tools
+                    .iter()
+                    .map(|(name, metrics)| (tool(name), metrics.times.clone()))
+                    .collect(),
+            ),
+        },
+        Family {
+            name: "tool.retries",
+            help: "Attempts beyond the first",
+            points: Points::Counter(each(&|metrics| metrics.retries)),
+        },
+        Family {
+            name: "tool.fallbacks",
+            help: "Failed calls that a fallback answered",
+            points: Points::Counter(each(&|metrics| metrics.fallbacks)),
+        },
+        Family {
+            name: "tool.in_flight",
+            help: "Calls that run now",
+            points: gauges(&|metrics| metrics.in_flight),
+        },
+        Family {
+            name: "tool.queued",
+            help: "Calls that wait for a place now",
+            points: gauges(&|metrics| metrics.queued),
+        },
+        Family {
+            name: "tool.breaker.state",
+            help: "1 for the state a breaker is in",
+            points: Points::Gauge(tools.iter().flat_map(by_state).collect()),
+        },
+        Family {
+            name: "tool.breaker.trips",
+            help: "How often a breaker opened",
+            points: Points::Counter(
+                tools
+                    .iter()
+                    .filter_map(|(name, metrics)| Some((tool(name), metrics.breaker?.trips)))
+                    .collect(),
+            ),
+        },
+    ]
+}
+
+fn by_result((name, metrics): &(String, ToolMetrics)) -> [(Labels, u64); 7] {
+    [
+        ("success", metrics.success_count),
+        ("error", metrics.error_count),
+        ("timeout", metrics.timeout_count),
+        ("rejected", metrics.rejected),
+        ("invalid", metrics.invalid),
+        ("cancelled", metrics.cancelled),
+        ("joined", metrics.joined),
+    ]
+    .map(|(result, calls)| (with(tool(name), "result", result), calls))
+}
+
+fn by_code((name, metrics): &(String, ToolMetrics)) -> Vec<(Labels, u64)> {
+    let errors = metrics.errors_by_code.iter();
+    errors
+        .map(|(code, calls)| (with(tool(name), "code", code.as_str()), *calls))
+        .collect()
+}
+
+fn by_state((name, metrics): &(String, ToolMetrics)) -> Vec<(Labels, f64)> {
+    let Some(breaker) = metrics.breaker else {
+        return Vec::new();
+    };
+    [
+        BreakerState::Closed,
+        BreakerState::HalfOpen,
+        BreakerState::Open,
+    ]
+    .map(|state| {
+        let labels = with(tool(name), "state", state_name(state));
+        (labels, f64::from(u8::from(breaker.state == state)))
+    })
+    .into()
+}
+
+/// A state as it stands in JSON.
+pub(crate) fn state_name(state: BreakerState) -> &'static str {
+    match state {
+        BreakerState::Closed => "closed",
+        BreakerState::HalfOpen => "half-open",
+        BreakerState::Open => "open",
+    }
+}
+
+fn was_called(metrics: &ToolMetrics) -> bool {
+    let ended = metrics.total_executions
+        + metrics.rejected
+        + metrics.invalid
+        + metrics.cancelled
+        + metrics.joined;
+    ended + metrics.in_flight + metrics.queued > 0
+}
+
+/// Many tools as one. Their breakers are too many for one state: they are left out.
+fn add_up(sum: &mut ToolMetrics, more: ToolMetrics) {
+    sum.total_executions += more.total_executions;
+    sum.success_count += more.success_count;
+    sum.error_count += more.error_count;
+    sum.timeout_count += more.timeout_count;
+    sum.in_flight += more.in_flight;
+    sum.queued += more.queued;
+    sum.rejected += more.rejected;
+    sum.invalid += more.invalid;
+    sum.cancelled += more.cancelled;
+    sum.joined += more.joined;
+    sum.retries += more.retries;
+    sum.fallbacks += more.fallbacks;
+    for (code, calls) in more.errors_by_code {
+        *sum.errors_by_code.entry(code).or_default() += calls;
+    }
+    sum.times = sum.times.and(&more.times);
+    sum.breaker = None;
+}
+
+fn tool(name: &str) -> Labels {
+    vec![("tool", name.to_owned())]
+}
+
+fn with(mut labels: Labels, name: &'static str, value: &str) -> Labels {
+    labels.push((name, value.to_owned()));
+    labels
+}
+
+fn counter(name: &'static str, help: &'static str, value: u64) -> Family {
+    Family {
+        name,
+        help,
+        points: Points::Counter(vec![(Vec::new(), value)]),
+    }
+}
+
+fn gauge(name: &'static str, help: &'static str, value: u64) -> Family {
+    Family {
+        name,
+        help,
+        points: Points::Gauge(vec![(Vec::new(), value as f64)]),
+    }
+}

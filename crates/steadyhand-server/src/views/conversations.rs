@@ -1,0 +1,17 @@
+//! Conversations as providers want them: what is wrong with one, and the same one mended (SPEC R01–R03, R14).
+
+use serde_json::{Value, json};
+use steadyhand::conversation::{self, Problem, Provider, What};
+
+/// What a provider would refuse.
+pub(crate) fn validated(provider: Provider, what: What, value: &Value) -> (Value, Vec<Problem>) {
+    let problems = conversation::validate(provider, what, value);
+    let view = json!({"valid": problems.is_empty(), "problems": problems});
+    (view, problems)
+}
+
+/// The conversation as its provider accepts it, and every change that was made.
+pub(crate) fn repaired(provider: Provider, value: Value) -> Value {
+    let (messages, fixes) = conversation::repair(provider, value);
+    json!({"messages": messages, "fixes": fixes})
+}

@@ -1,0 +1,216 @@
+//! Tools: all of them, one with its policy and where each value comes from, and as others want them.
+
+use std::str::FromStr;
+
+use serde_json::{Map, Value, json};
+use steadyhand::conversation::{self, Provider};
+use steadyhand::{Policy, Tool};
+
+use crate::config::PolicySettings;
+use crate::config::words::nearest;
+use crate::runtime::Runtime;
+
+/// Whose shape tools are given in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// A model's provider.
+    Of(Provider),
+    /// MCP's `tools/list`.
+    Mcp,
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Format, String> {
+        if name == "mcp" {
+            return Ok(Format::Mcp);
+        }
+        name.parse().map(Format::Of).map_err(|_| {
+            let names: Vec<&str> = Provider::ALL.iter().map(|one| one.as_str()).collect();
+            format!(
+                "there is no format {name:?}: use {} or mcp",
+                names.join(", ")
+            )
+        })
+    }
+}
+
+/// All tools in their order, and what is missing from them.
+pub(crate) fn list(runtime: &Runtime) -> Value {
+    let tools: Vec<Value> = runtime
+        .manager()
+        .list()
+        .iter()
+        .map(|tool| described(tool, runtime))
+        .collect();
+    let problems: Vec<Value> = runtime
+        .generation()
+        .problems
+        .iter()
+        .map(|problem| json!({"name": problem.name, "reason": problem.reason, "place": problem.place}))
+        .collect();
+    let left_out: Vec<Value> = runtime
+        .left_out()
+        .iter()
+        .map(|(source, it)| json!({"source": source, "name": it.name, "reason": it.reason}))
+        .collect();
+    json!({"count": tools.len(), "tools": tools, "problems": problems, "left_out": left_out})
+}
+
+/// The same tools as that consumer wants them.
+pub(crate) fn converted(runtime: &Runtime, format: Format) -> Value {
+    let definitions = definitions(runtime);
+    match format {
+        Format::Mcp => {
+            let tools = conversation::mcp_tools(&definitions);
+            json!({"count": tools.len(), "tools": tools, "left_out": []})
+        }
+        Format::Of(provider) => {
+            let converted = conversation::convert_tools(provider, &definitions);
+            let count = definitions.len() - converted.left_out.len();
+            json!({"count": count, "tools": converted.tools, "left_out": converted.left_out})
+        }
+    }
+}
+
+/// LangChain-shaped, as the conversation module reads them.
+pub(crate) fn definitions(runtime: &Runtime) -> Vec<Value> {
+    let definition = |tool: &Tool| {
+        let mut definition = json!({"name": tool.name()});
+        if let Some(alias) = tool.lc_name() {
+            definition["lc_name"] = json!(alias);
+        }
+        definition["description"] = json!(tool.description());
+        definition["schema"] = tool.schema().clone();
+        definition
+    };
+    let tools = runtime.manager().list();
+    tools.iter().map(|tool| definition(tool)).collect()
+}
+
+/// One tool with its policy, its breaker and its counters.
+pub(crate) fn one(runtime: &Runtime, name: &str) -> Option<Value> {
+    let manager = runtime.manager();
+    let (tool, policy) = (manager.find(name)?, manager.policy(name)?);
+    let mut described = described(&tool, runtime);
+    let policy: Map<String, Value> = policy_rows(runtime, tool.name(), &policy)
+        .into_iter()
+        .map(|(name, value, origin)| (name, json!({"value": value, "origin": origin})))
+        .collect();
+    described["policy"] = Value::Object(policy);
+    described["breaker"] = json!(manager.breaker(name));
+    described["metrics"] = json!(manager.metrics(name));
+    Some(described)
+}
+
+/// The name that was perhaps meant.
+pub(crate) fn near(runtime: &Runtime, name: &str) -> Option<String> {
+    let tools = runtime.manager().list();
+    nearest(name, tools.iter().map(|tool| tool.name())).map(str::to_owned)
+}
+
+fn described(tool: &Tool, runtime: &Runtime) -> Value {
+    let unavailable = runtime.unavailable(tool.name());
+    let mut described = json!({
+        "name": tool.name(),
+        "description": tool.description(),
+        "schema": tool.schema(),
+        "kind": tool.kind(),
+        "source": tool.source(),
+        "available": unavailable.is_none(),
+    });
+    if let Some(alias) = tool.lc_name() {
+        described["lc_name"] = json!(alias);
+    }
+    if let Some(reason) = unavailable {
+        described["reason"] = json!(reason);
+    }
+    described
+}
+
+/// The policy in force, each value with its origin.
+fn policy_rows(runtime: &Runtime, tool: &str, policy: &Policy) -> Vec<(String, String, String)> {
+    let time = |duration: std::time::Duration| humantime::format_duration(duration).to_string();
+    let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
+    let size = |bytes: usize| bytesize::ByteSize(bytes as u64).display().iec().to_string();
+    let breaker = |pick: fn(&steadyhand::BreakerPolicy) -> String| {
+        policy.breaker.as_ref().map_or("off".to_owned(), pick)
+    };
+    let fallback = policy
+        .fallback
+        .as_ref()
+        .map_or("none".to_owned(), ToString::to_string);
+    let settings = runtime.settings_of(tool);
+    let set =
+        |pick: &dyn Fn(&PolicySettings) -> Option<String>| settings.iter().rev().find_map(pick);
+    let approval = set(&|settings| Some(format!("{:?}", settings.approval?).to_lowercase()));
+    let rate = set(&|settings| Some(settings.limits.as_ref()?.rate?.to_string()));
+    let codes: Vec<&str> = policy.retry.on.iter().map(|code| code.as_str()).collect();
+    let rows = [
+        (
+            "approval",
+            "approval",
+            approval.unwrap_or("never".to_owned()),
+        ),
+        ("timeout", "timeout", time(policy.timeout)),
+        ("deadline", "deadline", time(policy.deadline)),
+        (
+            "retry.attempts",
+            "retry/attempts",
+            policy.retry.attempts.to_string(),
+        ),
+        (
+            "retry.backoff",
+            "retry/backoff",
+            time(policy.retry.first_wait),
+        ),
+        ("retry.on", "retry/on", codes.join(" ")),
+        ("retry.jitter", "retry/jitter", yes(policy.retry.jitter)),
+        (
+            "breaker.failures",
+            "breaker/failures",
+            breaker(|breaker| breaker.failures.to_string()),
+        ),
+        (
+            "breaker.cooldown",
+            "breaker/cooldown",
+            breaker(|breaker| {
+                humantime::format_duration(std::time::Duration::from_millis(breaker.cooldown_ms))
+                    .to_string()
+            }),
+        ),
+        (
+            "limits.concurrency",
+            "limits/concurrency",
+            policy.limit.concurrent.to_string(),
+        ),
+        (
+            "limits.queue",
+            "limits/queue",
+            policy.limit.queue.to_string(),
+        ),
+        (
+            "limits.rate",
+            "limits/rate",
+            rate.unwrap_or("none".to_owned()),
+        ),
+        (
+            "limits.result",
+            "limits/result",
+            size(policy.output_bytes_max),
+        ),
+        ("idempotent", "idempotent", yes(policy.safe_to_repeat)),
+        ("fallback", "fallback", fallback),
+        ("coerce", "coerce", yes(policy.coerce)),
+        ("strict", "strict", yes(policy.strict)),
+    ];
+    let row = |(name, pointer, value): (&str, &str, String)| {
+        (
+            name.to_owned(),
+            value,
+            runtime.origin_of_policy(tool, pointer),
+        )
+    };
+    rows.into_iter().map(row).collect()
+}
