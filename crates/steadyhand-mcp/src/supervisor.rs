@@ -80,7 +80,7 @@ enum Way {
     /// By the attempts that are configured.
     Connect(Phase),
     /// In the background, since it is known to be down.
-    ComeBack(StartFailure),
+    ComeBack(Box<StartFailure>),
 }
 
 async fn live(server: &Arc<Inner>) {
@@ -91,7 +91,7 @@ async fn live(server: &Arc<Inner>) {
     }
     loop {
         let session = match way {
-            Way::ComeBack(failure) => come_back(server, failure).await,
+            Way::ComeBack(failure) => come_back(server, *failure).await,
             Way::Connect(phase) => match connect(server, phase).await {
                 Ok(session) => session,
                 Err(failure) => come_back(server, failure).await,
