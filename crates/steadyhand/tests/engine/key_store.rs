@@ -82,7 +82,7 @@ fn shop() -> Script {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i03_the_same_key_in_the_next_process_gets_the_outcome_of_the_first() {
+async fn r07_the_same_key_in_the_next_process_gets_the_outcome_of_the_first() {
     let disk = Arc::new(Disk::default());
     let first = process(shop().tool(), &disk).execute(order(7)).await;
     let tool = shop();
@@ -99,7 +99,7 @@ async fn i03_the_same_key_in_the_next_process_gets_the_outcome_of_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i03_everything_about_an_outcome_is_kept() {
+async fn r07_everything_about_an_outcome_is_kept() {
     let disk = Arc::new(Disk::default());
     let answer = || Output::text_with_artifact("three apples", json!([1, 2, 3]));
     let tool = || {
@@ -128,7 +128,7 @@ async fn i03_everything_about_an_outcome_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i03_a_call_that_a_crash_cut_off_is_not_run_again() {
+async fn r07_a_call_that_a_crash_cut_off_is_not_run_again() {
     let disk = Arc::new(Disk::default());
     let cut_off = process(script("order").hangs().tool(), &disk);
     tokio::spawn(async move { cut_off.execute(order(7)).await });
@@ -152,7 +152,7 @@ async fn i03_a_call_that_a_crash_cut_off_is_not_run_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i03_the_key_of_another_call_is_a_conflict_over_a_restart_too() {
+async fn r07_the_key_of_another_call_is_a_conflict_over_a_restart_too() {
     let disk = Arc::new(Disk::default());
     process(shop().tool(), &disk).execute(order(7)).await;
     let tool = shop();
@@ -161,7 +161,7 @@ async fn i03_the_key_of_another_call_is_a_conflict_over_a_restart_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i03_a_call_that_never_reached_its_tool_leaves_its_key_free() {
+async fn r07_a_call_that_never_reached_its_tool_leaves_its_key_free() {
     let disk = Arc::new(Disk::default());
     let schema = json!({"type": "object", "required": ["number"]});
     let strict = shop().schema(schema).tool();
@@ -179,7 +179,7 @@ async fn i03_a_call_that_never_reached_its_tool_leaves_its_key_free() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i03_a_key_that_cannot_be_written_down_refuses_its_call_until_it_can() {
+async fn r07_a_key_that_cannot_be_written_down_refuses_its_call_until_it_can() {
     let disk = Arc::new(Disk::default());
     *disk.is_full.lock().unwrap() = true;
     let tool = shop();
@@ -203,7 +203,7 @@ async fn i03_a_key_that_cannot_be_written_down_refuses_its_call_until_it_can() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i02_a_store_that_does_not_answer_refuses_the_call_in_time() {
+async fn i03_a_store_that_does_not_answer_refuses_the_call_in_time() {
     let disk = Arc::new(Disk {
         hangs: true,
         ..Disk::default()
@@ -216,7 +216,7 @@ async fn i02_a_store_that_does_not_answer_refuses_the_call_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn i03_an_outcome_that_cannot_be_read_counts_as_one_that_may_have_run() {
+async fn r07_an_outcome_that_cannot_be_read_counts_as_one_that_may_have_run() {
     let disk = Arc::new(Disk::default());
     process(shop().tool(), &disk).execute(order(7)).await;
     for (_, kept) in disk.keys.lock().unwrap().values_mut() {
