@@ -7,6 +7,7 @@ mod database;
 mod filter;
 mod health;
 mod histogram;
+mod keys;
 mod maintenance;
 mod page;
 mod pending;
@@ -32,6 +33,7 @@ use writer::Writer;
 
 pub use filter::{Filter, FilterError, StateWord};
 pub use health::{Health, HealthState, HistoryError};
+pub use keys::KeptKeys;
 pub use page::{Cursor, Page};
 pub use record::{CallDetails, CallRecord, CallState, CallSummary, Stage, StageKind, Try};
 pub use recorder::Recorder;

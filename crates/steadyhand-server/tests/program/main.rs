@@ -5,6 +5,7 @@ mod command;
 mod config;
 mod documents;
 mod flex_chat;
+mod history;
 mod http;
 mod import;
 mod openapi;
