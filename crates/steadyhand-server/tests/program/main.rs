@@ -9,5 +9,6 @@ mod history;
 mod http;
 mod import;
 mod openapi;
+mod serve;
 mod support;
 mod telemetry;
