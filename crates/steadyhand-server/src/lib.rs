@@ -3,6 +3,7 @@
 pub mod cli;
 pub mod config;
 pub mod documents;
+pub mod live;
 pub mod net;
 pub mod progress;
 pub mod runtime;
