@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 /// The longest name or id that is told; longer ones come from callers who make them up.
 pub(super) const NAME_BYTES_MAX: usize = 256;
 /// The longest text.
-pub(super) const TEXT_BYTES_MAX: usize = 200;
+pub(super) const TEXT_BYTES_MAX: usize = 256;
 
 /// Something happened. Its type is the `event` of the stream, its fields the `data`.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -85,6 +85,33 @@ impl LiveEvent {
             | LiveEvent::Snapshot(_)
             | LiveEvent::Skipped(_) => None,
         }
+    }
+
+    /// The same with texts of a size that is worth telling. Those about calls are made that way.
+    pub(super) fn bounded(mut self) -> LiveEvent {
+        let text = |text: &mut Option<String>| {
+            if let Some(text) = text {
+                *text = bounded(text, TEXT_BYTES_MAX);
+            }
+        };
+        match &mut self {
+            LiveEvent::ConfigChanged(event) => text(&mut event.problem),
+            LiveEvent::ServerChanged(event) => {
+                event.server = bounded(&event.server, NAME_BYTES_MAX);
+                event.state = bounded(&event.state, NAME_BYTES_MAX);
+                text(&mut event.detail);
+            }
+            LiveEvent::ToolsChanged(event) => text(&mut event.source),
+            LiveEvent::CallStarted(_)
+            | LiveEvent::CallProgress(_)
+            | LiveEvent::AttemptFailed(_)
+            | LiveEvent::FallbackStarted(_)
+            | LiveEvent::CallFinished(_)
+            | LiveEvent::BreakerChanged(_)
+            | LiveEvent::Snapshot(_)
+            | LiveEvent::Skipped(_) => {}
+        }
+        self
     }
 
     /// About how much memory its texts take.

@@ -90,7 +90,7 @@ impl Live {
 
     /// Tells of something that is no call: a new configuration, a server, the tools.
     pub fn publish(&self, event: LiveEvent) {
-        let newest = self.state().ring.push(event).number;
+        let newest = self.state().ring.push(event.bounded()).number;
         self.inner.newest.send_replace(newest);
     }
 

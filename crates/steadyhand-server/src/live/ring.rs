@@ -13,7 +13,7 @@ pub(super) const KEPT_MAX: usize = 4096;
 /// Their memory.
 pub(super) const KEPT_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Events a reader takes at a time: this much is held for one that does not read.
-pub(super) const BATCH_MAX: usize = 256;
+pub(super) const BATCH_MAX: usize = 1024;
 /// What an event takes beside its texts.
 const EVENT_BYTES: usize = 256;
 

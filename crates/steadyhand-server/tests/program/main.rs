@@ -7,6 +7,7 @@ mod documents;
 mod flex_chat;
 mod http;
 mod import;
+mod live;
 mod openapi;
 mod support;
 mod telemetry;
