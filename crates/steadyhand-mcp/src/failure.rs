@@ -12,6 +12,7 @@ use steadyhand_process::{Exit, NotFound};
 use crate::causes::{self, Cause};
 
 pub use text::continuing;
+pub(crate) use text::is_path;
 
 /// Everything that is known about a start that failed. Its texts are bounded and without secrets.
 #[derive(Clone)]

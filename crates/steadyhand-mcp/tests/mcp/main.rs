@@ -1,1 +1,5 @@
 //! MCP servers, real and hostile, through the crate's public surface.
+
+mod names;
+mod parameters;
+mod results;
