@@ -19,6 +19,7 @@ mod quiet;
 mod r_rows;
 mod simulation;
 mod support;
+mod trace;
 mod twelve_probes;
 mod v_rows;
 
