@@ -64,7 +64,7 @@ impl McpTool {
             arguments: arguments.as_ref().unwrap_or(invocation.args),
             meta: Meta {
                 progress_token: id,
-                traceparent: None,
+                traceparent: invocation.traceparent(),
             },
         });
         let answer = loop {

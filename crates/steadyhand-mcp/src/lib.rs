@@ -1,7 +1,7 @@
 //! MCP on a JSON wire of its own: servers started, watched over and called.
 //!
 //! A [`Server`] is started and kept running in the background; its tools go into a
-//! [`ToolManager`](steadyhand::ToolManager) like any others.
+//! [`ToolManager`](steadyhand::ToolManager) like any others. [`serve`] is the other side: we as a server.
 
 mod catalogue;
 pub mod causes;
@@ -16,6 +16,7 @@ mod record;
 mod requests;
 pub mod result;
 mod rpc_error;
+pub mod serve;
 mod server;
 mod session;
 mod settings;

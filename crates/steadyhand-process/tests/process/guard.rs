@@ -1,7 +1,9 @@
 //! Nothing survives the death of its owner, of whatever it dies.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
@@ -135,6 +137,31 @@ async fn v07_polite_signals_do_not_stop_the_guard() {
 }
 
 #[tokio::test]
+async fn the_guard_holds_nothing_of_its_owner_open() {
+    let (mut owner, mark) = (Owner::start(), mark());
+    owner.run(&mark, "exec sleep 600");
+    let guard = owner.guarded().await;
+    let file = |number: u32| fs::read_link(format!("/proc/{guard}/fd/{number}"));
+    for output in [1, 2] {
+        assert_eq!(file(output).expect("it is open"), Path::new("/dev/null"));
+    }
+    let input = file(0).expect("it is open").display().to_string();
+    assert!(input.starts_with("socket:"), "{input}");
+    // And its programs hold nothing of the guard's. What this test was started with, everyone has.
+    let sockets = |pid: u32| -> BTreeSet<PathBuf> {
+        let files = fs::read_dir(format!("/proc/{pid}/fd")).expect("it lives");
+        let targets = files
+            .flatten()
+            .filter_map(|file| fs::read_link(file.path()).ok());
+        let is_socket = |target: &PathBuf| target.to_string_lossy().starts_with("socket:");
+        targets.filter(is_socket).collect()
+    };
+    let of_the_program = sockets(processes(&mark)[0]);
+    assert!(of_the_program.is_subset(&sockets(std::process::id())));
+    dies_with_everything(owner, &[&mark]).await;
+}
+
+#[tokio::test]
 async fn v07_the_guard_does_not_hear_what_the_owners_terminal_sends() {
     let mark = mark();
     // A group of its own, as a shell gives to every job.
@@ -205,7 +232,7 @@ async fn v07_an_owner_within_a_run_and_its_programs_die_with_the_outer_owner() {
 #[allow(clippy::print_stdout, reason = "what was measured")]
 async fn idle_programs_cost_nothing() {
     const PROGRAMS: usize = 50;
-    const IDLE_MS: u32 = 2000;
+    const IDLE_MS: u32 = 3000;
     let (mut owner, mark) = (Owner::start(), mark());
     for _ in 0..PROGRAMS {
         owner.run(&mark, "exec sleep 600");
@@ -224,8 +251,8 @@ async fn idle_programs_cost_nothing() {
         guard_after.0 - guard_before.0,
         guard_after.1 - guard_before.1,
     );
-    // One look at each of them would be more.
-    assert!(woken < PROGRAMS as u64, "woke {woken} times");
+    // To look at them all every 250 ms would be more.
+    assert!(woken < 8, "woke {woken} times");
 }
 
 /// How often the threads of a process went to sleep.
