@@ -1,6 +1,9 @@
 //! MCP servers, real and hostile, through the crate's public surface.
 
 <<<<<<< HEAD
+mod causes;
+mod definitions;
+mod failures;
 mod names;
 mod parameters;
 mod results;
