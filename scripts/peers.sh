@@ -12,6 +12,10 @@ mistral_common_version=1.13.0
 # Decoders of what we export, that are not ours.
 opentelemetry_proto_version=1.45.2
 prometheus_client_version=0.26.0
+# The MCP project's own servers; npm publishes all of theirs under one version. Python's stand on the SDK, a peer too.
+mcp_npm_servers_version=2026.8.31
+mcp_py_servers_version=2026.10.19
+mcp_py_sdk_version=2.3.0
 
 install_peers() {
     local peers=$1
@@ -24,6 +28,8 @@ install_peers() {
     install_from_pypi "$peers/mistral-common" mistral-common "$mistral_common_version"
     install_from_pypi "$peers/opentelemetry-proto" opentelemetry-proto "$opentelemetry_proto_version"
     install_from_pypi "$peers/prometheus-client" prometheus-client "$prometheus_client_version"
+    install_mcp_npm "$peers/mcp-npm"
+    install_mcp_py "$peers/mcp-py"
 }
 
 # One Python package in a home of its own. The stamp is written last, so an installation that was cut short
@@ -52,6 +58,30 @@ install_mathjs() {
     rm -rf "$home"
     mkdir -p "$home" &&
         npm install --prefix "$home" --no-audit --no-fund --silent "mathjs@$mathjs_version" &&
+        touch "$stamp"
+}
+
+# Their programs are in node_modules/.bin: mcp-server-everything and so on.
+install_mcp_npm() {
+    local home=$1 stamp="$1/steadyhand-$mcp_npm_servers_version" server packages=()
+    [ -e "$stamp" ] && return
+    for server in everything filesystem memory sequential-thinking; do
+        packages+=("@modelcontextprotocol/server-$server@$mcp_npm_servers_version")
+    done
+    rm -rf "$home"
+    mkdir -p "$home" &&
+        npm install --prefix "$home" --no-audit --no-fund --silent "${packages[@]}" &&
+        touch "$stamp"
+}
+
+# Their programs are in bin: mcp-server-time, mcp-server-git, and the python that has the SDK.
+install_mcp_py() {
+    local home=$1 stamp="$1/steadyhand-$mcp_py_sdk_version-$mcp_py_servers_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    python3 -m venv "$home" &&
+        "$home/bin/python" -m pip install --quiet "mcp==$mcp_py_sdk_version" \
+            "mcp-server-time==$mcp_py_servers_version" "mcp-server-git==$mcp_py_servers_version" &&
         touch "$stamp"
 }
 

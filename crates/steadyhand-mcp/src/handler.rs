@@ -6,9 +6,9 @@ use std::sync::{Arc, Weak};
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
-use steadyhand::{Category, Handler, Invocation, Output, ToolError};
+use steadyhand::{Category, Effect, Handler, Invocation, Output, ToolError};
 
-use crate::connection::{Answer, Heard, Lost};
+use crate::connection::{Answer, Heard, Lost, too_large};
 use crate::parameters::{Changes, ParameterNames, Renamed};
 use crate::result::read_result;
 use crate::rpc_error::read_rpc_error;
@@ -92,6 +92,10 @@ impl McpTool {
                 &error.message,
                 error.data.as_ref(),
             )),
+            // It has run, and what it says will be as large the next time.
+            Answer::TooLarge(bytes) => {
+                Err(ToolError::answer(too_large(bytes)).effect(Effect::Done))
+            }
             Answer::Lost(lost) => Err(lost_call(&server.settings.name, &lost)),
         }
     }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalogue::{Catalogue, Greeting};
-use crate::connection::{Answer, Connection};
+use crate::connection::{Answer, Connection, too_large};
 use crate::failure::{Step, What};
 use crate::record::{Record, read_stderr};
 use crate::settings::{ServerSettings, StdioSettings, Transport};
@@ -193,6 +193,7 @@ impl Session {
             listed = list_tools(&connection, until) => listed.map_err(|error| match error {
                 ListError::Refused(error) => refused(&error),
                 ListError::Malformed(text) => What::Malformed(text),
+                ListError::TooLarge(text) => What::TooMany(text),
                 ListError::Late => What::Silent { limit: settings.start.limit.max(limit), pid: Some(pid) },
                 ListError::Lost(reason) => What::Malformed(reason),
             }),
@@ -253,6 +254,7 @@ impl Session {
                 match timeout(Duration::ZERO, &mut reply).await {
                     Ok(Answer::Result(result)) => Ok(Answer::Result(result)),
                     Ok(Answer::Error(error)) => Ok(Answer::Error(error)),
+                    Ok(Answer::TooLarge(bytes)) => Ok(Answer::TooLarge(bytes)),
                     Ok(Answer::Lost(_)) | Err(_) => return Err(end.into()),
                 }
             }
@@ -260,6 +262,7 @@ impl Session {
         match answered {
             Ok(Answer::Result(result)) => Ok(result),
             Ok(Answer::Error(error)) => Err(refused(&error)),
+            Ok(Answer::TooLarge(bytes)) => Err(What::TooMany(too_large(bytes))),
             Ok(Answer::Lost(lost)) => Err(What::Malformed(lost.reason)),
             Err(_) => Err(What::Silent {
                 limit: settings.start.limit,
@@ -274,6 +277,7 @@ impl Session {
 pub(crate) enum ListError {
     Refused(RpcError),
     Malformed(String),
+    TooLarge(String),
     Lost(String),
     Late,
 }
@@ -295,6 +299,7 @@ pub(crate) async fn list_tools(
         let result = match timeout_at(until, reply).await {
             Ok(Answer::Result(result)) => result,
             Ok(Answer::Error(error)) => return Err(ListError::Refused(error)),
+            Ok(Answer::TooLarge(bytes)) => return Err(ListError::TooLarge(too_large(bytes))),
             Ok(Answer::Lost(lost)) => return Err(ListError::Lost(lost.reason)),
             Err(_) => return Err(ListError::Late),
         };

@@ -321,7 +321,7 @@ async fn lost_trust(server: &Inner, connection: &Connection) {
         let ping = connection.request("ping", |_| json!({})).answer();
         let answered = match timeout(PING_LIMIT, ping).await {
             // An error is an answer, too.
-            Ok(Answer::Result(_) | Answer::Error(_)) => true,
+            Ok(Answer::Result(_) | Answer::Error(_) | Answer::TooLarge(_)) => true,
             Ok(Answer::Lost(_)) => return std::future::pending().await,
             Err(_) => connection.heard_since(since),
         };

@@ -1,12 +1,20 @@
 //! MCP servers, real and hostile, through the crate's public surface.
 
-<<<<<<< HEAD
+mod beside;
+mod camel_case_server;
 mod causes;
 mod definitions;
 mod failures;
+mod hostile;
+mod logs;
 mod names;
+mod noise;
 mod parameters;
+mod peers;
+mod real_servers;
 mod results;
-=======
 mod serve;
->>>>>>> 37a3cbee72ad51b117bc3d25a125c8a6103a3ca4
+mod starting;
+mod support;
+mod under_load;
+mod wire;
