@@ -136,11 +136,6 @@ impl Refused {
         self.0.more.insert(name.to_owned(), value);
         self
     }
-
-    #[cfg(test)]
-    pub(crate) fn why(&self) -> Why {
-        self.0.why
-    }
 }
 
 impl IntoResponse for Refused {

@@ -8,5 +8,6 @@ mod flex_chat;
 mod http;
 mod import;
 mod openapi;
+mod serve;
 mod support;
 mod telemetry;
