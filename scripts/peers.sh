@@ -13,6 +13,7 @@ mistral_common_version=1.13.0
 mcp_npm_servers_version=2026.8.31
 mcp_py_servers_version=2026.10.19
 mcp_py_sdk_version=2.3.0
+schemathesis_version=4.32.5
 # Decoders of what we export, that are not ours.
 opentelemetry_proto_version=1.45.2
 prometheus_client_version=0.26.0
@@ -28,6 +29,7 @@ install_peers() {
     install_from_pypi "$peers/mistral-common" mistral-common "$mistral_common_version"
     install_mcp_npm "$peers/mcp-npm"
     install_mcp_py "$peers/mcp-py"
+    install_from_pypi "$peers/schemathesis" schemathesis "$schemathesis_version"
     install_from_pypi "$peers/opentelemetry-proto" opentelemetry-proto "$opentelemetry_proto_version"
     install_from_pypi "$peers/prometheus-client" prometheus-client "$prometheus_client_version"
 }

@@ -23,6 +23,7 @@ pub struct Cause {
 
 /// The cause of a failed start, if it gives itself away: by the words of the server, else by its end.
 pub fn likely(failure: &StartFailure) -> Option<Cause> {
+    let failure = &failure.tidy();
     if let Some(cause) = ending::speaks_for_itself(failure) {
         return Some(cause);
     }
@@ -37,20 +38,21 @@ pub fn likely(failure: &StartFailure) -> Option<Cause> {
 
 /// What can be said where nothing gives the cause away.
 pub(crate) fn unknown(failure: &StartFailure) -> Cause {
-    ending::unknown(failure)
+    ending::unknown(&failure.tidy())
 }
 
-/// One row: what to search for in what was said, and what it means. The first row that fits stands.
-type Row = (&'static str, fn(&Found<'_>, &StartFailure) -> Option<Cause>);
+/// What a row makes of the words it was found by; none where the rest of the failure speaks against it.
+type Meaning = fn(&Found<'_>, &StartFailure) -> Option<Cause>;
+/// What to search for in what was said, and what it means. The first row that fits stands.
+type Row = (&'static str, Meaning);
 
-static TABLE: LazyLock<Vec<(Regex, fn(&Found<'_>, &StartFailure) -> Option<Cause>)>> =
-    LazyLock::new(|| {
-        [programs::ROWS, surroundings::ROWS]
-            .concat()
-            .into_iter()
-            .map(|(pattern, cause)| (Regex::new(pattern).expect("a fixed pattern"), cause))
-            .collect()
-    });
+static TABLE: LazyLock<Vec<(Regex, Meaning)>> = LazyLock::new(|| {
+    [programs::ROWS, surroundings::ROWS]
+        .concat()
+        .into_iter()
+        .map(|(pattern, cause)| (Regex::new(pattern).expect("a fixed pattern"), cause))
+        .collect()
+});
 
 /// The words a row was found by.
 struct Found<'a>(Captures<'a>);
@@ -100,7 +102,7 @@ fn arguments(failure: &StartFailure) -> &str {
     words.nth(1).unwrap_or_default().trim()
 }
 
-/// The file a path ends in, as a place to look: `.mcp.json:9`, else the server's section.
+/// Where its settings are: `.mcp.json:9`, else the server's section.
 fn setting(failure: &StartFailure) -> String {
     match &failure.place {
         Some(place) => place.clone(),

@@ -92,8 +92,8 @@ impl ParameterNames {
         }
     }
 
-    /// What is to be done before the arguments are checked by the schema. Allocates nothing where no
-    /// name is changed.
+    /// What is to be done before the arguments are checked by the schema. Allocates nothing where the
+    /// schema declares every name.
     pub fn before_check(&self, args: &mut Value) -> Vec<Renamed> {
         let mut walk = Walk::default();
         self.mend(

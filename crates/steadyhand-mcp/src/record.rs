@@ -211,10 +211,7 @@ pub(crate) async fn read_stderr(stream: impl AsyncRead + Unpin, record: &Record)
     let mut reader = BufReader::with_capacity(16 * 1024, stream);
     let mut line: Vec<u8> = Vec::new();
     let mut length = 0;
-    loop {
-        let Ok(bytes) = reader.fill_buf().await else {
-            break;
-        };
+    while let Ok(bytes) = reader.fill_buf().await {
         if bytes.is_empty() {
             break;
         }

@@ -1,6 +1,9 @@
 //! What a server answers to `tools/call`, as the outcome of a call: nothing lost, nothing made up.
 
+use std::borrow::Cow;
+
 use bytesize::ByteSize;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use steadyhand::{Effect, Output, ToolError};
 
@@ -44,6 +47,47 @@ pub fn read_result(result: Value) -> Result<Output, ToolError> {
         return Ok(Output::json(text.take()));
     }
     Ok(read_whole(result))
+}
+
+/// The same from the text of the result.
+pub(crate) fn read_raw_result(raw: &str) -> Result<Output, ToolError> {
+    if let Some(output) = plain_text(raw) {
+        return Ok(output);
+    }
+    match serde_json::from_str(raw) {
+        Ok(result) => read_result(result),
+        Err(error) => {
+            let message = format!("the server's result cannot be read: {error}");
+            Err(ToolError::answer(message).effect(Effect::Done))
+        }
+    }
+}
+
+/// The usual result, read without taking it apart: one text and nothing else. None for all others.
+fn plain_text(raw: &str) -> Option<Output> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Plain<'a> {
+        #[serde(borrow)]
+        content: Vec<Part<'a>>,
+        #[serde(rename = "isError", default)]
+        is_error: bool,
+    }
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Part<'a> {
+        #[serde(rename = "type")]
+        kind: &'a str,
+        #[serde(borrow)]
+        text: Cow<'a, str>,
+    }
+    let plain: Plain<'_> = serde_json::from_str(raw).ok()?;
+    match &plain.content[..] {
+        [Part { kind: "text", text }] if !plain.is_error && !text.is_empty() => {
+            Some(Output::json(Value::String(text.clone().into_owned())))
+        }
+        _ => None,
+    }
 }
 
 /// The usual case, in which nothing has to be copied.

@@ -335,10 +335,12 @@ fn result_of(outcome: &Outcome, is_mcp: bool) -> Result<Value, RpcError> {
             result["structuredContent"] = value.cloned().unwrap_or_default();
         }
         // Pictures and the like of a server behind us go on as they are.
-        Some(Value::Array(parts)) if is_mcp && outcome.is_success() => {
-            if parts.iter().all(|part| part["type"].is_string()) {
-                result["content"] = Value::Array(parts.clone());
-            }
+        Some(Value::Array(parts))
+            if is_mcp
+                && outcome.is_success()
+                && parts.iter().all(|part| part["type"].is_string()) =>
+        {
+            result["content"] = Value::Array(parts.clone());
         }
         _ => {}
     }

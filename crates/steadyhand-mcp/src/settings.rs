@@ -126,7 +126,12 @@ impl ServerSettings {
     ) -> ServerSettings {
         let command = command.into();
         let args: Vec<String> = args.into_iter().map(Into::into).collect();
-        let shown = [&[command.clone()], &args[..]].concat().join(" ");
+        let words: Vec<&str> = [&command]
+            .into_iter()
+            .chain(&args)
+            .map(String::as_str)
+            .collect();
+        let shown = words.join(" ");
         let stdio = StdioSettings {
             command,
             args,

@@ -104,7 +104,7 @@ fn spend(bytes: &mut usize, amount: usize) -> bool {
 }
 
 /// How many bytes the value takes as JSON; counting stops soon after `limit`.
-pub(crate) fn json_bytes(value: &Value, limit: usize) -> usize {
+pub fn json_bytes(value: &Value, limit: usize) -> usize {
     match value {
         // Escapes can make a string up to six times as long, but hardly ever do.
         Value::String(string) if string.len() > limit => string.len() + 2,

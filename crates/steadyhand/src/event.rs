@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -17,6 +17,7 @@ use crate::guard::breaker::BreakerState;
 use crate::guard::retry::StopReason;
 use crate::outcome::Outcome;
 use crate::redact::Secrets;
+use crate::trace::Spans;
 
 /// Events one observer may lag behind; the next ones are dropped, and counted.
 const QUEUE_MAX: usize = 4096;
@@ -222,6 +223,8 @@ pub(crate) struct Observers {
     count: AtomicUsize,
     /// Calls numbered so far.
     numbered: AtomicU64,
+    /// Set while someone records spans.
+    spans: ArcSwapOption<Spans>,
     watchers: ArcSwap<Vec<Watcher>>,
 }
 
@@ -240,6 +243,15 @@ impl Observers {
     /// A number for a call, from 1.
     pub(crate) fn number(&self) -> u64 {
         self.numbered.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The spans that tools are told of, while someone records them.
+    pub(crate) fn spans(&self) -> Option<Spans> {
+        self.spans.load().as_deref().copied()
+    }
+
+    pub(crate) fn set_spans(&self, spans: Option<Spans>) {
+        self.spans.store(spans.map(Arc::new));
     }
 
     pub(crate) fn add(&self, observer: impl Observer) -> std::io::Result<Watch> {

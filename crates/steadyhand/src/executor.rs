@@ -26,6 +26,7 @@ use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::redact;
 use crate::tool_error::ToolError;
+use crate::trace::{self, Spans};
 
 /// How much later than its deadline a half-open breaker's trial is given up for lost.
 const LEASE_SLACK: Duration = Duration::from_secs(1);
@@ -64,6 +65,20 @@ impl ToolExecutor {
     /// Lets someone watch. It gets a thread of its own, and a queue with an end.
     pub fn observe(&self, observer: impl Observer) -> std::io::Result<Watch> {
         self.tools.observers().add(observer)
+    }
+
+    /// From here on tools are told the span of their attempt, for whoever records those spans from the
+    /// events. An observer must be there already.
+    pub fn record_spans(&self) -> Spans {
+        let observers = self.tools.observers();
+        let spans = observers.spans().unwrap_or_else(Spans::new);
+        observers.set_spans(Some(spans));
+        spans
+    }
+
+    /// From here on tools are told what the caller sent, as before anyone recorded spans.
+    pub fn stop_recording_spans(&self) {
+        self.tools.observers().set_spans(None);
     }
 
     /// Runs a call. Not a `Result`: there is always an outcome.
@@ -391,7 +406,9 @@ impl ToolExecutor {
             .deadline(deadline);
         call.cancellation = case.call.cancellation.clone();
         call.caller = case.call.caller.clone();
-        call.traceparent = case.call.traceparent.clone();
+        let caller = case.call.traceparent.as_deref();
+        let trace = trace::for_call(self.tools.observers().spans(), case.progress.number, caller);
+        call.traceparent = trace.map(|trace| trace.to_string());
         let executor = self.clone();
         Box::pin(async move {
             let outcome = executor.run(call, MayFallBack::No).await;

@@ -15,6 +15,7 @@ use crate::executor::after;
 use crate::output::Output;
 use crate::state::States;
 use crate::tool_error::ToolError;
+use crate::trace;
 
 /// Runs a tool. Functions become handlers by themselves; sources write their own.
 pub trait Handler: Send + Sync {
@@ -46,6 +47,8 @@ pub struct Invocation<'a> {
     pub(crate) caller_token: Option<&'a CancellationToken>,
     pub(crate) observers: &'a Arc<Observers>,
     pub(crate) patience: Patience,
+    // Made when someone asks.
+    trace: OnceLock<Option<String>>,
     // Made when someone asks; cancelled when the attempt is over, however it ends.
     token: OnceLock<(CancellationToken, DropGuard)>,
 }
@@ -71,6 +74,7 @@ impl<'a> Invocation<'a> {
             caller_token: around.caller_token,
             observers: around.observers,
             patience: Patience::new(around.deadline),
+            trace: OnceLock::new(),
             token: OnceLock::new(),
         }
     }
@@ -78,6 +82,7 @@ impl<'a> Invocation<'a> {
     /// The same invocation for the next attempt.
     pub(crate) fn begin(&mut self, attempt: u32, now: Instant, timeout: Duration, latest: Instant) {
         self.attempt = attempt;
+        self.trace = OnceLock::new();
         self.until = after(now, timeout).min(latest);
         self.patience = Patience {
             start: now,
@@ -131,9 +136,15 @@ impl<'a> Invocation<'a> {
         self.key.get()
     }
 
-    /// The caller's W3C trace context: hand it on to whatever the tool calls.
+    /// The W3C trace context to hand on to whatever the tool calls: the span of this attempt where spans
+    /// are recorded, else the caller's. Never one that is not well-formed.
     pub fn traceparent(&self) -> Option<&str> {
-        self.traceparent
+        let trace = self.trace.get_or_init(|| {
+            let spans = self.observers.spans();
+            let trace = trace::for_attempt(spans, self.number, self.attempt, self.traceparent);
+            trace.map(|trace| trace.to_string())
+        });
+        trace.as_deref()
     }
 
     /// What a function gets that asks for a [`CallContext`].
@@ -145,7 +156,7 @@ impl<'a> Invocation<'a> {
             until: self.until,
             deadline: self.deadline,
             idempotency_key: self.idempotency_key().to_owned(),
-            traceparent: self.traceparent.map(str::to_owned),
+            traceparent: self.traceparent().map(str::to_owned),
             number: self.number,
             cancellation: self.cancellation(),
             observers: Arc::clone(self.observers),
@@ -283,7 +294,7 @@ impl CallContext {
         &self.idempotency_key
     }
 
-    /// The caller's W3C trace context: hand it on to whatever the tool calls.
+    /// The W3C trace context to hand on to whatever the tool calls.
     pub fn traceparent(&self) -> Option<&str> {
         self.traceparent.as_deref()
     }

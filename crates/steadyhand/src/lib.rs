@@ -32,6 +32,7 @@ mod sync;
 pub mod testing;
 mod tool;
 mod tool_error;
+mod trace;
 pub mod wildcard;
 
 pub use arrival::Arrivals;
@@ -70,6 +71,7 @@ pub use state::{Need, State};
 pub use steadyhand_macros::tool;
 pub use tool::Tool;
 pub use tool_error::{Category, ToolError};
+pub use trace::{CallSpan, Spans, Traceparent};
 
 /// The README's example is compiled as a test.
 #[cfg(doctest)]

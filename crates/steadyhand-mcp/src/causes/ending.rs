@@ -57,8 +57,8 @@ pub(super) fn cause(failure: &StartFailure) -> Option<Cause> {
             "Its own documentation or stderr says why; a newer version of it may help.",
             format!("what {server} needs in order to start"),
         )),
-        What::Malformed(_) => Some(Cause::new(
-            format!("What {base} answered is not what MCP asks for."),
+        What::Malformed(how) => Some(Cause::new(
+            format!("{base} does not do what an MCP server does: {how}."),
             "Check that the command starts an MCP server, and that it is up to date.",
             format!("{base} is an MCP server, and up to date"),
         )),

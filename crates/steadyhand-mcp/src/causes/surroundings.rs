@@ -181,8 +181,7 @@ fn address(evidence: &str) -> Option<String> {
     let trimmed = words.map(|word| word.rsplit_once("://").map_or(word, |(_, rest)| rest));
     trimmed
         .map(|word| word.trim_end_matches(['.', '/', ':']))
-        .filter(is_address)
-        .last()
+        .rfind(is_address)
         .map(str::to_owned)
 }
 

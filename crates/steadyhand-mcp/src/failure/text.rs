@@ -104,7 +104,7 @@ impl StartFailure {
     pub fn detail(&self) -> String {
         let mut text = format!("Error: {}\n", self.headline());
         if !self.command.is_empty() {
-            let command = bounded(&redact::text(&self.command), COMMAND_CHARS_MAX);
+            let command = self.command_shown();
             row(
                 &mut text,
                 "   command   ",
@@ -163,6 +163,32 @@ impl StartFailure {
         samples.map(|line| clean(line)).collect()
     }
 
+    /// The same with its texts fit to be repeated in others.
+    pub(crate) fn tidy(&self) -> StartFailure {
+        let mut tidy = self.clone();
+        tidy.command = self.command_shown();
+        tidy.program = self.program.as_deref().map(clean);
+        match &mut tidy.what {
+            What::NotStarted(words) | What::Malformed(words) | What::TooMany(words) => {
+                *words = clean(words);
+            }
+            What::Refused { message, .. } => *message = clean(message),
+            What::Exited { how, .. } => *how = clean(how),
+            What::NotFound {
+                program, elsewhere, ..
+            } => {
+                *program = clean(program);
+                elsewhere.iter_mut().for_each(|path| *path = clean(path));
+            }
+            What::Silent { .. } | What::Closed => {}
+        }
+        tidy
+    }
+
+    fn command_shown(&self) -> String {
+        bounded(&redact::text(&self.command), COMMAND_CHARS_MAX)
+    }
+
     /// All that was said, by the server and about it: what a cause is searched in.
     pub(crate) fn evidence(&self) -> String {
         let about = match &self.what {
@@ -188,6 +214,7 @@ impl StartFailure {
                 format!("{}{still}", self.message())
             }
             (_, Step::ListTools) => format!("{server} started, but did not tell its tools"),
+            (_, Step::Running) => format!("{server} did not stay up"),
             _ => format!("{server} did not start"),
         }
     }
@@ -277,7 +304,7 @@ fn row(text: &mut String, label: &str, lines: &[String]) {
 }
 
 /// A line from outside for a terminal and a log: no escape sequences, no secrets, bounded.
-pub(crate) fn clean(line: &str) -> String {
+fn clean(line: &str) -> String {
     static ESCAPES: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?")
             .expect("a fixed pattern")
@@ -303,7 +330,7 @@ fn bounded(text: &str, chars_max: usize) -> String {
 }
 
 /// `436 ms`, `1.9 s`, `20 s`.
-pub(crate) fn took(time: Duration) -> String {
+fn took(time: Duration) -> String {
     let ms = time.as_millis();
     match ms {
         0..1_000 => format!("{ms} ms"),

@@ -191,7 +191,7 @@ fn l03_what_the_value_leaves_out_goes_along_as_the_artifact() {
         ),
         (
             json!({"content": image, "_meta": {"b": 2}}),
-            image.clone(),
+            image,
             "[image image/png, 3 B]",
         ),
         (

@@ -1,12 +1,15 @@
 //! The command line: what was typed, what is run, what is printed.
 
 mod arguments;
+mod batch;
 mod call;
+mod calls;
 mod complete;
 mod config;
 mod conversation;
 mod error;
 mod mcp_stdio;
+mod metrics;
 mod outcome;
 mod progress;
 mod remote;
@@ -94,6 +97,15 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Run one tool
     Call(call::CallArgs),
+    /// Run many tools at once
+    Batch(batch::BatchArgs),
+    /// Past and running calls
+    Calls {
+        #[command(subcommand)]
+        command: Option<calls::CallsCommand>,
+    },
+    /// How often tools were called, how that went, how long it took
+    Metrics(metrics::MetricsArgs),
     /// The tools there are
     Tools {
         #[command(subcommand)]
@@ -162,6 +174,9 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
         Command::Repair(args) => conversation::repair(&session, args),
         Command::ErrorResponse(args) => conversation::error_response(&session, args),
         Command::Serve(args) => session.block_on(serve::run(&session, args)),
+        Command::Batch(args) => session.block_on(batch::run(&session, args)),
+        Command::Calls { command } => session.block_on(calls::run(&session, command.as_ref())),
+        Command::Metrics(args) => session.block_on(metrics::run(&session, args)),
         Command::Call(args) => session.block_on(call::run(&session, args)),
         Command::Tools { command } => session.block_on(tools::run(&session, command.as_ref())),
     }
@@ -240,6 +255,13 @@ impl<'a> Session<'a> {
             options.max_bytes = size.0;
         }
         History::open(options)
+    }
+
+    /// The history that the configuration means, to read.
+    fn past(&self) -> Result<History, Failed> {
+        let configuration = self.configuration()?;
+        let settings = configuration.root.server.history.clone();
+        Ok(self.history(&configuration, &settings))
     }
 
     async fn runtime_of(

@@ -93,6 +93,52 @@ impl Remote {
         Ok(self.ask(Method::DELETE, path, None).await?.body)
     }
 
+    /// Hands a long answer on as it comes.
+    pub(super) async fn copy(
+        &self,
+        path: &str,
+        to: &mut impl std::io::Write,
+    ) -> Result<(), Failed> {
+        let broken = |why: String| self.unreachable(&why);
+        let stream = TcpStream::connect(self.address)
+            .await
+            .map_err(|error| broken(crate::config::document::plain(&error)))?;
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| broken(error.to_string()))?;
+        let _connection = tokio::spawn(connection);
+        let request = self
+            .request(Method::GET, path, None)
+            .map_err(|unsent| broken(unsent.to_string()))?;
+        let mut response = sender
+            .send_request(request)
+            .await
+            .map_err(|error| broken(error.to_string()))?;
+        if response.status().as_u16() >= 400 {
+            return self.ask(Method::GET, path, None).await.map(drop);
+        }
+        while let Some(frame) = response.frame().await {
+            let frame = frame.map_err(|error| broken(error.to_string()))?;
+            // A reader that has seen enough has closed the pipe: nothing is wrong.
+            if let Some(piece) = frame.data_ref()
+                && to.write_all(piece).is_err()
+            {
+                return Ok(());
+            }
+        }
+        let _ = to.flush();
+        Ok(())
+    }
+
+    fn unreachable(&self, why: &str) -> Failed {
+        Failed::new(
+            Exit::NotReachable,
+            "server_unreachable",
+            format!("the server at {} did not answer: {why}", self.address),
+        )
+        .help("Is it still running? --local runs the command in this process")
+    }
+
     async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Reply, Failed> {
         match self.send(method, path, body).await {
             Ok(reply) if reply.is_refusal() => Err(reply.as_failure()),
@@ -100,12 +146,7 @@ impl Remote {
             Err(Unsent::NoAnswer(_)) if self.patience.is_some() => {
                 Err(Failed::timed_out(self.patience.unwrap_or_default()))
             }
-            Err(Unsent::NoConnection(why) | Unsent::NoAnswer(why)) => Err(Failed::new(
-                Exit::NotReachable,
-                "server_unreachable",
-                format!("the server at {} did not answer: {why}", self.address),
-            )
-            .help("Is it still running? --local runs the command in this process")),
+            Err(unsent) => Err(self.unreachable(&unsent.to_string())),
         }
     }
 
@@ -203,6 +244,13 @@ pub(super) fn in_path(name: &str) -> String {
 enum Unsent {
     NoConnection(String),
     NoAnswer(String),
+}
+
+impl std::fmt::Display for Unsent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Unsent::NoConnection(why) | Unsent::NoAnswer(why)) = self;
+        f.write_str(why)
+    }
 }
 
 struct Whole {

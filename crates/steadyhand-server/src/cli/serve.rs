@@ -30,7 +30,9 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
     let by_flag = args.listen.is_some();
     settings.listen = args.listen.unwrap_or(settings.listen);
     let usage = if by_flag { Exit::Usage } else { Exit::Config };
-    settings.check().map_err(|cannot| failed(cannot, usage))?;
+    settings
+        .check(settings.listen)
+        .map_err(|cannot| failed(cannot, usage))?;
     // The address first: a port that is taken is said before anything is started.
     let listener = serve::listen(&settings)
         .await
@@ -61,6 +63,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
     tell_what_is_served(session, &runtime, server.address());
     let code = tokio::select! {
         never = server.accept() => match never {},
+        never = server.follow(&session.surroundings) => match never {},
         code = interrupts.next() => code,
     };
     let drained = tokio::select! {

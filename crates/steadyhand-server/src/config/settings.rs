@@ -80,7 +80,7 @@ pub struct RequestLimits {
 }
 
 /// What is kept of past calls.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HistorySettings {
     /// The database file

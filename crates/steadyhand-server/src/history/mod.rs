@@ -2,24 +2,50 @@
 //!
 //! Losing the file or filling the disk degrades history, says so ([`History::health`]), and never touches calls.
 
+mod buckets;
+mod database;
 mod filter;
 mod health;
+mod histogram;
+mod keys;
+mod maintenance;
 mod page;
+mod pending;
+mod reader;
 mod record;
+mod recorder;
+mod search;
+mod shared;
 mod trends;
+mod write;
+mod writer;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadyhand::{Event, Observer, ToolExecutor};
+use steadyhand::ToolExecutor;
+
+use reader::Reader;
+use shared::Shared;
+use writer::Writer;
 
 pub use filter::{Filter, FilterError, StateWord};
 pub use health::{Health, HealthState, HistoryError};
+pub use keys::KeptKeys;
 pub use page::{Cursor, Page};
 pub use record::{CallDetails, CallRecord, CallState, CallSummary, Stage, StageKind, Try};
+pub use recorder::Recorder;
 pub use trends::{Bucket, Counts, Trends, Window};
+
+/// Calls of one page.
+const PAGE_MAX: usize = 1000;
+const EXPORT_PAGE: usize = 200;
+/// How long a reader waits for calls that are about to be written.
+const SETTLE: Duration = Duration::from_millis(25);
+/// The same for one call that is asked for by name.
+const SETTLE_ONE: Duration = Duration::from_millis(500);
 
 /// What a history is opened with.
 #[derive(Debug, Clone)]
@@ -53,86 +79,132 @@ impl HistoryOptions {
 /// database may: call them where that is no harm.
 #[derive(Clone)]
 pub struct History {
-    options: Arc<HistoryOptions>,
+    inner: Arc<Inner>,
 }
 
-/// Writes down what an executor does.
-pub struct Recorder {
-    _history: History,
+struct Inner {
+    shared: Arc<Shared>,
+    reader: Reader,
+}
+
+/// The last one out lets the writer finish and end.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.shared.stop();
+    }
 }
 
 impl History {
     /// Opens the file, or makes one. Never fails: a history that cannot write says so, and tries again.
     pub fn open(options: HistoryOptions) -> History {
+        let shared = Arc::new(Shared::new(options));
+        if let Err(error) = Writer::start(Arc::clone(&shared)) {
+            shared.degrade(format!("there is no thread to write it: {error}"));
+        }
+        let reader = Reader::new(Arc::clone(&shared));
         History {
-            options: Arc::new(options),
+            inner: Arc::new(Inner { shared, reader }),
         }
     }
 
-    /// What an executor is observed with; [`History::attach`] does it.
+    /// What an executor is observed with. [`History::attach`] does it, and knows what the executor could not tell.
     pub fn recorder(&self) -> Recorder {
-        Recorder {
-            _history: self.clone(),
-        }
+        Recorder::new(Arc::clone(&self.inner.shared))
     }
 
     /// Writes down the calls of this executor from now on.
     pub fn attach(&self, executor: &ToolExecutor) -> std::io::Result<()> {
-        executor.observe(self.recorder()).map(drop)
+        let watch = executor.observe(self.recorder())?;
+        self.inner.shared.watched_by(watch);
+        Ok(())
     }
 
-    /// How history itself fares.
+    /// How history itself fares. Never blocks.
     pub fn health(&self) -> Health {
-        Health {
-            state: HealthState::Degraded,
-            reason: None,
-            since_ms: 0,
-            notice: None,
-            path: self.options.path.display().to_string(),
-            bytes: 0,
-            written: 0,
-            dropped: 0,
-            queued: 0,
-            queue_max: self.options.queue_max as u64,
-        }
+        self.inner.shared.health()
     }
 
-    /// A page of calls, the newest first, at most 1000. Bounded work: a search for something rare may stop early and
-    /// say where.
+    /// A page of calls, the newest first, at most 1000. Its work is bounded: a search for something rare may stop
+    /// early and say where.
     pub fn page(
         &self,
-        _filter: &Filter,
-        _from: Option<Cursor>,
-        _limit: usize,
+        filter: &Filter,
+        from: Option<Cursor>,
+        limit: usize,
     ) -> Result<Page, HistoryError> {
-        Err(self.unavailable())
+        self.catch_up(SETTLE);
+        let limit = limit.clamp(1, PAGE_MAX);
+        let reader = &self.inner.reader;
+        reader.read(|connection| search::page(connection, filter, from, limit))
     }
 
-    /// Everything about one call: by its key, or by its id, the newest where several share it.
-    pub fn call(&self, _id: &str) -> Result<Option<CallRecord>, HistoryError> {
-        Err(self.unavailable())
+    /// Everything about one call: by its id, the newest where several share it, or by its key.
+    pub fn call(&self, id: &str) -> Result<Option<CallRecord>, HistoryError> {
+        let found = self.inner.reader.call(id);
+        if let Ok(Some(found)) = &found
+            && found.call.state != CallState::Running
+        {
+            return Ok(Some(found.clone()));
+        }
+        // It may have ended a moment ago.
+        self.catch_up(SETTLE_ONE);
+        self.inner.reader.call(id)
     }
 
     /// How a tool, or all of them, fared lately.
-    pub fn trends(&self, _tool: Option<&str>, _window: Window) -> Result<Trends, HistoryError> {
-        Err(self.unavailable())
+    pub fn trends(&self, tool: Option<&str>, window: Window) -> Result<Trends, HistoryError> {
+        self.catch_up(SETTLE);
+        self.inner.reader.trends(tool, window)
     }
 
     /// Writes every call that is meant, one JSON record a line, the newest first. Gives back how many.
-    pub fn export(&self, _filter: &Filter, _to: &mut dyn Write) -> Result<u64, HistoryError> {
-        Err(self.unavailable())
+    pub fn export(&self, filter: &Filter, to: &mut dyn Write) -> Result<u64, HistoryError> {
+        self.catch_up(SETTLE_ONE);
+        let mut count = 0;
+        let mut from = None;
+        loop {
+            let reader = &self.inner.reader;
+            // A page at a time: a reader that holds on to the file for long lets its log grow.
+            let (records, next) = reader.read(|connection| {
+                let page = search::page(connection, filter, from, EXPORT_PAGE)?;
+                let rows = page
+                    .calls
+                    .iter()
+                    .filter_map(|call| reader::row_of(&call.key));
+                let records = rows.map(|row| reader::record(connection, row));
+                let records: Vec<_> = records.collect::<rusqlite::Result<_>>()?;
+                Ok((records, page.next))
+            })?;
+            for record in records.into_iter().flatten() {
+                let written = serde_json::to_writer(&mut *to, &record).map_err(io::Error::from);
+                written
+                    .and_then(|()| to.write_all(b"\n"))
+                    .map_err(|error| HistoryError::Export(error.to_string()))?;
+                count += 1;
+            }
+            if next.is_none() {
+                return Ok(count);
+            }
+            from = next;
+        }
     }
 
     /// Waits until everything that has happened so far is written, for at most so long. Whether it is.
-    pub fn flush(&self, _limit: Duration) -> bool {
-        false
+    pub fn flush(&self, limit: Duration) -> bool {
+        self.inner.shared.flush(limit)
     }
 
-    fn unavailable(&self) -> HistoryError {
-        HistoryError::Unavailable(format!("{} is not open", self.options.path.display()))
+    /// Readers see what has just happened, unless the writer is busy or cannot write.
+    fn catch_up(&self, limit: Duration) {
+        let shared = &self.inner.shared;
+        if shared.reason().is_none() {
+            shared.flush(limit);
+        }
     }
 }
 
-impl Observer for Recorder {
-    fn observe(&self, _event: &Event) {}
+impl std::fmt::Debug for History {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "History({})", self.inner.shared.options.path.display())
+    }
 }

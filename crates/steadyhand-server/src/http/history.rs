@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use steadyhand::Call;
 use steadyhand::wildcard::wild;
+use tokio_stream::wrappers::ReceiverStream;
 use utoipa::{IntoParams, ToSchema};
 
 use super::calls::View;
@@ -18,6 +19,7 @@ use crate::history::{
     CallDetails, CallRecord, CallState, CallSummary, Cursor, Filter, History, HistoryError, Page,
     StateWord, Trends, Window,
 };
+use crate::views::{self, calls::NotAgain};
 
 const LIMIT: usize = 50;
 const LIMIT_MAX: usize = 1000;
@@ -52,6 +54,33 @@ pub(crate) struct CallsAsked {
     /// 1 to 1000; 50 if not said
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
+}
+
+/// The same without pages.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(dead_code, reason = "for the document")]
+pub(crate) struct ExportAsked {
+    /// Names of tools, separated by commas; * stands for anything
+    tool: Option<String>,
+    /// running, ok, error, timeout, cancelled, rejected, interrupted, failed, fallback
+    state: Option<String>,
+    /// Codes of failures, separated by commas
+    error: Option<String>,
+    /// Where the tool comes from
+    server: Option<String>,
+    /// Who asked
+    caller: Option<String>,
+    /// How long ago at most (1h), or a moment
+    since: Option<String>,
+    /// Before this moment
+    until: Option<String>,
+    /// Took longer than this (500ms)
+    slower: Option<String>,
+    /// A text that occurs in it
+    text: Option<String>,
+    /// All of this in the words people type: tool:home_* state:failed >500ms
+    q: Option<String>,
 }
 
 /// A call in a list; one that runs says for how long.
@@ -325,46 +354,66 @@ pub(crate) async fn replay(
     caller: Caller,
 ) -> Result<Response, Refused> {
     let record = find(&app, &id).await?;
-    let call = again(&app, record, asked.force)?;
+    let call = match views::calls::again(&app.runtime, record, asked.force) {
+        Ok(call) => call,
+        Err(NotAgain::NoSuchTool(tool)) => return Err(no_such_tool(&app, &tool)),
+        Err(NotAgain::NotSafe { message, help }) => {
+            return Err(Refused::new(Why::NotSafeToRepeat, message, help));
+        }
+    };
     let outcome = app.execute(caller.of(call), &caller).await?;
     Ok(status::outcome(&outcome, &asked.view.of(&outcome)))
 }
 
-/// The call of a record, made anew.
-fn again(app: &App, record: CallRecord, force: bool) -> Result<Call, Refused> {
-    let CallRecord { call, details } = record;
-    let manager = app.runtime.manager();
-    let Some(policy) = manager.policy(&call.tool) else {
-        return Err(no_such_tool(app, &call.tool));
-    };
-    if details.arguments_incomplete {
-        return Err(Refused::new(
-            Why::NotSafeToRepeat,
-            format!(
-                "the arguments of {} are not kept whole: they hold secrets, or are too large",
-                call.id
-            ),
-            "Call the tool again with the arguments: POST /v1/calls",
-        ));
+/// Calls, a line of JSON each
+///
+/// Every call that the filter means, in full, the newest first.
+#[utoipa::path(
+    get,
+    path = "/v1/calls.ndjson",
+    tag = "calls",
+    params(ExportAsked),
+    responses(
+        (status = 200, description = "The calls", body = String, content_type = "application/x-ndjson"),
+        shapes::Refusals,
+    )
+)]
+pub(crate) async fn export(
+    State(app): State<Arc<App>>,
+    Asked(pairs): Asked<Vec<(String, String)>>,
+) -> Result<Response, Refused> {
+    let filter = Question::read(&pairs)?.filter;
+    let (lines, body) = tokio::sync::mpsc::channel(4);
+    let history = app.history.clone();
+    // A reader that goes away closes the channel, and the export stops.
+    tokio::task::spawn_blocking(move || {
+        let mut writer = std::io::BufWriter::with_capacity(64 * 1024, Lines(lines));
+        if let Err(error) = history.export(&filter, &mut writer) {
+            tracing::warn!(%error, "an export of calls ended early");
+            // An end that is none: the reader must not take it for the whole.
+            let broken = std::io::Error::other(error.to_string());
+            let _ = writer.get_mut().0.blocking_send(Err(broken));
+            return;
+        }
+        let _ = std::io::Write::flush(&mut writer);
+    });
+    Ok(status::lines(ReceiverStream::new(body)))
+}
+
+/// Hands pieces on to whoever reads the answer, as fast as they are taken.
+struct Lines(tokio::sync::mpsc::Sender<std::io::Result<Bytes>>);
+
+impl std::io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let piece = Bytes::copy_from_slice(bytes);
+        let gone = |_| std::io::Error::new(std::io::ErrorKind::BrokenPipe, "nobody reads it");
+        self.0.blocking_send(Ok(piece)).map_err(gone)?;
+        Ok(bytes.len())
     }
-    let Some(arguments) = details.arguments else {
-        return Err(Refused::new(
-            Why::NotSafeToRepeat,
-            format!("the arguments of {} are not known", call.id),
-            "Call the tool again with the arguments: POST /v1/calls",
-        ));
-    };
-    if !policy.safe_to_repeat && !force {
-        return Err(Refused::new(
-            Why::NotSafeToRepeat,
-            format!(
-                "{} is not known to be safe to repeat: running it again may do it twice",
-                call.tool
-            ),
-            "Say so with force=true (--force), or set idempotent = true for the tool",
-        ));
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
-    Ok(Call::new(call.tool, arguments).replay_of(call.id))
 }
 
 /// How far back, and which tool.

@@ -34,6 +34,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(calls::run, history::list))
         .routes(routes!(history::one, calls::cancel))
         .routes(routes!(history::replay))
+        .routes(routes!(history::export))
         .routes(routes!(history::trends))
         .routes(routes!(batches::run))
         .routes(routes!(tools::list))

@@ -1,8 +1,9 @@
 //! Which HTTP status says what, and the one shape of every refusal. Statuses are chosen here and nowhere else.
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::Stream;
 use serde_json::{Map, Value, json};
 use steadyhand::{Outcome, Status};
 
@@ -135,11 +136,6 @@ impl Refused {
         self.0.more.insert(name.to_owned(), value);
         self
     }
-
-    #[cfg(test)]
-    pub(crate) fn why(&self) -> Why {
-        self.0.why
-    }
 }
 
 impl IntoResponse for Refused {
@@ -168,6 +164,16 @@ impl IntoResponse for Refused {
 /// An answer: status 200.
 pub(crate) fn answer(value: &impl serde::Serialize) -> Response {
     json_response(StatusCode::OK, value)
+}
+
+/// An answer that comes piece by piece: lines of JSON.
+pub(crate) fn lines(
+    pieces: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+) -> Response {
+    let mut response = Response::new(Body::from_stream(pieces));
+    let ndjson = HeaderValue::from_static("application/x-ndjson");
+    response.headers_mut().insert(header::CONTENT_TYPE, ndjson);
+    response
 }
 
 /// Whether the server can take calls.

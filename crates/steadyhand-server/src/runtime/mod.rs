@@ -17,6 +17,7 @@ use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{RefusedTool, ToolExecutor, ToolManager};
+use tokio::sync::watch::{Receiver, Sender};
 
 use crate::config::settings::PolicySettings;
 use crate::config::{Configuration, Problem, Report, Surroundings, ToolTable};
@@ -44,6 +45,8 @@ struct Inner {
     // One change at a time; calls never wait for it.
     changing: tokio::sync::Mutex<()>,
     last_reload: Mutex<Option<Result<u64, Arc<Report>>>>,
+    /// The number of the generation in force.
+    changed: Sender<u64>,
 }
 
 /// What a runtime is started with, besides the configuration.
@@ -127,6 +130,7 @@ impl Runtime {
                 generation: ArcSwap::from_pointee(Generation::empty()),
                 changing: tokio::sync::Mutex::new(()),
                 last_reload: Mutex::new(None),
+                changed: Sender::new(0),
                 options,
             }),
         };
@@ -180,6 +184,11 @@ impl Runtime {
             .unwrap_or_else(PoisonError::into_inner);
         *last = Some(result.clone());
         result
+    }
+
+    /// Tells of every new generation by its number.
+    pub fn changes(&self) -> Receiver<u64> {
+        self.inner.changed.subscribe()
     }
 
     /// How the last reload went.
@@ -285,6 +294,7 @@ impl Runtime {
         if !self.inner.options.only_look {
             self.start_servers(&next, &before);
         }
+        self.inner.changed.send_replace(number);
         number
     }
 

@@ -4,6 +4,7 @@ mod connection;
 pub(crate) mod presence;
 mod settings;
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Configuration;
+use crate::config::{Configuration, Surroundings};
 use crate::history::History;
 use crate::http::{self, Access, App, Limits};
 use crate::runtime::Runtime;
@@ -36,6 +37,8 @@ const OTHER_FILES: usize = 256;
 pub(crate) struct Server {
     listener: TcpListener,
     address: SocketAddr,
+    /// What the configuration said at the start, or the flag in its place.
+    configured: SocketAddr,
     app: Arc<App>,
     router: Router,
     places: Arc<Semaphore>,
@@ -87,6 +90,7 @@ impl Server {
         Ok(Server {
             listener,
             address,
+            configured: settings.listen,
             router: http::router(Arc::clone(&app)),
             app,
             places: Arc::new(Semaphore::new(limits.connections)),
@@ -113,8 +117,36 @@ impl Server {
         Ok(())
     }
 
-    /// Takes the settings of a new generation that can change while the server runs.
-    pub(crate) fn adapt(&self, settings: &Settings) {
+    /// Takes over what each new configuration says of the server and can change while it runs, for ever.
+    pub(crate) async fn follow(&self, surroundings: &Surroundings) -> Infallible {
+        let runtime = &self.app.runtime;
+        let mut changes = runtime.changes();
+        loop {
+            if changes.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+            // A key store that is asked for a token may take its time.
+            let (generation, surroundings) = (runtime.generation(), surroundings.clone());
+            let read = move || settings_of(&generation.configuration, &surroundings);
+            match tokio::task::spawn_blocking(read).await {
+                Ok(Ok(settings)) => self.adapt(&settings),
+                Ok(Err(cannot)) => tracing::error!(
+                    reason = cannot.message,
+                    "the server goes on with the token and the hosts it had"
+                ),
+                Err(error) => tracing::error!(%error, "the settings of the server were not read"),
+            }
+        }
+    }
+
+    fn adapt(&self, settings: &Settings) {
+        if let Err(cannot) = self.may_go_on(settings) {
+            tracing::error!(
+                reason = cannot.message,
+                "the server goes on with the token it had"
+            );
+            return;
+        }
         let access = Access::new(
             self.address,
             settings.token.as_ref(),
@@ -123,8 +155,19 @@ impl Server {
         self.app.access.store(Arc::new(access));
     }
 
+    /// The address stays, whatever the new settings say of it.
+    fn may_go_on(&self, settings: &Settings) -> Result<(), CannotServe> {
+        if settings.listen != self.configured {
+            tracing::warn!(
+                listen = %settings.listen,
+                "server.listen has changed, which applies when the server is started again"
+            );
+        }
+        settings.check(self.address)
+    }
+
     /// Takes connections in, for ever.
-    pub(crate) async fn accept(&self) -> std::convert::Infallible {
+    pub(crate) async fn accept(&self) -> Infallible {
         loop {
             let (stream, peer) = match self.listener.accept().await {
                 Ok(accepted) => accepted,
@@ -215,7 +258,7 @@ fn files_max() -> usize {
 /// The settings of a configuration, references replaced.
 pub(crate) fn settings_of(
     configuration: &Configuration,
-    surroundings: &crate::config::Surroundings,
+    surroundings: &Surroundings,
 ) -> Result<Settings, CannotServe> {
     Settings::read(configuration, surroundings)
 }

@@ -87,15 +87,15 @@ impl Settings {
     }
 
     /// Other machines are let in only with a token.
-    pub(crate) fn check(&self) -> Result<(), CannotServe> {
-        if self.listen.ip().is_loopback() || self.token.is_some() {
+    pub(crate) fn check(&self, address: SocketAddr) -> Result<(), CannotServe> {
+        if address.ip().is_loopback() || self.token.is_some() {
             return Ok(());
         }
         Err(CannotServe {
             fault: Fault::Settings,
             message: format!(
                 "{} can be reached from other machines, and no token is set: whoever reaches it could run every tool",
-                self.listen
+                address
             ),
             help: "Set token = \"${env:STEADYHAND_TOKEN}\" under [server], or listen on 127.0.0.1"
                 .to_owned(),

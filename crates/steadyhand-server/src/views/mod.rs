@@ -1,5 +1,6 @@
 //! What REST and the commands both answer: the same record, wherever it is asked for.
 
+pub(crate) mod calls;
 pub(crate) mod conversations;
 pub(crate) mod metrics;
 pub(crate) mod settings;

@@ -56,6 +56,11 @@ impl Workplace {
         self
     }
 
+    /// The variables that were set.
+    pub(crate) fn variables(&self) -> &[(String, String)] {
+        &self.variables
+    }
+
     /// The program with these arguments, split at spaces.
     pub(crate) fn run(&self, arguments: &str) -> OutputAssert {
         let words: Vec<&str> = arguments
@@ -117,6 +122,10 @@ pub(crate) fn context(folder: &Path) -> Context {
         internal: Default::default(),
         progress: Progress::silent(),
         http: Client::new(),
+        home: Default::default(),
+        place: None,
+        written: Default::default(),
+        secrets: Vec::new(),
     }
 }
 

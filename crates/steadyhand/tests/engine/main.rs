@@ -11,6 +11,7 @@ mod drops;
 mod events;
 mod f_rows;
 mod fuzz;
+mod key_store;
 mod l_conversation;
 mod l_langchain;
 mod limit_and_retry;
@@ -19,6 +20,7 @@ mod quiet;
 mod r_rows;
 mod simulation;
 mod support;
+mod trace;
 mod twelve_probes;
 mod v_rows;
 

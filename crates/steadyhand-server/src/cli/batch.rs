@@ -1,0 +1,160 @@
+//! `steadyhand batch FILE`: many calls at once, as many outcomes, in the same order (SPEC R10).
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+use steadyhand::Call;
+
+use super::error::{Exit, Failed};
+use super::outcome::{self, Ended};
+use super::remote::Remote;
+use super::{Interrupts, STOPPING_MAX, Session, value};
+use crate::config::document::plain;
+use crate::source::command;
+
+const BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+#[derive(Args)]
+pub(super) struct BatchArgs {
+    /// A JSON file with a list of calls or {"calls": […]}, or JSONL with one a line; - for stdin
+    file: PathBuf,
+}
+
+pub(super) async fn run(session: &Session<'_>, args: &BatchArgs) -> Result<(), Failed> {
+    let mut interrupts = Interrupts::listen();
+    let calls = args.read(session)?;
+    let running = outcomes(session, &calls);
+    let outcomes = tokio::select! {
+        outcomes = running => outcomes?,
+        // What runs is dropped, and withdrawn with that; here or in the server.
+        code = interrupts.next() => {
+            let failed = Failed::new(Exit::Signal(code), "interrupted", "interrupted; calls that ran were withdrawn");
+            return Err(failed.help("steadyhand calls list shows what became of those a server ran"));
+        }
+    };
+    let ended: Vec<Ended> = outcomes.iter().map(Ended::read).collect::<Result<_, _>>()?;
+    match session.screen.json {
+        true => session.screen.json(&json!({ "outcomes": outcomes })),
+        false => session
+            .screen
+            .answer(&value::columns(session.screen, rows(session, &ended))),
+    }
+    let failed = ended.iter().filter(|ended| !ended.is_answered()).count();
+    session.screen.note(&format!(
+        "{}, {failed} failed",
+        value::counted(ended.len(), "call")
+    ));
+    // One failure stands for all: its code is the command's.
+    match ended.iter().find(|ended| !ended.is_answered()) {
+        Some(first) => match &first.failure {
+            Some(failure) => Err(outcome::failed(first, failure)),
+            None => Ok(()),
+        },
+        None => Ok(()),
+    }
+}
+
+/// Structured views, in the order of the calls.
+async fn outcomes(session: &Session<'_>, calls: &[Call]) -> Result<Vec<Value>, Failed> {
+    if let Some(remote) = Remote::find(session).await {
+        let reply = remote
+            .post("/v1/batches", Some(&json!({ "calls": calls })))
+            .await?;
+        let outcomes = reply.body["outcomes"].as_array().cloned();
+        return outcomes.ok_or_else(|| Failed::unexpected("the server's answer has no outcomes"));
+    }
+    command::adopt_orphans();
+    let runtime = session.runtime(|_| {}).await?;
+    let outcomes = runtime.executor().execute_batch(calls.to_vec());
+    let outcomes = match session.time_left() {
+        None => outcomes.await,
+        Some(left) => tokio::time::timeout(left, outcomes)
+            .await
+            .map_err(|_| Failed::timed_out(session.global.timeout.unwrap_or_default()))?,
+    };
+    runtime.settle(STOPPING_MAX).await;
+    Ok(outcomes.iter().map(|outcome| json!(outcome)).collect())
+}
+
+fn rows(session: &Session<'_>, ended: &[Ended]) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    if session.screen.stdout_is_terminal {
+        rows.push(["TOOL", "RESULT", "TOOK", "ID"].map(str::to_owned).to_vec());
+    }
+    for ended in ended {
+        let result = match (&ended.failure, &ended.output) {
+            (Some(failure), _) => failure.to_string(),
+            (None, Some(Value::String(text))) => text.clone(),
+            (None, Some(output)) => output.to_string(),
+            (None, None) => String::new(),
+        };
+        rows.push(vec![
+            ended.tool_name.clone(),
+            first_line(&result),
+            value::duration(ended.took),
+            ended.call_id.clone(),
+        ]);
+    }
+    rows
+}
+
+/// A table has one line for each call.
+fn first_line(text: &str) -> String {
+    const CHARS_MAX: usize = 120;
+    let line = text.lines().next().unwrap_or_default();
+    match line.chars().count() > CHARS_MAX {
+        true => format!("{}…", line.chars().take(CHARS_MAX).collect::<String>()),
+        false => line.to_owned(),
+    }
+}
+
+impl BatchArgs {
+    fn read(&self, session: &Session<'_>) -> Result<Vec<Call>, Failed> {
+        let cannot = |reason: String| {
+            Failed::new(
+                Exit::Usage,
+                "usage",
+                format!("{} cannot be read: {reason}", self.file.display()),
+            )
+            .help("A list of calls such as [{\"name\": \"echo\", \"args\": {}}], or one a line")
+        };
+        let text = self.text(session).map_err(|error| cannot(plain(&error)))?;
+        if text.len() as u64 > BYTES_MAX {
+            return Err(cannot(format!("it is larger than {} MiB", BYTES_MAX >> 20)));
+        }
+        let whole = match serde_json::from_str::<Value>(&text) {
+            Ok(Value::Object(mut fields)) if fields.contains_key("calls") => fields.remove("calls"),
+            Ok(Value::Array(calls)) => Some(Value::Array(calls)),
+            Ok(call) => Some(json!([call])),
+            Err(_) => None,
+        };
+        if let Some(calls) = whole {
+            return serde_path_to_error::deserialize(calls)
+                .map_err(|error| cannot(format!("calls{}: {}", error.path(), error.inner())));
+        }
+        let lines = text.lines().enumerate();
+        lines
+            .filter(|(_, line)| !line.trim().is_empty())
+            .map(|(number, line)| {
+                serde_json::from_str(line)
+                    .map_err(|error| cannot(format!("line {} is no call: {error}", number + 1)))
+            })
+            .collect()
+    }
+
+    fn text(&self, session: &Session<'_>) -> std::io::Result<String> {
+        let mut text = String::new();
+        match self.file.as_os_str() == "-" {
+            true => std::io::stdin()
+                .lock()
+                .take(BYTES_MAX + 1)
+                .read_to_string(&mut text)?,
+            false => std::fs::File::open(session.surroundings.current.join(&self.file))?
+                .take(BYTES_MAX + 1)
+                .read_to_string(&mut text)?,
+        };
+        Ok(text)
+    }
+}

@@ -1,0 +1,249 @@
+//! The buckets of trends in the file: filled as calls are written, read as a window, dropped when they are old.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::histogram::Histogram;
+use super::pending::Row;
+use super::record::CallState;
+use super::trends::{Bucket, Counts, Trends, Window};
+
+/// All tools together. SQLite numbers the others from 1.
+pub(super) const ALL_TOOLS: i64 = 0;
+
+/// What was counted of one tool in one span of time.
+#[derive(Debug, Clone, Default)]
+struct Tally {
+    counts: Counts,
+    times: Histogram,
+}
+
+/// What a batch adds to the buckets.
+#[derive(Debug, Default)]
+pub(super) struct Tallies {
+    by_bucket: HashMap<(i64, Window, u64), Tally>,
+}
+
+impl Window {
+    const ALL: [Window; 3] = [Window::Hour, Window::Day, Window::Week];
+
+    pub(super) fn bucket_ms(self) -> u64 {
+        match self {
+            Window::Hour => 60_000,
+            Window::Day => 15 * 60_000,
+            Window::Week => 2 * 60 * 60_000,
+        }
+    }
+
+    /// Buckets of one window.
+    fn buckets(self) -> u64 {
+        match self {
+            Window::Hour => 60,
+            Window::Day => 96,
+            Window::Week => 84,
+        }
+    }
+
+    /// Where the bucket of a moment begins.
+    fn bucket_of(self, ms: u64) -> u64 {
+        ms - ms % self.bucket_ms()
+    }
+}
+
+impl Tallies {
+    /// A call has ended. `tool` is its number, if there is such a tool.
+    pub(super) fn call(&mut self, tool: Option<i64>, row: &Row) {
+        self.each(tool, row.ended_ms, |tally| {
+            let counts = &mut tally.counts;
+            counts.calls += 1;
+            // Another call of the same key was counted for it.
+            if row.replayed {
+                return;
+            }
+            match row.state {
+                CallState::Error => counts.errors += 1,
+                CallState::Timeout => counts.timeouts += 1,
+                CallState::Rejected => counts.rejected += 1,
+                CallState::Cancelled => counts.cancelled += 1,
+                CallState::Running | CallState::Ok | CallState::Interrupted => {}
+            }
+            counts.retries += u64::from(row.attempts.saturating_sub(1));
+            counts.fallbacks += u64::from(row.fallback_used);
+            let ran = matches!(
+                row.state,
+                CallState::Ok | CallState::Error | CallState::Timeout
+            );
+            if let (true, Some(micros)) = (ran, row.took_us) {
+                tally.times.add(micros as u64);
+            }
+        });
+    }
+
+    /// A breaker has opened.
+    pub(super) fn trip(&mut self, tool: i64, at_ms: u64) {
+        self.each(Some(tool), at_ms, |tally| tally.counts.trips += 1);
+    }
+
+    fn each(&mut self, tool: Option<i64>, at_ms: u64, change: impl Fn(&mut Tally)) {
+        for window in Window::ALL {
+            let start = window.bucket_of(at_ms);
+            for tool in [Some(ALL_TOOLS), tool].into_iter().flatten() {
+                change(self.by_bucket.entry((tool, window, start)).or_default());
+            }
+        }
+    }
+
+    /// Adds them to what is in the file.
+    pub(super) fn write(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let mut find = connection.prepare_cached(
+            "SELECT calls, errors, timeouts, rejected, cancelled, retries, fallbacks, trips, times
+             FROM buckets WHERE width = ?1 AND tool = ?2 AND start = ?3",
+        )?;
+        let mut put = connection.prepare_cached(
+            "INSERT OR REPLACE INTO buckets (width, tool, start,
+                calls, errors, timeouts, rejected, cancelled, retries, fallbacks, trips, times)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        )?;
+        for ((tool, window, start), tally) in &self.by_bucket {
+            let (width, start) = (window.bucket_ms() as i64, *start as i64);
+            let before = find.query_row([width, *tool, start], |row| read(row, 0));
+            let before = before.optional()?;
+            let mut sum = before.unwrap_or_default();
+            sum.merge(tally);
+            let counts = &sum.counts;
+            put.execute(params![
+                width,
+                tool,
+                start,
+                counts.calls as i64,
+                counts.errors as i64,
+                counts.timeouts as i64,
+                counts.rejected as i64,
+                counts.cancelled as i64,
+                counts.retries as i64,
+                counts.fallbacks as i64,
+                counts.trips as i64,
+                sum.times.to_bytes(),
+            ])?;
+        }
+        Ok(())
+    }
+}
+
+impl Tally {
+    fn merge(&mut self, other: &Tally) {
+        let (mine, more) = (&mut self.counts, &other.counts);
+        mine.calls += more.calls;
+        mine.errors += more.errors;
+        mine.timeouts += more.timeouts;
+        mine.rejected += more.rejected;
+        mine.cancelled += more.cancelled;
+        mine.retries += more.retries;
+        mine.fallbacks += more.fallbacks;
+        mine.trips += more.trips;
+        self.times.merge(&other.times);
+    }
+
+    fn shown(self) -> Counts {
+        Counts {
+            p50: self.times.percentile(0.50),
+            p95: self.times.percentile(0.95),
+            ..self.counts
+        }
+    }
+}
+
+fn read(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Tally> {
+    let count = |column: usize| row.get::<_, i64>(from + column).map(|count| count as u64);
+    Ok(Tally {
+        counts: Counts {
+            calls: count(0)?,
+            errors: count(1)?,
+            timeouts: count(2)?,
+            rejected: count(3)?,
+            cancelled: count(4)?,
+            retries: count(5)?,
+            fallbacks: count(6)?,
+            trips: count(7)?,
+            p50: None,
+            p95: None,
+        },
+        times: Histogram::from_bytes(row.get_ref(from + 8)?.as_blob()?),
+    })
+}
+
+/// The buckets of a window that ends now, and the sum of the window before it.
+pub(super) fn trends(
+    connection: &Connection,
+    tool: Option<&str>,
+    window: Window,
+    now_ms: u64,
+) -> rusqlite::Result<Trends> {
+    let width = window.bucket_ms();
+    let last = window.bucket_of(now_ms);
+    let first = last.saturating_sub((window.buckets() - 1) * width);
+    let before = first.saturating_sub(window.buckets() * width);
+    let mut find = connection.prepare_cached(
+        "SELECT start, calls, errors, timeouts, rejected, cancelled, retries, fallbacks, trips, times
+         FROM buckets WHERE width = ?1 AND tool = ?2 AND start BETWEEN ?3 AND ?4",
+    )?;
+    let mut by_start: HashMap<u64, Tally> = HashMap::new();
+    let (mut total, mut previous) = (Tally::default(), Tally::default());
+    for id in numbers_of(connection, tool)? {
+        let mut found = find.query([width as i64, id, before as i64, last as i64])?;
+        while let Some(row) = found.next()? {
+            let (start, tally) = (row.get::<_, i64>(0)? as u64, read(row, 1)?);
+            if start < first {
+                previous.merge(&tally);
+                continue;
+            }
+            total.merge(&tally);
+            by_start.entry(start).or_default().merge(&tally);
+        }
+    }
+    let starts = (0..window.buckets()).map(|index| first + index * width);
+    let buckets = starts
+        .map(|start_ms| Bucket {
+            start_ms,
+            counts: by_start.remove(&start_ms).unwrap_or_default().shown(),
+        })
+        .collect();
+    Ok(Trends {
+        tool: tool.map(str::to_owned),
+        window,
+        bucket_ms: width,
+        total: total.shown(),
+        previous: previous.shown(),
+        buckets,
+    })
+}
+
+/// A tool has a number for each source it came from.
+fn numbers_of(connection: &Connection, tool: Option<&str>) -> rusqlite::Result<Vec<i64>> {
+    let Some(tool) = tool else {
+        return Ok(vec![ALL_TOOLS]);
+    };
+    let mut find = connection.prepare_cached("SELECT id FROM tools WHERE name = ?1")?;
+    let found = find.query_map([tool], |row| row.get(0))?;
+    found.collect()
+}
+
+/// Drops buckets that no window shows any more.
+pub(super) fn forget_old(connection: &Connection, now_ms: u64) -> rusqlite::Result<()> {
+    let mut list = connection.prepare_cached("SELECT id FROM tools")?;
+    let tools = list.query_map([], |row| row.get(0))?;
+    let mut tools: Vec<i64> = tools.collect::<rusqlite::Result<_>>()?;
+    tools.push(ALL_TOOLS);
+    let mut forget = connection
+        .prepare_cached("DELETE FROM buckets WHERE width = ?1 AND tool = ?2 AND start < ?3")?;
+    for window in Window::ALL {
+        // This window and the one before it, and one bucket for clocks that differ.
+        let kept = (2 * window.buckets() + 1) * window.bucket_ms();
+        let oldest = now_ms.saturating_sub(kept);
+        for tool in &tools {
+            forget.execute(params![window.bucket_ms() as i64, tool, oldest as i64])?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! How long calls took, in few bytes: a histogram that can be written down and added to another.
+
+/// Eight buckets per doubling, so a percentile is off by an eighth at most; from a microsecond to ten hours.
+const BUCKETS: usize = 256;
+
+/// Counts of times, by their length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Histogram {
+    counts: Box<[u32; BUCKETS]>,
+}
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram {
+            counts: Box::new([0; BUCKETS]),
+        }
+    }
+}
+
+impl Histogram {
+    pub(super) fn add(&mut self, micros: u64) {
+        let count = &mut self.counts[bucket(micros)];
+        *count = count.saturating_add(1);
+    }
+
+    pub(super) fn merge(&mut self, other: &Histogram) {
+        for (mine, theirs) in self.counts.iter_mut().zip(other.counts.iter()) {
+            *mine = mine.saturating_add(*theirs);
+        }
+    }
+
+    /// So large a share of the times was at most this long, in milliseconds. None if there are none.
+    pub(super) fn percentile(&self, share: f64) -> Option<f64> {
+        let total: u64 = self.counts.iter().map(|count| u64::from(*count)).sum();
+        if total == 0 {
+            return None;
+        }
+        let rank = (total as f64 * share).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        let found = self.counts.iter().position(|count| {
+            seen += u64::from(*count);
+            seen >= rank
+        });
+        Some(bucket_end(found.unwrap_or(BUCKETS - 1)) as f64 / 1e3)
+    }
+
+    /// Most buckets are empty: each that is not is its distance from the one before, and its count.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut last = 0;
+        for (index, count) in self.counts.iter().enumerate() {
+            if *count > 0 {
+                put(&mut bytes, (index - last) as u32);
+                put(&mut bytes, *count);
+                last = index;
+            }
+        }
+        bytes
+    }
+
+    /// What cannot be read is left out: a wrong byte costs a percentile, not the page.
+    pub(super) fn from_bytes(mut bytes: &[u8]) -> Histogram {
+        let mut histogram = Histogram::default();
+        let mut index = 0usize;
+        while let (Some(step), Some(count)) = (get(&mut bytes), get(&mut bytes)) {
+            index = index.saturating_add(step as usize);
+            if let Some(slot) = histogram.counts.get_mut(index) {
+                *slot = slot.saturating_add(count);
+            }
+        }
+        histogram
+    }
+}
+
+fn bucket(micros: u64) -> usize {
+    if micros < 8 {
+        return micros as usize;
+    }
+    let exponent = 63 - micros.leading_zeros();
+    let step = (micros >> (exponent - 3)) & 7;
+    let index = (exponent as usize - 2) * 8 + step as usize;
+    index.min(BUCKETS - 1)
+}
+
+/// The upper end of a bucket, in microseconds.
+fn bucket_end(index: usize) -> u64 {
+    match index {
+        0..8 => index as u64 + 1,
+        _ => (9 + (index as u64 & 7)) << (index / 8 - 1),
+    }
+}
+
+/// Seven bits a byte, the lowest first.
+fn put(bytes: &mut Vec<u8>, mut number: u32) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn get(bytes: &mut &[u8]) -> Option<u32> {
+    let mut number = 0u32;
+    for shift in (0..35).step_by(7) {
+        let (first, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u32::from(first & 0x7f).checked_shl(shift).unwrap_or(0);
+        if first & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_lies_in_its_bucket_and_the_bucket_is_an_eighth_wide_at_most() {
+        for micros in (0..33u32).flat_map(|bits| [0, 1, 3, 7].map(|extra| (1u64 << bits) + extra)) {
+            let index = bucket(micros);
+            let end = bucket_end(index);
+            let start = index.checked_sub(1).map_or(0, bucket_end);
+            assert!(
+                start <= micros && micros < end,
+                "{micros} in {start}..{end}"
+            );
+            assert!(index < 8 || (end - start) * 8 <= start, "{start}..{end}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again_and_nonsense_is_survived() {
+        let mut histogram = Histogram::default();
+        for micros in [0, 7, 900, 900, 1_000_000, u64::MAX] {
+            histogram.add(micros);
+        }
+        let bytes = histogram.to_bytes();
+        assert_eq!(Histogram::from_bytes(&bytes), histogram);
+        assert_eq!(Histogram::from_bytes(&[]).percentile(0.5), None);
+        Histogram::from_bytes(&[0xff; 64]);
+        Histogram::from_bytes(&bytes[..bytes.len() - 1]);
+    }
+
+    #[test]
+    fn percentiles_are_those_of_both_when_merged() {
+        let (mut slow, mut fast) = (Histogram::default(), Histogram::default());
+        (0..10).for_each(|_| slow.add(1_000_000));
+        (0..90).for_each(|_| fast.add(1_000));
+        slow.merge(&fast);
+        let near = |ms: f64, wanted: f64| (ms - wanted).abs() <= wanted / 8.0;
+        assert!(near(slow.percentile(0.5).unwrap(), 1.0));
+        assert!(near(slow.percentile(0.95).unwrap(), 1000.0));
+    }
+}

@@ -1,0 +1,189 @@
+//! Keeps the file within its age and its size, and tells the calls of processes that are gone. A bounded step at a time.
+
+use rusqlite::{Connection, TransactionBehavior, params};
+use steadyhand::Effect;
+
+use super::pending::row_at;
+use super::record::CallState;
+use super::write::{effect_number, state_number};
+
+/// A process that has not been heard of for so long is gone.
+const SILENT_MS: u64 = 60_000;
+/// Pages given back to the disk in one step.
+const PAGES_MAX: i64 = 512;
+/// Names without calls are looked for when there are more than this, and this many are dropped at once.
+const NAMES_MAX: i64 = 1000;
+
+const CUT_OFF: &str = "the process ended before the call did; it may have run";
+
+/// How long and how much is kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) keep_ms: u64,
+    pub(super) bytes_max: u64,
+}
+
+/// Forgets at most `rows_max` of the oldest calls, if they are too old or the file is too large. Whether there is more to do.
+pub(super) fn forget(
+    connection: &mut Connection,
+    limits: Limits,
+    now_ms: u64,
+    rows_max: usize,
+) -> rusqlite::Result<bool> {
+    let size = Size::of(connection)?;
+    // An eighth of it is for the log beside the file.
+    let bytes_max = (limits.bytes_max - limits.bytes_max / 8) as i64;
+    let oldest = row_at(now_ms.saturating_sub(limits.keep_ms), 0);
+    let is_too_large = size.used() > bytes_max;
+    let nth: Option<i64> = connection
+        .prepare_cached("SELECT max(row) FROM (SELECT row FROM calls ORDER BY row LIMIT ?1)")?
+        .query_row([rows_max as i64], |row| row.get(0))?;
+    let Some(nth) = nth else {
+        return Ok(false);
+    };
+    let until = match is_too_large {
+        true => nth,
+        false => nth.min(oldest - 1),
+    };
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let gone = transaction
+        .prepare_cached("DELETE FROM calls WHERE row <= ?1")?
+        .execute([until])?;
+    if gone > 0 {
+        transaction
+            .prepare_cached("DELETE FROM details WHERE row <= ?1")?
+            .execute([until])?;
+    }
+    transaction.commit()?;
+    let size = Size::of(connection)?;
+    if size.pages * size.page_bytes > bytes_max && size.free > 0 {
+        give_back(connection)?;
+    }
+    Ok(gone >= rows_max)
+}
+
+/// Pages nobody uses go back to the disk.
+fn give_back(connection: &Connection) -> rusqlite::Result<()> {
+    let mut vacuum = connection.prepare(&format!("PRAGMA incremental_vacuum({PAGES_MAX})"))?;
+    let mut rows = vacuum.query([])?;
+    while rows.next()?.is_some() {}
+    Ok(())
+}
+
+struct Size {
+    pages: i64,
+    free: i64,
+    page_bytes: i64,
+}
+
+impl Size {
+    fn of(connection: &Connection) -> rusqlite::Result<Size> {
+        let ask = |sql: &str| {
+            connection
+                .prepare_cached(sql)?
+                .query_row([], |row| row.get::<_, i64>(0))
+        };
+        Ok(Size {
+            pages: ask("PRAGMA page_count")?,
+            free: ask("PRAGMA freelist_count")?,
+            page_bytes: ask("PRAGMA page_size")?,
+        })
+    }
+
+    fn used(&self) -> i64 {
+        (self.pages - self.free) * self.page_bytes
+    }
+}
+
+/// This process is there.
+pub(super) fn sign_of_life(connection: &Connection, run: i64, now_ms: u64) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO runs (id, pid, seen_ms) VALUES (?1, ?2, ?3)")?
+        .execute(params![run, std::process::id(), now_ms as i64])?;
+    Ok(())
+}
+
+/// Calls that ran in processes that are gone: nobody will ever tell their end. How many.
+pub(super) fn tell_interrupted(
+    connection: &mut Connection,
+    run: i64,
+    now_ms: u64,
+) -> rusqlite::Result<usize> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let others: Vec<(i64, u32, i64)> = {
+        let mut list =
+            transaction.prepare_cached("SELECT id, pid, seen_ms FROM runs WHERE id <> ?1")?;
+        let rows = list.query_map([run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        rows.collect::<rusqlite::Result<_>>()?
+    };
+    let is_gone = |pid: u32, seen_ms: i64| {
+        (seen_ms as u64).saturating_add(SILENT_MS) < now_ms || !is_alive(pid)
+    };
+    let mut told = 0;
+    for (id, pid, seen_ms) in others {
+        if !is_gone(pid, seen_ms) {
+            continue;
+        }
+        told += transaction
+            .prepare_cached(
+                "UPDATE calls SET state = ?1, effect = ?2, message = ?3 WHERE state = 0 AND run = ?4",
+            )?
+            .execute(params![
+                state_number(CallState::Interrupted),
+                effect_number(Effect::Unknown),
+                CUT_OFF,
+                id
+            ])?;
+        transaction
+            .prepare_cached("DELETE FROM runs WHERE id = ?1")?
+            .execute([id])?;
+    }
+    transaction.commit()?;
+    Ok(told)
+}
+
+/// Names that no call has any more. Whether some were dropped.
+pub(super) fn forget_names(connection: &Connection) -> rusqlite::Result<bool> {
+    let mut dropped = 0;
+    for (count, forget) in [
+        (
+            "SELECT count(*) FROM callers",
+            "DELETE FROM callers WHERE id IN (SELECT id FROM callers WHERE NOT EXISTS
+                (SELECT 1 FROM calls WHERE caller = callers.id) LIMIT ?1)",
+        ),
+        (
+            "SELECT count(*) FROM tools",
+            "DELETE FROM tools WHERE id IN (SELECT id FROM tools WHERE NOT EXISTS
+                (SELECT 1 FROM calls WHERE tool = tools.id) AND NOT EXISTS
+                (SELECT 1 FROM buckets WHERE width = 7200000 AND tool = tools.id) LIMIT ?1)",
+        ),
+    ] {
+        let there = connection.query_row(count, [], |row| row.get::<_, i64>(0))?;
+        if there > NAMES_MAX {
+            dropped += connection.execute(forget, [NAMES_MAX])?;
+        }
+    }
+    Ok(dropped > 0)
+}
+
+/// Whether a process of this number runs, other than this one: a container gives every first process the same.
+#[cfg(unix)]
+fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    let Some(pid) = pid.filter(|pid| pid.as_raw_nonzero().get() as u32 != std::process::id())
+    else {
+        return false;
+    };
+    match rustix::process::test_kill_process(pid) {
+        Ok(()) => true,
+        Err(error) => error == rustix::io::Errno::PERM,
+    }
+}
+
+/// Only time tells.
+#[cfg(not(unix))]
+fn is_alive(pid: u32) -> bool {
+    pid != std::process::id()
+}

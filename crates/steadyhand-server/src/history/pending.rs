@@ -1,0 +1,258 @@
+//! What waits to be written: calls that have ended, and those that run. Bounded, and quick to add to.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use serde_json::Value;
+use steadyhand::{Effect, FailureCode};
+
+use super::record::{CallState, Try};
+
+/// Calls that are followed while they run; of more, only the end is seen.
+const OPEN_MAX: usize = 50_000;
+/// Texts of all calls that wait, in bytes.
+const BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Breakers that opened and are not written yet.
+const TRIPS_MAX: usize = 4096;
+/// A call that runs longer than this is written before it ends.
+const SHORT_MS: u64 = 100;
+/// So long after its deadline a call whose end was not seen is given up.
+const LOST_AFTER_MS: u64 = 30_000;
+/// The deadline of a call that nobody has told.
+const DEADLINE_UNKNOWN_MS: f64 = 3_600_000.0;
+
+/// A call as it is written.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    /// When it came in, and a number: see [`row_at`].
+    pub(super) row: i64,
+    pub(super) id: String,
+    pub(super) tool: String,
+    pub(super) source: Option<Arc<str>>,
+    /// Whether there is such a tool. Names of tools that do not exist are endless, so they are not counted by name.
+    pub(super) is_known: bool,
+    pub(super) caller: Option<String>,
+    pub(super) state: CallState,
+    pub(super) code: Option<FailureCode>,
+    pub(super) effect: Option<Effect>,
+    pub(super) took_us: Option<i64>,
+    pub(super) ended_ms: u64,
+    pub(super) deadline_ms: Option<f64>,
+    pub(super) attempts: u32,
+    pub(super) fallback_used: bool,
+    pub(super) replayed: bool,
+    pub(super) replay_of: Option<String>,
+    pub(super) message: Option<String>,
+    /// [`CallDetails`](super::CallDetails) in JSON.
+    pub(super) details: String,
+}
+
+impl Row {
+    fn bytes(&self) -> usize {
+        512 + self.details.len() + self.id.len() + self.message.as_ref().map_or(0, String::len)
+    }
+}
+
+/// A call that runs.
+#[derive(Debug, Clone)]
+pub(super) struct Open {
+    pub(super) row: i64,
+    pub(super) started_ms: u64,
+    pub(super) id: String,
+    pub(super) tool: String,
+    pub(super) source: Option<Arc<str>>,
+    pub(super) caller: Option<String>,
+    pub(super) traceparent: Option<String>,
+    pub(super) replay_of: Option<String>,
+    pub(super) deadline_ms: Option<f64>,
+    pub(super) arguments: Option<Arc<Value>>,
+    /// Each with the time it waited for a place.
+    pub(super) tries: Vec<(Try, f64)>,
+    pub(super) fallback: Option<FallbackRun>,
+    /// Whether it is in the file as running.
+    pub(super) is_written: bool,
+}
+
+/// How a fallback was asked.
+#[derive(Debug, Clone)]
+pub(super) struct FallbackRun {
+    pub(super) start_ms: f64,
+    pub(super) end_ms: Option<f64>,
+    pub(super) tool: Option<String>,
+    pub(super) message: Option<String>,
+}
+
+/// A breaker opened.
+#[derive(Debug, Clone)]
+pub(super) struct Trip {
+    pub(super) tool: String,
+    pub(super) at_ms: u64,
+}
+
+/// What waits to be written.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    pub(super) open: HashMap<u64, Open>,
+    ended: VecDeque<Row>,
+    trips: Vec<Trip>,
+    bytes: usize,
+    /// Rows in the hands of the writer, and their bytes.
+    taken: (usize, usize),
+    /// Open calls that are not in the file yet.
+    unwritten: usize,
+    /// Rows added, and rows written or given up, since the start.
+    pub(super) added: u64,
+    pub(super) done: u64,
+    /// Passes of the writer, begun and ended.
+    pub(super) passes_begun: u64,
+    pub(super) passes_ended: u64,
+    /// Someone waits: write at once, and calls that have only begun, too.
+    pub(super) is_urgent: bool,
+    pub(super) is_stopped: bool,
+    /// Someone has read nonsense from the file.
+    pub(super) is_suspect: bool,
+}
+
+/// What the writer takes at once.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) ended: Vec<Row>,
+    pub(super) running: Vec<(u64, Open)>,
+    pub(super) trips: Vec<Trip>,
+}
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.ended.is_empty() && self.running.is_empty() && self.trips.is_empty()
+    }
+}
+
+impl Pending {
+    /// A call has begun.
+    pub(super) fn open(&mut self, number: u64, open: Open) {
+        if self.is_stopped || self.open.len() >= OPEN_MAX {
+            return;
+        }
+        if self.open.insert(number, open).is_none() {
+            self.unwritten += 1;
+        }
+    }
+
+    /// The call has ended; what is known of its way, if its begin was seen.
+    pub(super) fn close(&mut self, number: u64) -> Option<Open> {
+        let open = self.open.remove(&number)?;
+        if !open.is_written {
+            self.unwritten -= 1;
+        }
+        Some(open)
+    }
+
+    /// A row to write. False when there is no room for it.
+    pub(super) fn push(&mut self, row: Row, queue_max: usize) -> bool {
+        let bytes = row.bytes();
+        let is_full = self.ended.len() + self.taken.0 >= queue_max
+            || self.bytes + self.taken.1 + bytes > BYTES_MAX;
+        if is_full || self.is_stopped {
+            return false;
+        }
+        self.bytes += bytes;
+        self.added += 1;
+        self.ended.push_back(row);
+        true
+    }
+
+    pub(super) fn trip(&mut self, trip: Trip) {
+        if self.trips.len() < TRIPS_MAX {
+            self.trips.push(trip);
+        }
+    }
+
+    pub(super) fn has_work(&self) -> bool {
+        !self.ended.is_empty() || !self.trips.is_empty() || self.unwritten > 0
+    }
+
+    /// Rows that wait, those in the writer's hands included.
+    pub(super) fn queued(&self) -> usize {
+        self.ended.len() + self.taken.0
+    }
+
+    pub(super) fn ended(&self) -> usize {
+        self.ended.len()
+    }
+
+    /// What is to be written now: at most so many ended calls, and those that have been running for a while.
+    pub(super) fn take(&mut self, max: usize, now_ms: u64) -> Batch {
+        self.passes_begun += 1;
+        let count = self.ended.len().min(max);
+        let ended: Vec<Row> = self.ended.drain(..count).collect();
+        let bytes = ended.iter().map(Row::bytes).sum();
+        self.bytes -= bytes;
+        self.taken = (ended.len(), bytes);
+        let old_enough =
+            |open: &Open| self.is_urgent || open.started_ms.saturating_add(SHORT_MS) <= now_ms;
+        let running = match self.unwritten {
+            0 => Vec::new(),
+            _ => {
+                let fresh = self.open.iter().filter(|(_, open)| !open.is_written);
+                let fresh = fresh.filter(|(_, open)| old_enough(open));
+                fresh
+                    .map(|(number, open)| (*number, open.clone()))
+                    .take(max)
+                    .collect()
+            }
+        };
+        Batch {
+            ended,
+            running,
+            trips: std::mem::take(&mut self.trips),
+        }
+    }
+
+    /// The batch is written, or given up.
+    pub(super) fn wrote(&mut self, batch: &Batch) {
+        self.done += batch.ended.len() as u64;
+        self.taken = (0, 0);
+        self.passes_ended = self.passes_begun;
+        for (number, _) in &batch.running {
+            if let Some(open) = self.open.get_mut(number) {
+                open.is_written = true;
+                self.unwritten -= 1;
+            }
+        }
+    }
+
+    /// Calls whose end should have been seen long ago, and was not: events were dropped.
+    pub(super) fn lost(&mut self, now_ms: u64) -> Vec<Open> {
+        let is_lost = |open: &Open| {
+            let deadline = open.deadline_ms.unwrap_or(DEADLINE_UNKNOWN_MS) as u64;
+            open.started_ms
+                .saturating_add(deadline)
+                .saturating_add(LOST_AFTER_MS)
+                < now_ms
+        };
+        let lost: Vec<u64> = self
+            .open
+            .iter()
+            .filter(|(_, open)| is_lost(open))
+            .map(|(number, _)| *number)
+            .collect();
+        lost.into_iter()
+            .filter_map(|number| self.close(number))
+            .collect()
+    }
+}
+
+/// Bits of a row below its milliseconds.
+const TIE_BITS: u32 = 20;
+
+/// Rows are in the order their calls came in: the milliseconds, then a number to tell those of one apart.
+pub(super) fn row_at(ms: u64, tie: u64) -> i64 {
+    // Far enough: the year 2248.
+    let ms = ms.min((1 << (63 - TIE_BITS)) - 1);
+    (ms << TIE_BITS | tie & ((1 << TIE_BITS) - 1)) as i64
+}
+
+/// When the call of a row came in.
+pub(super) fn ms_of(row: i64) -> u64 {
+    row as u64 >> TIE_BITS
+}

@@ -1,0 +1,178 @@
+//! Reads the file: one call, its trends, and connections that are kept for the next reader.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow};
+use steadyhand::clock;
+
+use super::buckets;
+use super::database::{Database, Trouble};
+use super::health::HistoryError;
+use super::pending::ms_of;
+use super::record::{CallDetails, CallRecord, CallSummary};
+use super::shared::Shared;
+use super::trends::{Trends, Window};
+use super::write::{
+    FLAG_FALLBACK, FLAG_REPLAYED, KIND, NO_TOOL, code_of, effect_of, read_id, state_of, stored_id,
+};
+
+/// Connections kept for the next reader.
+const KEPT_MAX: usize = 2;
+
+/// What a list shows of a call; in the order of [`summary`].
+pub(super) const SUMMARY: &str = "SELECT c.row, c.id, c.asked, t.name, t.source, u.name, c.state, c.took_us, c.deadline_ms, c.attempts, \
+     c.code, c.effect, c.message, c.flags, c.replay_of \
+     FROM calls c LEFT JOIN tools t ON t.id = c.tool LEFT JOIN callers u ON u.id = c.caller";
+
+/// Reads the file, with connections of its own.
+pub(super) struct Reader {
+    shared: Arc<Shared>,
+    kept: Mutex<Vec<(u64, Connection)>>,
+}
+
+impl Reader {
+    pub(super) fn new(shared: Arc<Shared>) -> Reader {
+        Reader {
+            shared,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// Reads something. A connection whose file is another one by now is not used.
+    pub(super) fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, HistoryError> {
+        let number = self.shared.file_number.load(Ordering::Relaxed);
+        let kept = {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.retain(|(of, _)| *of == number);
+            kept.pop()
+        };
+        let path = &self.shared.options.path;
+        let connection = match kept {
+            Some((_, connection)) => connection,
+            None => Database::open_to_read(path, &KIND).map_err(|trouble| self.fault(trouble))?,
+        };
+        let result = read(&connection).map_err(|error| self.fault(Trouble::of(&error, path)))?;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < KEPT_MAX {
+            kept.push((number, connection));
+        }
+        Ok(result)
+    }
+
+    fn fault(&self, trouble: Trouble) -> HistoryError {
+        if let Trouble::Broken(_) = trouble {
+            self.shared.suspect();
+        }
+        // Why it cannot be written tells more than that it cannot be read.
+        let reason = self.shared.reason();
+        HistoryError::Unavailable(reason.unwrap_or_else(|| trouble.text().to_owned()))
+    }
+
+    pub(super) fn call(&self, id: &str) -> Result<Option<CallRecord>, HistoryError> {
+        self.read(|connection| {
+            let by_id = connection
+                .prepare_cached("SELECT max(row) FROM calls WHERE id = ?1")?
+                .query_row([stored_id(id)], |row| row.get::<_, Option<i64>>(0))?;
+            let Some(row) = by_id.or_else(|| row_of(id)) else {
+                return Ok(None);
+            };
+            record(connection, row)
+        })
+    }
+
+    pub(super) fn trends(
+        &self,
+        tool: Option<&str>,
+        window: Window,
+    ) -> Result<Trends, HistoryError> {
+        self.read(|connection| buckets::trends(connection, tool, window, clock::wall_ms()))
+    }
+}
+
+/// The whole record of a row.
+pub(super) fn record(connection: &Connection, row: i64) -> rusqlite::Result<Option<CallRecord>> {
+    let mut find = connection.prepare_cached(&format!("{SUMMARY} WHERE c.row = ?1"))?;
+    let Some(call) = find.query_row([row], summary).optional()? else {
+        return Ok(None);
+    };
+    let details = details(connection, row)?;
+    Ok(Some(CallRecord {
+        call,
+        details: details
+            .and_then(|json| serde_json::from_str(&json).ok())
+            .unwrap_or_else(CallDetails::default),
+    }))
+}
+
+/// What is kept of a row besides what a list shows, as it is in the file.
+pub(super) fn details(connection: &Connection, row: i64) -> rusqlite::Result<Option<String>> {
+    connection
+        .prepare_cached("SELECT json FROM details WHERE row = ?1")?
+        .query_row([row], |row| row.get(0))
+        .optional()
+}
+
+/// A row of [`SUMMARY`].
+pub(super) fn summary(row: &SqlRow<'_>) -> rusqlite::Result<CallSummary> {
+    let number: i64 = row.get(0)?;
+    let asked: Option<String> = row.get(2)?;
+    let tool: Option<String> = row.get(3)?;
+    let source: Option<String> = row.get(4)?;
+    let flags: i64 = row.get(13)?;
+    Ok(CallSummary {
+        key: key_of(number),
+        id: read_id(row.get_ref(1)?),
+        tool: asked.or(tool).unwrap_or_default(),
+        source: source.filter(|source| !source.is_empty()),
+        caller: row.get(5)?,
+        started_ms: ms_of(number),
+        state: state_of(row.get(6)?),
+        took_ms: row
+            .get::<_, Option<i64>>(7)?
+            .map(|micros| micros as f64 / 1e3),
+        deadline_ms: row.get(8)?,
+        attempts: row.get(9)?,
+        code: row.get::<_, Option<i64>>(10)?.and_then(code_of),
+        effect: row.get::<_, Option<i64>>(11)?.map(effect_of),
+        message: row.get(12)?,
+        fallback_used: flags & FLAG_FALLBACK != 0,
+        replayed: flags & FLAG_REPLAYED != 0,
+        replay_of: row.get(14)?,
+    })
+}
+
+/// The name of a record: no two have the same.
+pub(super) fn key_of(row: i64) -> String {
+    format!("k{row:x}")
+}
+
+pub(super) fn row_of(key: &str) -> Option<i64> {
+    i64::from_str_radix(key.strip_prefix('k')?, 16)
+        .ok()
+        .filter(|row| *row >= 0)
+}
+
+/// The tools of the file whose name and source are meant: their numbers, the one for tools that do not exist included.
+pub(super) fn tools(
+    connection: &Connection,
+    is_meant: impl Fn(&str, &str) -> bool,
+    with_unknown: bool,
+) -> rusqlite::Result<Vec<i64>> {
+    let mut list = connection.prepare_cached("SELECT id, name, source FROM tools")?;
+    let mut rows = list.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (name, source) = (row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
+        if is_meant(name, source) {
+            found.push(row.get(0)?);
+        }
+    }
+    if with_unknown {
+        found.push(NO_TOOL);
+    }
+    Ok(found)
+}

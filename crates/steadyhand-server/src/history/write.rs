@@ -1,0 +1,341 @@
+//! One batch into the file: calls that ended, calls that run, and what they add to the trends.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use steadyhand::{Effect, FailureCode};
+
+use super::buckets::Tallies;
+use super::database::Kind;
+use super::pending::{Batch, Row};
+use super::record::CallState;
+use super::recorder;
+
+/// The history's file. What a list shows is apart from the rest, so that lists read little.
+pub(super) const KIND: Kind = Kind {
+    name: "history",
+    application: 0x5348_4831,
+    migrations: &["
+    CREATE TABLE tools (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        source TEXT NOT NULL,
+        UNIQUE (name, source)
+    ) STRICT;
+    CREATE TABLE callers (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE
+    ) STRICT;
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY,
+        pid INTEGER NOT NULL,
+        seen_ms INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE calls (
+        row INTEGER PRIMARY KEY,
+        id ANY NOT NULL,
+        tool INTEGER NOT NULL,
+        asked TEXT,
+        caller INTEGER,
+        state INTEGER NOT NULL,
+        code INTEGER,
+        effect INTEGER,
+        took_us INTEGER,
+        deadline_ms REAL,
+        attempts INTEGER NOT NULL,
+        flags INTEGER NOT NULL,
+        replay_of TEXT,
+        message TEXT,
+        run INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX calls_by_id ON calls (id);
+    CREATE INDEX calls_by_tool ON calls (tool, state, row, took_us);
+    CREATE INDEX calls_slow ON calls (tool, state, row, took_us) WHERE took_us >= 100000;
+    CREATE INDEX calls_by_caller ON calls (caller, row) WHERE caller IS NOT NULL;
+    CREATE INDEX calls_running ON calls (run) WHERE state = 0;
+    CREATE TABLE details (
+        row INTEGER PRIMARY KEY,
+        json TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE buckets (
+        width INTEGER NOT NULL,
+        tool INTEGER NOT NULL,
+        start INTEGER NOT NULL,
+        calls INTEGER NOT NULL,
+        errors INTEGER NOT NULL,
+        timeouts INTEGER NOT NULL,
+        rejected INTEGER NOT NULL,
+        cancelled INTEGER NOT NULL,
+        retries INTEGER NOT NULL,
+        fallbacks INTEGER NOT NULL,
+        trips INTEGER NOT NULL,
+        times BLOB NOT NULL,
+        PRIMARY KEY (width, tool, start)
+    ) STRICT, WITHOUT ROWID;
+    "],
+};
+
+/// Calls at least this slow have an index of their own; the same number is in the schema.
+pub(super) const SLOW_US: i64 = 100_000;
+/// Calls to tools that do not exist.
+pub(super) const NO_TOOL: i64 = 0;
+pub(super) const FLAG_FALLBACK: i64 = 1;
+pub(super) const FLAG_REPLAYED: i64 = 2;
+
+/// Numbers of names that have been written, so that each is looked up once.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    tools: HashMap<(String, String), i64>,
+    callers: HashMap<String, i64>,
+}
+
+/// Names remembered at once.
+const NAMES_MAX: usize = 10_000;
+
+/// What is written, by whom and within which limit.
+pub(super) struct Writing<'a> {
+    pub(super) names: &'a mut Names,
+    /// This process among those that write the file.
+    pub(super) run: i64,
+    pub(super) value_bytes_max: usize,
+}
+
+impl Writing<'_> {
+    /// The whole batch, or nothing of it. How many calls could not be put in: another process has their place.
+    pub(super) fn write(
+        &mut self,
+        connection: &mut Connection,
+        batch: &Batch,
+    ) -> rusqlite::Result<u64> {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let result = self.write_all(&transaction, batch);
+        let left_out = match result {
+            Ok(left_out) => left_out,
+            Err(error) => {
+                // They may not be in the file after all.
+                *self.names = Names::default();
+                return Err(error);
+            }
+        };
+        match transaction.commit() {
+            Ok(()) => Ok(left_out),
+            Err(error) => {
+                *self.names = Names::default();
+                Err(error)
+            }
+        }
+    }
+
+    fn write_all(&mut self, transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<u64> {
+        let mut left_out = 0;
+        let mut tallies = Tallies::default();
+        for (_, open) in &batch.running {
+            let row = recorder::running(open, self.value_bytes_max);
+            self.put(transaction, &row)?;
+        }
+        for row in &batch.ended {
+            let tool = self.put(transaction, row)?;
+            let Some(tool) = tool else {
+                left_out += 1;
+                continue;
+            };
+            tallies.call((tool != NO_TOOL).then_some(tool), row);
+        }
+        for trip in &batch.trips {
+            // The source is not told; it is that of the tool's last call.
+            let tool = match latest_tool(transaction, &trip.tool)? {
+                Some(tool) => tool,
+                None => self.tool(transaction, &trip.tool, "")?,
+            };
+            tallies.trip(tool, trip.at_ms);
+        }
+        tallies.write(transaction)?;
+        Ok(left_out)
+    }
+
+    /// One call. Gives back the number of its tool; none if its place is taken.
+    fn put(&mut self, transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<Option<i64>> {
+        let source = row.source.as_deref().unwrap_or_default();
+        let tool = match row.is_known {
+            true => self.tool(transaction, &row.tool, source)?,
+            false => NO_TOOL,
+        };
+        let caller = match &row.caller {
+            Some(caller) => Some(self.caller(transaction, caller)?),
+            None => None,
+        };
+        let mut put = transaction.prepare_cached(
+            "INSERT INTO calls (row, id, tool, asked, caller, state, code, effect, took_us, deadline_ms,
+                attempts, flags, replay_of, message, run)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+             ON CONFLICT (row) DO UPDATE SET tool = excluded.tool, asked = excluded.asked,
+                state = excluded.state, code = excluded.code, effect = excluded.effect,
+                took_us = excluded.took_us, deadline_ms = excluded.deadline_ms, attempts = excluded.attempts,
+                flags = excluded.flags, message = excluded.message
+             WHERE run = excluded.run AND id = excluded.id",
+        )?;
+        let flags = flag(row.fallback_used, FLAG_FALLBACK) | flag(row.replayed, FLAG_REPLAYED);
+        let changed = put.execute(params![
+            row.row,
+            stored_id(&row.id),
+            tool,
+            (!row.is_known).then_some(&row.tool),
+            caller,
+            state_number(row.state),
+            row.code.map(code_number),
+            row.effect.map(effect_number),
+            row.took_us,
+            row.deadline_ms,
+            row.attempts,
+            flags,
+            row.replay_of,
+            row.message,
+            self.run,
+        ])?;
+        if changed == 0 {
+            return Ok(None);
+        }
+        transaction
+            .prepare_cached("INSERT OR REPLACE INTO details (row, json) VALUES (?1, ?2)")?
+            .execute(params![row.row, row.details])?;
+        Ok(Some(tool))
+    }
+
+    fn tool(
+        &mut self,
+        transaction: &Transaction<'_>,
+        name: &str,
+        source: &str,
+    ) -> rusqlite::Result<i64> {
+        let key = (name.to_owned(), source.to_owned());
+        if let Some(number) = self.names.tools.get(&key) {
+            return Ok(*number);
+        }
+        // RETURNING gives nothing back where nothing is changed.
+        let number = transaction
+            .prepare_cached(
+                "INSERT INTO tools (name, source) VALUES (?1, ?2)
+                 ON CONFLICT DO UPDATE SET name = excluded.name RETURNING id",
+            )?
+            .query_row([name, source], |row| row.get(0))?;
+        remember(&mut self.names.tools, key, number);
+        Ok(number)
+    }
+
+    fn caller(&mut self, transaction: &Transaction<'_>, name: &str) -> rusqlite::Result<i64> {
+        if let Some(number) = self.names.callers.get(name) {
+            return Ok(*number);
+        }
+        let number = transaction
+            .prepare_cached(
+                "INSERT INTO callers (name) VALUES (?1)
+                 ON CONFLICT DO UPDATE SET name = excluded.name RETURNING id",
+            )?
+            .query_row([name], |row| row.get(0))?;
+        remember(&mut self.names.callers, name.to_owned(), number);
+        Ok(number)
+    }
+}
+
+fn latest_tool(transaction: &Transaction<'_>, name: &str) -> rusqlite::Result<Option<i64>> {
+    transaction
+        .prepare_cached("SELECT max(id) FROM tools WHERE name = ?1")?
+        .query_row([name], |row| row.get(0))
+        .optional()
+        .map(Option::flatten)
+}
+
+fn remember<K: std::hash::Hash + Eq>(names: &mut HashMap<K, i64>, name: K, number: i64) {
+    if names.len() >= NAMES_MAX {
+        names.clear();
+    }
+    names.insert(name, number);
+}
+
+fn flag(is_set: bool, flag: i64) -> i64 {
+    if is_set { flag } else { 0 }
+}
+
+/// An id as it is stored: ids of our own making take less than half as bytes.
+pub(super) fn stored_id(id: &str) -> rusqlite::types::Value {
+    let own = uuid::Uuid::try_parse(id).ok().filter(|uuid| {
+        uuid.hyphenated()
+            .encode_lower(&mut uuid::Uuid::encode_buffer())
+            == id
+    });
+    match own {
+        Some(uuid) => rusqlite::types::Value::Blob(uuid.as_bytes().to_vec()),
+        None => rusqlite::types::Value::Text(id.to_owned()),
+    }
+}
+
+/// The id again.
+pub(super) fn read_id(stored: rusqlite::types::ValueRef<'_>) -> String {
+    match stored {
+        rusqlite::types::ValueRef::Blob(bytes) => match uuid::Uuid::from_slice(bytes) {
+            Ok(uuid) => uuid.hyphenated().to_string(),
+            Err(_) => String::new(),
+        },
+        rusqlite::types::ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        _ => String::new(),
+    }
+}
+
+pub(super) fn state_number(state: CallState) -> i64 {
+    match state {
+        CallState::Running => 0,
+        CallState::Ok => 1,
+        CallState::Error => 2,
+        CallState::Timeout => 3,
+        CallState::Cancelled => 4,
+        CallState::Rejected => 5,
+        CallState::Interrupted => 6,
+    }
+}
+
+pub(super) fn state_of(number: i64) -> CallState {
+    let found = CallState::ALL
+        .into_iter()
+        .find(|state| state_number(*state) == number);
+    found.unwrap_or(CallState::Interrupted)
+}
+
+pub(super) fn code_number(code: FailureCode) -> i64 {
+    match code {
+        FailureCode::NetworkError => 1,
+        FailureCode::Timeout => 2,
+        FailureCode::RateLimitError => 3,
+        FailureCode::ToolExecutionError => 4,
+        FailureCode::AuthenticationError => 5,
+        FailureCode::ValidationError => 6,
+        FailureCode::CircuitOpen => 7,
+        FailureCode::ToolNotFound => 8,
+        FailureCode::Cancelled => 9,
+        FailureCode::Overloaded => 10,
+        FailureCode::ApprovalDenied => 11,
+        FailureCode::ApprovalExpired => 12,
+        FailureCode::IdempotencyConflict => 13,
+    }
+}
+
+pub(super) fn code_of(number: i64) -> Option<FailureCode> {
+    FailureCode::ALL
+        .into_iter()
+        .find(|code| code_number(*code) == number)
+}
+
+pub(super) fn effect_number(effect: Effect) -> i64 {
+    match effect {
+        Effect::None => 0,
+        Effect::Unknown => 1,
+        Effect::Done => 2,
+    }
+}
+
+pub(super) fn effect_of(number: i64) -> Effect {
+    match number {
+        0 => Effect::None,
+        2 => Effect::Done,
+        _ => Effect::Unknown,
+    }
+}

@@ -1,0 +1,274 @@
+//! `POST /v1/calls`: a call goes in, exactly one outcome comes out, in the view that was asked for.
+
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+
+use super::{Served, reply, request, runs, until};
+
+#[tokio::test]
+async fn d1_every_view_can_be_had_and_every_outcome_is_status_200() {
+    let served = Served::start().await;
+    let good = json!({"name": "weather", "args": {"city": "Oslo"}, "id": "c1"});
+    let bad = json!({"name": "weather", "args": {}, "id": "c2"});
+
+    let reply = served.post("/v1/calls", good.clone()).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.header("content-type"), Some("application/json"));
+    assert_eq!(reply.header("steadyhand-outcome"), Some("success"));
+    assert_eq!(reply.header("steadyhand-call-id"), Some("c1"));
+    let outcome = reply.json();
+    assert_eq!(outcome["toolName"], "weather");
+    assert_eq!(outcome["callId"], "c1");
+    assert_eq!(outcome["status"], "success");
+    assert_eq!(outcome["output"], json!({"sky": "rain"}));
+    assert!(outcome["executionTime"].is_number());
+
+    let flat = served
+        .post("/v1/calls?view=flat", good.clone())
+        .await
+        .json();
+    assert_eq!(flat["success"], true);
+    assert_eq!(flat["result"], json!({"sky": "rain"}));
+    assert_eq!(flat["tool_name"], "weather");
+    assert!(flat["execution_time_ms"].is_number());
+
+    let message = served.post("/v1/calls?view=message", good).await.json();
+    assert_eq!(message["type"], "tool");
+    assert_eq!(message["tool_call_id"], "c1");
+    assert_eq!(message["content"], r#"{"sky":"rain"}"#);
+
+    let reply = served.post("/v1/calls", bad.clone()).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.header("steadyhand-outcome"), Some("error"));
+    assert_eq!(reply.header("steadyhand-code"), Some("VALIDATION_ERROR"));
+    let outcome = reply.json();
+    assert_eq!(
+        outcome["error"]["message"],
+        "Invalid parameters: missing 'city'"
+    );
+    assert_eq!(outcome["error"]["effect"], "none");
+    let flat = served.post("/v1/calls?view=flat", bad).await.json();
+    assert_eq!(flat["error"], "Invalid parameters: missing 'city'");
+
+    let unknown = served
+        .post("/v1/calls?view=message", json!({"name": "wether"}))
+        .await;
+    assert_eq!(unknown.status, 200);
+    assert_eq!(unknown.header("steadyhand-code"), Some("TOOL_NOT_FOUND"));
+    assert_eq!(unknown.json()["content"], "Error: Unknown tool \"wether\"");
+}
+
+#[tokio::test]
+async fn a_call_that_runs_out_of_time_says_so_in_the_header_and_the_outcome() {
+    let served = Served::start().await;
+    let call = json!({"name": "slow", "deadline_ms": 50});
+    let reply = served.post("/v1/calls", call).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.header("steadyhand-outcome"), Some("timeout"));
+    assert_eq!(reply.json()["error"]["code"], "TIMEOUT");
+}
+
+#[tokio::test]
+async fn arguments_may_be_the_text_a_model_wrote_and_a_langchain_call_is_taken_as_it_is() {
+    let served = Served::start().await;
+    let text = json!({"name": "echo", "args": "{\"a\": 1}"});
+    let outcome = served.post("/v1/calls", text).await.json();
+    assert_eq!(outcome["output"], json!({"echo": {"a": 1}}));
+    let cut_off = json!({"name": "echo", "args": "{\"a\": "});
+    let outcome = served.post("/v1/calls", cut_off).await.json();
+    assert_eq!(outcome["error"]["code"], "VALIDATION_ERROR");
+    let langchain = json!({"name": "echo", "args": {"a": 1}, "id": "c", "type": "tool_call"});
+    let outcome = served.post("/v1/calls", langchain).await.json();
+    assert_eq!(outcome["status"], "success");
+}
+
+#[tokio::test]
+async fn what_is_no_call_is_refused_with_its_place_and_nothing_is_run() {
+    let served = Served::start().await;
+    for (body, expected) in [
+        ("", "the body is empty"),
+        ("{\"name\": \"echo\",\n \"args\": }", "line 2 column 10"),
+        ("[1]", "does not fit"),
+        ("{\"args\": {}}", "missing field `name`"),
+        (
+            "{\"name\": 5}",
+            "name: invalid type: integer `5`, expected a string",
+        ),
+        (
+            "{\"name\": \"echo\", \"arguments\": {}}",
+            "unknown field `arguments`",
+        ),
+        ("{\"name\": \"echo\", \"id\": \"\"}", "id has 0 characters"),
+        (
+            "{\"name\": \"echo\", \"deadline_ms\": 9000000}",
+            "deadline_ms is 9000000",
+        ),
+        (
+            "{\"name\": \"echo\", \"deadline_ms\": -1}",
+            "deadline_ms: invalid value",
+        ),
+        ("{\"name\": \"echo\"} trailing", "no JSON"),
+        ("\u{feff}{\"name\": \"echo\"}", "no JSON"),
+    ] {
+        let reply = served.send("POST", "/v1/calls", &[], body).await;
+        let (status, code, message) = reply.refusal();
+        assert_eq!((status, code.as_str()), (400, "bad_request"), "{body}");
+        assert!(message.contains(expected), "{body}: {message}");
+    }
+    let reply = served.send("POST", "/v1/calls?vue=flat", &[], "{}").await;
+    assert!(
+        reply.refusal().2.contains("unknown field `vue`"),
+        "{}",
+        reply.text
+    );
+    let reply = served.send("POST", "/v1/calls?view=round", &[], "{}").await;
+    assert!(reply.refusal().2.contains("view"), "{}", reply.text);
+    let metrics = served.get("/v1/metrics/echo").await.json();
+    assert_eq!(metrics["totalExecutions"], 0);
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_told_in_the_same_shape() {
+    let served = Served::start().await;
+    for (method, path, expected) in [
+        ("GET", "/", (404, "no_such_route")),
+        ("GET", "/v2/calls", (404, "no_such_route")),
+        ("PATCH", "/v1/calls", (405, "no_such_method")),
+        ("GET", "/v1/tools/nothing", (404, "no_such_tool")),
+        ("GET", "/v1/metrics/nothing", (404, "no_such_tool")),
+        ("GET", "/v1/calls/nothing", (404, "no_such_call")),
+        ("DELETE", "/v1/calls/nothing", (404, "no_such_call")),
+        ("POST", "/v1/calls/nothing/replay", (404, "no_such_call")),
+        (
+            "POST",
+            "/v1/servers/nothing/restart",
+            (404, "no_such_server"),
+        ),
+        ("GET", "/v1/tools/%ff", (400, "bad_request")),
+    ] {
+        let reply = served.send(method, path, &[], "").await;
+        let (status, code, _) = reply.refusal();
+        assert_eq!((status, code.as_str()), expected, "{method} {path}");
+    }
+    let reply = served.send("PATCH", "/v1/calls", &[], "").await;
+    let allowed = reply.header("allow").unwrap_or_default();
+    assert!(
+        allowed.contains("GET") && allowed.contains("POST"),
+        "{allowed}"
+    );
+}
+
+#[tokio::test]
+async fn running_calls_are_listed_with_their_time_and_can_be_ended() {
+    let served = Served::start().await;
+    let mut caller = served.connect().await;
+    let call = json!({"name": "slow", "id": "long one", "args": {}}).to_string();
+    let headers = [("steadyhand-caller", "kitchen")];
+    let call = request(served.address, "POST", "/v1/calls", &headers, &call);
+    caller.write_all(call.as_bytes()).await.expect("sent");
+    runs(&served, "slow").await;
+
+    let listed = until("its first attempt has begun", async || {
+        let listed = served.get("/v1/calls").await.json();
+        (listed["calls"][0]["attempts"] == 1).then_some(listed)
+    })
+    .await;
+    let running = &listed["calls"][0];
+    assert_eq!(running["id"], "long one");
+    assert_eq!(running["tool"], "slow");
+    assert_eq!(running["state"], "running");
+    assert_eq!(running["caller"], "kitchen");
+    assert_eq!(running["deadline_ms"], 60_000.0);
+    assert!(running["elapsed_ms"].as_f64() > Some(0.0));
+    let one = served.get("/v1/calls/long%20one").await.json();
+    assert_eq!(one["state"], "running");
+
+    let ended = served.delete("/v1/calls/long%20one").await.json();
+    assert_eq!(ended, json!({"id": "long one", "cancelled": 1}));
+    let outcome = reply(&mut caller).await.json();
+    assert_eq!(outcome["error"]["code"], "CANCELLED");
+    assert_eq!(outcome["error"]["effect"], "unknown");
+
+    let again = served.delete("/v1/calls/long%20one").await.refusal();
+    assert_eq!((again.0, again.1.as_str()), (409, "call_has_ended"));
+    let listed = served.get("/v1/calls?state=running").await.json();
+    assert_eq!(listed["calls"], json!([]));
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_withdraws_its_call() {
+    let served = Served::start().await;
+    let mut caller = served.connect().await;
+    let call = json!({"name": "slow", "id": "gone"}).to_string();
+    let call = request(served.address, "POST", "/v1/calls", &[], &call);
+    caller.write_all(call.as_bytes()).await.expect("sent");
+    runs(&served, "slow").await;
+    drop(caller);
+    until("the call is cancelled", async || {
+        let metrics = served.get("/v1/metrics/slow").await.json();
+        (metrics["cancelled"] == 1 && metrics["inFlight"] == 0).then_some(())
+    })
+    .await;
+    let listed = served.get("/v1/calls?state=running").await.json();
+    assert_eq!(listed["calls"], json!([]));
+}
+
+#[tokio::test]
+async fn a_call_with_an_idempotency_key_goes_on_without_its_client_and_happens_once() {
+    let served = Served::start().await;
+    let call = json!({"name": "brief", "idempotency_key": "k1", "args": {"a": 1}});
+    let mut caller = served.connect().await;
+    let first = request(served.address, "POST", "/v1/calls", &[], &call.to_string());
+    caller.write_all(first.as_bytes()).await.expect("sent");
+    runs(&served, "brief").await;
+    drop(caller);
+    let outcome = served.post("/v1/calls", call).await.json();
+    assert_eq!(outcome["status"], "success");
+    assert_eq!(outcome["replayed"], true);
+    let other = json!({"name": "brief", "idempotency_key": "k1", "args": {"a": 2}});
+    let outcome = served.post("/v1/calls", other).await.json();
+    assert_eq!(outcome["error"]["code"], "IDEMPOTENCY_CONFLICT");
+    let metrics = served.get("/v1/metrics/brief").await.json();
+    assert_eq!(metrics["totalExecutions"], 1);
+    assert_eq!(metrics["joined"], 1);
+}
+
+#[tokio::test]
+async fn r10_a_batch_gives_as_many_outcomes_as_calls_in_their_order() {
+    let served = Served::start().await;
+    let calls = json!({"calls": [
+        {"name": "brief", "id": "same"},
+        {"name": "nothing", "id": "same"},
+        {"name": "weather", "args": {}},
+        {"name": "ill"},
+        {"name": "echo", "args": {"n": 5}, "id": "same"},
+    ]});
+    let reply = served.post("/v1/batches", calls.clone()).await;
+    assert_eq!(reply.status, 200);
+    let answer = reply.json();
+    let tools: Vec<&Value> = answer["outcomes"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|outcome| &outcome["toolName"])
+        .collect();
+    assert_eq!(tools, ["brief", "nothing", "weather", "ill", "echo"]);
+    let flat = served.post("/v1/batches?view=flat", calls).await.json();
+    assert_eq!(flat["outcomes"][4]["result"], json!({"echo": {"n": 5}}));
+    assert_eq!(flat["outcomes"][1]["error"], "Tool 'nothing' not found");
+
+    let empty = served
+        .post("/v1/batches", json!({"calls": []}))
+        .await
+        .json();
+    assert_eq!(empty, json!({"outcomes": []}));
+    let reply = served
+        .post(
+            "/v1/batches",
+            json!({"calls": [{"name": "echo"}, {"nam": 1}]}),
+        )
+        .await;
+    let (status, _, message) = reply.refusal();
+    assert_eq!(status, 400);
+    assert!(message.contains("calls[1]"), "{message}");
+}

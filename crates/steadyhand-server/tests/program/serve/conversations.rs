@@ -1,0 +1,102 @@
+//! Conversations over REST: checked, mended, and turns answered in the provider's own shape.
+
+use serde_json::json;
+
+use super::Served;
+
+#[tokio::test]
+async fn r02_r03_r14_a_conversation_is_checked_and_mended() {
+    let served = Served::start().await;
+    let broken = json!([
+        {"role": "user", "content": "What is the weather in Rome?"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "weather", "input": {}}]},
+        {"role": "user", "content": "Hello?"},
+    ]);
+    let checked = served
+        .post("/v1/validate?provider=anthropic", broken.clone())
+        .await
+        .json();
+    assert_eq!(checked["valid"], false);
+    assert_eq!(checked["problems"][0]["at"], "/1/content/0");
+    assert_eq!(checked["problems"][0]["code"], "missing_result");
+    let mended = served
+        .post("/v1/repair?provider=anthropic", broken)
+        .await
+        .json();
+    assert_eq!(mended["fixes"].as_array().map(Vec::len), Some(1));
+    let messages = mended["messages"].clone();
+    let checked = served
+        .post("/v1/validate?provider=anthropic&what=match", messages)
+        .await
+        .json();
+    assert_eq!(checked, json!({"valid": true, "problems": []}));
+}
+
+#[tokio::test]
+async fn r01_a_request_is_checked_before_it_goes_to_a_model() {
+    let served = Served::start().await;
+    let request = json!({"messages": []});
+    let path = "/v1/validate?provider=openai&what=request";
+    let checked = served.post(path, request).await.json();
+    assert_eq!(checked["valid"], false);
+}
+
+#[tokio::test]
+async fn r14_an_error_response_has_the_providers_shape() {
+    let served = Served::start().await;
+    let call = json!({"id": "t1", "name": "weather", "message": "it rained"});
+    let made = served
+        .post("/v1/error-response?provider=anthropic", call.clone())
+        .await
+        .json();
+    assert_eq!(made["content"][0]["tool_use_id"], "t1");
+    assert_eq!(made["content"][0]["is_error"], true);
+    let made = served
+        .post("/v1/error-response?provider=openai", call)
+        .await
+        .json();
+    assert_eq!(made["role"], "tool");
+    assert_eq!(made["content"], "Error: it rained");
+}
+
+#[tokio::test]
+async fn a_turn_is_answered_whole_and_in_the_providers_shape() {
+    let served = Served::start().await;
+    let said = json!({"role": "assistant", "content": [
+        {"type": "text", "text": "Let me look."},
+        {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Oslo"}},
+        {"type": "tool_use", "id": "t2", "name": "nothing", "input": {}},
+    ]});
+    let answer = served.post("/v1/turns?format=anthropic", said).await.json();
+    let results = &answer["messages"][0]["content"];
+    assert_eq!(results[0]["tool_use_id"], "t1");
+    assert_eq!(results[0]["content"], r#"{"sky":"rain"}"#);
+    assert_eq!(results[1]["tool_use_id"], "t2");
+    assert_eq!(results[1]["is_error"], true);
+    assert_eq!(answer["outcomes"].as_array().map(Vec::len), Some(2));
+
+    let said = json!({"choices": [{"message": {"role": "assistant", "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{\"city\": \"Oslo\"}"}},
+    ]}}]});
+    let answer = served.post("/v1/turns?format=openai", said).await.json();
+    assert_eq!(answer["messages"][0]["role"], "tool");
+    assert_eq!(answer["messages"][0]["tool_call_id"], "c1");
+    let nothing = json!({"role": "assistant", "content": "Hello"});
+    let answer = served.post("/v1/turns?format=openai", nothing).await.json();
+    assert_eq!(answer, json!({"messages": [], "outcomes": []}));
+}
+
+#[tokio::test]
+async fn whose_rules_must_be_said() {
+    let served = Served::start().await;
+    for path in [
+        "/v1/validate",
+        "/v1/repair",
+        "/v1/turns",
+        "/v1/error-response?provider=me",
+    ] {
+        let (status, _, message) = served.post(path, json!([])).await.refusal();
+        assert_eq!(status, 400, "{path}");
+        assert!(message.starts_with("the query does not fit"), "{message}");
+    }
+}
