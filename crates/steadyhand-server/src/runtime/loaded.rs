@@ -43,6 +43,8 @@ pub(super) struct Loaded {
     raw: Vec<Tool>,
     secrets: Vec<SecretString>,
     alias: Option<String>,
+    /// Tools of a server whose names were taken already, and by whom.
+    pub(super) shadowed: Vec<(String, String)>,
 }
 
 impl Loaded {
@@ -76,6 +78,7 @@ impl Loaded {
             raw: Vec::new(),
             secrets,
             alias: table.alias.clone(),
+            shadowed: Vec::new(),
             settings: None,
             unavailable,
         };
@@ -149,13 +152,25 @@ impl Loaded {
     }
 
     /// What it found and cannot offer.
-    pub(super) fn left_out(&self) -> &[LeftOut] {
-        &self.left_out
+    pub(super) fn left_out(&self) -> Vec<LeftOut> {
+        let shadowed = self.shadowed.iter().map(|(tool, other)| LeftOut {
+            name: tool.clone(),
+            reason: format!(
+                "{other} brings a tool of this name already; rename = {{ … }} under [mcp.{}] gives it another",
+                self.name
+            ),
+        });
+        self.left_out.iter().cloned().chain(shadowed).collect()
+    }
+
+    /// The tools that callers get.
+    pub(super) fn offered(&self) -> impl Iterator<Item = &Tool> {
+        let is_shadowed = |tool: &&Tool| self.shadowed.iter().any(|(name, _)| name == tool.name());
+        self.tools.iter().filter(move |tool| !is_shadowed(tool))
     }
 
     pub(super) fn brings(&self, tool: &str) -> bool {
-        self.tools
-            .iter()
+        self.offered()
             .any(|mine| mine.name() == tool || mine.lc_name() == Some(tool))
     }
 

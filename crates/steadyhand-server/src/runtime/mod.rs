@@ -25,7 +25,7 @@ use crate::documents::{self, Documents};
 use crate::net::Client;
 use crate::progress::Progress;
 use crate::source::{Context, builtin, mcp};
-use inspect::clashes;
+use inspect::{clashes, settle_clashes};
 use loaded::Loaded;
 
 /// The tools of a configuration, ready to be called. Cheap to clone: clones are the same runtime.
@@ -272,7 +272,8 @@ impl Runtime {
                 old,
             )
         }));
-        let sources = sources.await;
+        let mut sources = sources.await;
+        settle_clashes(&mut sources);
         next.problems = sources
             .iter()
             .filter_map(|source| source.problem.clone())
@@ -284,7 +285,7 @@ impl Runtime {
         let tools = next
             .sources
             .iter()
-            .flat_map(|source| source.tools.iter().cloned());
+            .flat_map(|source| source.offered().cloned());
         let refused = self.inner.manager.replace_all(tools);
         next.problems
             .extend(refused.into_iter().map(SourceProblem::from));

@@ -9,6 +9,7 @@ use steadyhand::{Arrivals, ToolError};
 use steadyhand_mcp::failure::continuing;
 use steadyhand_mcp::{LogLine, Phase, Server, ServerState};
 
+use super::inspect::settle_clashes;
 use super::{Generation, Inner, Runtime};
 
 /// A server that will be up or known to be down within this time, whatever its limits are.
@@ -113,9 +114,8 @@ impl Runtime {
         };
         let mut sources = now.sources.clone();
         sources[place] = renewed;
-        let tools = sources
-            .iter()
-            .flat_map(|source| source.tools.iter().cloned());
+        settle_clashes(&mut sources);
+        let tools = sources.iter().flat_map(|source| source.offered().cloned());
         let refused = self.inner.manager.replace_all(tools);
         for refusal in &refused {
             tracing::warn!(server, "{refusal}");
