@@ -8,6 +8,7 @@ mod flex_chat;
 mod history;
 mod http;
 mod import;
+mod live;
 mod openapi;
 mod serve;
 mod support;
