@@ -10,6 +10,10 @@ figma_rest_api_spec_version=0.43.0
 langchain_ollama_version=1.1.0
 mistral_common_version=1.13.0
 schemathesis_version=4.32.5
+# The MCP project's own servers; npm publishes all of theirs under one version. Python's stand on the SDK, a peer too.
+mcp_npm_servers_version=2026.8.31
+mcp_py_servers_version=2026.10.19
+mcp_py_sdk_version=2.3.0
 # Decoders of what we export, that are not ours.
 opentelemetry_proto_version=1.45.2
 prometheus_client_version=0.26.0
@@ -24,6 +28,8 @@ install_peers() {
     install_from_pypi "$peers/langchain-ollama" langchain-ollama "$langchain_ollama_version"
     install_from_pypi "$peers/mistral-common" mistral-common "$mistral_common_version"
     install_from_pypi "$peers/schemathesis" schemathesis "$schemathesis_version"
+    install_mcp_npm "$peers/mcp-npm"
+    install_mcp_py "$peers/mcp-py"
     install_from_pypi "$peers/opentelemetry-proto" opentelemetry-proto "$opentelemetry_proto_version"
     install_from_pypi "$peers/prometheus-client" prometheus-client "$prometheus_client_version"
 }
@@ -54,6 +60,30 @@ install_mathjs() {
     rm -rf "$home"
     mkdir -p "$home" &&
         npm install --prefix "$home" --no-audit --no-fund --silent "mathjs@$mathjs_version" &&
+        touch "$stamp"
+}
+
+# Their programs are in node_modules/.bin: mcp-server-everything and so on.
+install_mcp_npm() {
+    local home=$1 stamp="$1/steadyhand-$mcp_npm_servers_version" server packages=()
+    [ -e "$stamp" ] && return
+    for server in everything filesystem memory sequential-thinking; do
+        packages+=("@modelcontextprotocol/server-$server@$mcp_npm_servers_version")
+    done
+    rm -rf "$home"
+    mkdir -p "$home" &&
+        npm install --prefix "$home" --no-audit --no-fund --silent "${packages[@]}" &&
+        touch "$stamp"
+}
+
+# Their programs are in bin: mcp-server-time, mcp-server-git, and the python that has the SDK.
+install_mcp_py() {
+    local home=$1 stamp="$1/steadyhand-$mcp_py_sdk_version-$mcp_py_servers_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    python3 -m venv "$home" &&
+        "$home/bin/python" -m pip install --quiet "mcp==$mcp_py_sdk_version" \
+            "mcp-server-time==$mcp_py_servers_version" "mcp-server-git==$mcp_py_servers_version" &&
         touch "$stamp"
 }
 

@@ -57,6 +57,8 @@ pub(crate) enum Answer {
     Result(Box<RawValue>),
     /// The server's error.
     Error(RpcError),
+    /// It was so many bytes long that it was thrown away.
+    TooLarge(usize),
     /// The connection ended first.
     Lost(Lost),
 }
@@ -190,21 +192,11 @@ impl Connection {
             }
             shared.hear();
             while let Some(line) = lines.next_line() {
-                match line {
-                    Line::Message(message) => shared.take(message),
-                    Line::Batch(messages) => messages.into_iter().for_each(|m| shared.take(m)),
-                    Line::Salvaged { noise, message } => {
-                        shared.record.noise(noise, noise.len());
-                        shared.take(message);
-                    }
-                    Line::Noise(bytes) => shared.record.noise(bytes, bytes.len()),
-                    Line::TooLong { start, bytes } => shared.record.noise(start, bytes),
-                }
+                shared.take_line(line);
             }
         }
-        let rest = lines.rest().trim_ascii();
-        if !rest.is_empty() {
-            shared.record.noise(rest, rest.len());
+        while let Some(line) = lines.last_line() {
+            shared.take_line(line);
         }
     }
 
@@ -227,7 +219,8 @@ impl Connection {
 
     pub(crate) fn why_closed(&self) -> String {
         let why = self.shared.why_closed.get();
-        why.cloned().unwrap_or_else(|| "the connection ended".to_owned())
+        why.cloned()
+            .unwrap_or_else(|| "the connection ended".to_owned())
     }
 
     /// Requests that wait for their answers.
@@ -269,6 +262,26 @@ impl Shared {
 
     fn hear(&self) {
         self.heard.store(self.ms(Instant::now()), Ordering::Relaxed);
+    }
+
+    fn take_line(&self, line: Line<'_>) {
+        match line {
+            Line::Message(message) => self.take(message),
+            Line::Batch(messages) => messages.into_iter().for_each(|m| self.take(m)),
+            Line::Salvaged { noise, message } => {
+                self.record.noise(noise, noise.len());
+                self.take(message);
+            }
+            Line::Noise(bytes) => self.record.noise(bytes, bytes.len()),
+            Line::TooLong {
+                start,
+                bytes,
+                answers,
+            } => match answers.and_then(|id| self.waiting().remove(&id)) {
+                Some(slot) => slot.answer(Answer::TooLarge(bytes)),
+                None => self.record.noise(start, bytes),
+            },
+        }
     }
 
     fn take(&self, message: Incoming<'_>) {
@@ -325,7 +338,10 @@ impl Shared {
 
     fn answer_all_lost(&self) {
         let all: Vec<_> = self.waiting().drain().collect();
-        let reason = self.why_closed.get().map_or("the connection ended", |why| why);
+        let reason = self
+            .why_closed
+            .get()
+            .map_or("the connection ended", |why| why);
         for (_, slot) in all {
             slot.lost(reason);
         }
@@ -439,6 +455,11 @@ impl Drop for Reply {
             shared.doubted.notify_one();
         }
     }
+}
+
+/// Says that an answer was thrown away.
+pub(crate) fn too_large(bytes: usize) -> String {
+    format!("its answer of {bytes} bytes is too large; at most {LINE_BYTES_MAX} bytes are read")
 }
 
 #[derive(Serialize)]

@@ -1,1 +1,33 @@
 //! MCP on a JSON wire of its own: servers started, watched over and called.
+//!
+//! A [`Server`] is started and kept running in the background; its tools go into a
+//! [`ToolManager`](steadyhand::ToolManager) like any others. [`serve`] is the other side: we as a server.
+
+mod catalogue;
+pub mod causes;
+mod connection;
+pub mod definition;
+pub mod failure;
+mod handler;
+pub mod names;
+mod offer;
+pub mod parameters;
+mod record;
+mod requests;
+pub mod result;
+mod rpc_error;
+pub mod serve;
+mod server;
+mod session;
+mod settings;
+mod supervisor;
+pub mod wire;
+mod writer;
+
+pub use catalogue::Greeting;
+pub use failure::{StartFailure, Step, What};
+pub use parameters::CamelCase;
+pub use record::{LogLine, Stream};
+pub use requests::{Elicitation, RequestPolicy};
+pub use server::{Phase, Server, ServerState};
+pub use settings::{Hide, Pick, ServerSettings, StartPolicy, StdioSettings, Transport, When};

@@ -9,6 +9,8 @@ use steadyhand::{clock, redact};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::time::Instant;
 
+use crate::settings::Hide;
+
 /// Lines and bytes that are kept.
 const LINES_MAX: usize = 500;
 const BYTES_MAX: usize = 128 * 1024;
@@ -40,9 +42,9 @@ pub enum Stream {
 }
 
 /// The last lines of a server, across its starts.
-#[derive(Debug)]
 pub(crate) struct Record {
     server: String,
+    hide: Option<Hide>,
     inner: Mutex<Inner>,
 }
 
@@ -62,7 +64,7 @@ struct Inner {
 
 /// What was on stdout that did not belong there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Noise {
+pub(crate) struct Noise {
     /// How many lines.
     pub lines: u64,
     /// The first few of the last start.
@@ -70,9 +72,10 @@ pub struct Noise {
 }
 
 impl Record {
-    pub(crate) fn new(server: &str) -> Record {
+    pub(crate) fn new(server: &str, hide: Option<Hide>) -> Record {
         Record {
             server: server.to_owned(),
+            hide,
             inner: Mutex::default(),
         }
     }
@@ -86,7 +89,7 @@ impl Record {
 
     /// Something on stdout that is no message (SPEC V12): said with its content, a flood of it by its number.
     pub(crate) fn noise(&self, bytes: &[u8], full_length: usize) {
-        let text = shown(bytes, full_length);
+        let text = self.shown(bytes, full_length);
         let mut inner = self.lock();
         inner.noise += 1;
         inner.noise_of_start += 1;
@@ -120,7 +123,7 @@ impl Record {
     }
 
     pub(crate) fn stderr(&self, line: &[u8], full_length: usize) {
-        let text = shown(line, full_length);
+        let text = self.shown(line, full_length);
         if text.is_empty() {
             return;
         }
@@ -165,6 +168,14 @@ impl Record {
         self.lock().noise
     }
 
+    fn shown(&self, bytes: &[u8], full_length: usize) -> String {
+        let text = shown(bytes, full_length);
+        match &self.hide {
+            Some(hide) => hide(text),
+            None => text,
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -200,10 +211,7 @@ pub(crate) async fn read_stderr(stream: impl AsyncRead + Unpin, record: &Record)
     let mut reader = BufReader::with_capacity(16 * 1024, stream);
     let mut line: Vec<u8> = Vec::new();
     let mut length = 0;
-    loop {
-        let Ok(bytes) = reader.fill_buf().await else {
-            break;
-        };
+    while let Ok(bytes) = reader.fill_buf().await {
         if bytes.is_empty() {
             break;
         }

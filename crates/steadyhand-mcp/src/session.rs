@@ -1,6 +1,7 @@
 //! One start of a server: the program, the handshake, its tools; and then the watch over it until it breaks.
 
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalogue::{Catalogue, Greeting};
-use crate::connection::{Answer, Connection};
+use crate::connection::{Answer, Connection, too_large};
 use crate::failure::{Step, What};
 use crate::record::{Record, read_stderr};
 use crate::settings::{ServerSettings, StdioSettings, Transport};
@@ -64,6 +65,7 @@ pub(crate) struct Stuck {
 /// Told about each step when it begins, and about the program once it runs.
 pub(crate) trait Witness {
     fn step(&self, step: Step);
+    fn found(&self, program: &Path);
     fn started(&self, pid: u32);
 }
 
@@ -83,6 +85,7 @@ pub(crate) async fn start(
         step: Step::FindCommand,
         what: What::not_found(&not_found),
     })?;
+    witness.found(&program);
     witness.step(Step::Start);
     let stuck = |error: io::Error| Stuck {
         step: Step::Start,
@@ -188,9 +191,10 @@ impl Session {
         let pid = self.pid;
         tokio::select! {
             listed = list_tools(&connection, until) => listed.map_err(|error| match error {
-                ListError::Refused(error) => What::refused(&error),
+                ListError::Refused(error) => refused(&error),
                 ListError::Malformed(text) => What::Malformed(text),
-                ListError::Late => What::Silent { limit: settings.start.limit.max(limit), pid },
+                ListError::TooLarge(text) => What::TooMany(text),
+                ListError::Late => What::Silent { limit: settings.start.limit.max(limit), pid: Some(pid) },
                 ListError::Lost(reason) => What::Malformed(reason),
             }),
             end = self.broken() => Err(end.into()),
@@ -199,23 +203,18 @@ impl Session {
 
     /// Waits until something breaks. May be dropped and asked again.
     pub(crate) async fn broken(&mut self) -> End {
-        enum First {
-            Exited(io::Result<Exit>),
-            Closed,
-            Broken,
+        let mut exit = None;
+        tokio::select! {
+            ended = self.group.ended() => exit = Some(ended),
+            () = self.stdout_ended.cancelled() => {}
+            () = self.stdin_broken.cancelled() => {}
         }
-        let first = tokio::select! {
-            exit = self.group.ended() => First::Exited(exit),
-            () = self.stdout_ended.cancelled() => First::Closed,
-            () = self.stdin_broken.cancelled() => First::Broken,
-        };
-        let exit = match first {
-            First::Exited(exit) => Some(exit),
+        if exit.is_none() {
             // A program that ends closes its pipes first.
-            First::Closed | First::Broken => timeout(ENDING, self.group.ended()).await.ok(),
-        };
-        match (exit, first) {
-            (Some(exit), _) => {
+            exit = timeout(ENDING, self.group.ended()).await.ok();
+        }
+        match exit {
+            Some(exit) => {
                 let last_words = async {
                     self.stdout_ended.cancelled().await;
                     self.stderr_ended.cancelled().await;
@@ -223,14 +222,14 @@ impl Session {
                 let _ = timeout(LAST_WORDS, last_words).await;
                 End::Exited(exit.unwrap_or(Exit::Code(-1)))
             }
-            (None, First::Broken) => {
+            None if self.stdin_broken.is_cancelled() => {
                 let mut why = self
                     .why_broken
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner);
                 End::NotReading(why.take().unwrap_or_else(|| io::ErrorKind::TimedOut.into()))
             }
-            (None, _) => End::StdoutClosed,
+            None => End::StdoutClosed,
         }
     }
 
@@ -255,17 +254,19 @@ impl Session {
                 match timeout(Duration::ZERO, &mut reply).await {
                     Ok(Answer::Result(result)) => Ok(Answer::Result(result)),
                     Ok(Answer::Error(error)) => Ok(Answer::Error(error)),
+                    Ok(Answer::TooLarge(bytes)) => Ok(Answer::TooLarge(bytes)),
                     Ok(Answer::Lost(_)) | Err(_) => return Err(end.into()),
                 }
             }
         };
         match answered {
             Ok(Answer::Result(result)) => Ok(result),
-            Ok(Answer::Error(error)) => Err(What::refused(&error)),
+            Ok(Answer::Error(error)) => Err(refused(&error)),
+            Ok(Answer::TooLarge(bytes)) => Err(What::TooMany(too_large(bytes))),
             Ok(Answer::Lost(lost)) => Err(What::Malformed(lost.reason)),
             Err(_) => Err(What::Silent {
                 limit: settings.start.limit,
-                pid: self.pid,
+                pid: Some(self.pid),
             }),
         }
     }
@@ -276,6 +277,7 @@ impl Session {
 pub(crate) enum ListError {
     Refused(RpcError),
     Malformed(String),
+    TooLarge(String),
     Lost(String),
     Late,
 }
@@ -297,6 +299,7 @@ pub(crate) async fn list_tools(
         let result = match timeout_at(until, reply).await {
             Ok(Answer::Result(result)) => result,
             Ok(Answer::Error(error)) => return Err(ListError::Refused(error)),
+            Ok(Answer::TooLarge(bytes)) => return Err(ListError::TooLarge(too_large(bytes))),
             Ok(Answer::Lost(lost)) => return Err(ListError::Lost(lost.reason)),
             Err(_) => return Err(ListError::Late),
         };
@@ -336,6 +339,13 @@ impl From<End> for What {
                 What::Malformed(format!("it does not read what is sent to it ({error})"))
             }
         }
+    }
+}
+
+fn refused(error: &RpcError) -> What {
+    What::Refused {
+        code: error.code,
+        message: error.message.clone(),
     }
 }
 

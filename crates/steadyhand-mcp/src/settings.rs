@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
@@ -44,7 +45,12 @@ pub struct ServerSettings {
     pub check: Vec<String>,
     /// Where it is configured: `.mcp.json:9`.
     pub place: Option<String>,
+    /// Takes secrets out of what it prints.
+    pub hide: Option<Hide>,
 }
+
+/// Takes secrets out of a text.
+pub type Hide = Arc<dyn Fn(String) -> String + Send + Sync>;
 
 /// How a server is reached.
 #[derive(Clone)]
@@ -120,7 +126,12 @@ impl ServerSettings {
     ) -> ServerSettings {
         let command = command.into();
         let args: Vec<String> = args.into_iter().map(Into::into).collect();
-        let shown = [&[command.clone()], &args[..]].concat().join(" ");
+        let words: Vec<&str> = [&command]
+            .into_iter()
+            .chain(&args)
+            .map(String::as_str)
+            .collect();
+        let shown = words.join(" ");
         let stdio = StdioSettings {
             command,
             args,
@@ -145,6 +156,7 @@ impl ServerSettings {
             progress_extends: true,
             check: Vec::new(),
             place: None,
+            hide: None,
         }
     }
 
@@ -161,6 +173,13 @@ impl ServerSettings {
             || tool.starts_with(&crate::names::prefix(&self.name))
             || self.rename.values().any(own)
             || self.aliases.values().any(own)
+    }
+
+    /// The folder it runs in, where that is not the one we run in.
+    pub(crate) fn shown_cwd(&self) -> Option<String> {
+        let Transport::Stdio(stdio) = &self.transport;
+        let ours = std::env::current_dir().ok();
+        (ours.as_ref() != Some(&stdio.cwd)).then(|| stdio.cwd.display().to_string())
     }
 
     /// What tells this server from another one that had its name: nothing that is kept on disk may be mixed up.

@@ -109,7 +109,11 @@ impl Writer {
     pub(crate) fn withdraw(&self, sent: &Arc<AtomicBool>) -> bool {
         let mut queue = self.lock();
         let is_it = |message: &Message| {
-            message.written == 0 && message.sent.as_ref().is_some_and(|mine| Arc::ptr_eq(mine, sent))
+            message.written == 0
+                && message
+                    .sent
+                    .as_ref()
+                    .is_some_and(|mine| Arc::ptr_eq(mine, sent))
         };
         let Some(place) = queue.messages.iter().position(is_it) else {
             return false;
@@ -151,7 +155,9 @@ impl Writer {
         let bytes: &[u8] = match &messages[..] {
             [only] => &only.line[only.written..],
             several => {
-                let lines = several.iter().map(|message| &message.line[message.written..]);
+                let lines = several
+                    .iter()
+                    .map(|message| &message.line[message.written..]);
                 joined = lines.collect::<Vec<_>>().concat();
                 &joined
             }

@@ -9,6 +9,7 @@ pub mod live;
 pub mod net;
 pub mod progress;
 pub mod runtime;
+mod scrub;
 mod serve;
 pub mod source;
 pub mod telemetry;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use foldhash::fast::RandomState;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::arrival::Arrivals;
@@ -41,6 +42,8 @@ struct Inner {
     observers: Arc<Observers>,
     unknown_calls: AtomicU64,
     arrivals: ArcSwapOption<Box<dyn Arrivals>>,
+    /// Counts the times the tools changed.
+    version: watch::Sender<u64>,
     // One writer at a time; readers never wait.
     writing: Mutex<()>,
 }
@@ -195,6 +198,11 @@ impl ToolManager {
         self.len() == 0
     }
 
+    /// Told whenever the tools change.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.inner.version.subscribe()
+    }
+
     /// The policy a tool runs under.
     pub fn policy(&self, name: &str) -> Option<Policy> {
         Some(self.catalogue().find(name)?.policy.clone())
@@ -319,6 +327,7 @@ impl ToolManager {
         self.inner
             .catalogue
             .store(Arc::new(Catalogue::new(entries)));
+        self.inner.version.send_modify(|version| *version += 1);
     }
 }
 

@@ -46,9 +46,14 @@ impl Output {
 
     /// LangChain's `[text, artifacts]`: the model reads the text, the application gets both.
     pub fn text_with_artifact(text: impl Into<String>, artifact: impl Into<Value>) -> Output {
-        let mut output = Output::json(Value::String(text.into()));
-        output.more().artifact = Some(artifact.into());
-        output
+        Output::json(Value::String(text.into())).with_artifact(artifact)
+    }
+
+    /// The same output with something beside it for the application: never for the model.
+    #[must_use]
+    pub fn with_artifact(mut self, artifact: impl Into<Value>) -> Output {
+        self.more().artifact = Some(artifact.into());
+        self
     }
 
     /// The value itself.

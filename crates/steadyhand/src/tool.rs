@@ -166,7 +166,7 @@ impl Tool {
     }
 
     /// Whether it is the other one, and not only like it: same definition, same handler, same policy.
-    pub(crate) fn is_same_as(&self, other: &Tool) -> bool {
+    pub fn is_same_as(&self, other: &Tool) -> bool {
         let same_changes = self.adjustments.len() == other.adjustments.len()
             && self
                 .adjustments

@@ -2,7 +2,8 @@
 
 use memchr::{memchr, memmem};
 
-use super::message::{Incoming, read_batch};
+use super::message::{Incoming, read_batch, read_glued};
+use super::overlong::Overlong;
 
 /// What a piece of a server's output is.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub enum Line<'a> {
         start: &'a [u8],
         /// How long it was.
         bytes: usize,
+        /// The request it would have answered.
+        answers: Option<u64>,
     },
 }
 
@@ -37,18 +40,18 @@ pub struct Lines {
     /// Up to here it has been searched for the end of a line.
     searched: usize,
     line_bytes_max: usize,
-    /// Bytes of an overlong line that have been thrown away so far.
-    skipped: usize,
+    /// An overlong line that has been thrown away so far, or was the last to be handed out.
+    overlong: Overlong,
     /// Lines of JSON spread over several lines: a pretty-printed message.
     spread: Vec<u8>,
+    /// Those that were handed out last.
+    gathered: Vec<u8>,
 }
 
-/// How much of an overlong line is kept to show.
-const SHOWN_BYTES: usize = 1024;
 /// A pretty-printed message may be this long and no longer.
 const SPREAD_BYTES_MAX: usize = 1024 * 1024;
-/// Where a message begins that stands behind other text.
-const BEGINNINGS: [&[u8]; 2] = [b"{\"jsonrpc\"", b"{ \"jsonrpc\""];
+/// So many places behind other text are tried for the beginning of a message.
+const BEGINNINGS_MAX: usize = 16;
 
 impl Lines {
     /// No line may be longer than this.
@@ -58,8 +61,9 @@ impl Lines {
             taken: 0,
             searched: 0,
             line_bytes_max,
-            skipped: 0,
+            overlong: Overlong::default(),
             spread: Vec::new(),
+            gathered: Vec::new(),
         }
     }
 
@@ -88,86 +92,85 @@ impl Lines {
             let (start, end) = (self.taken, self.searched + end);
             self.taken = end + 1;
             self.searched = end + 1;
-            if self.skipped > 0 {
-                let bytes = std::mem::take(&mut self.skipped) + (end - start);
-                return Some(Line::TooLong { start: &[], bytes });
-            }
-            if end - start > self.line_bytes_max {
-                let shown = &self.buffer[start..start + SHOWN_BYTES.min(end - start)];
-                return Some(Line::TooLong {
-                    start: shown,
-                    bytes: end - start,
-                });
+            if self.overlong.has_begun() || end - start > self.line_bytes_max {
+                self.overlong.add(&self.buffer[start..end]);
+                return Some(self.overlong.end());
             }
             if self.buffer[start..end].trim_ascii().is_empty() {
                 continue;
             }
-            if self.gathers(start, end) {
-                continue;
+            match self.gather(start, end) {
+                Gathering::None => return Some(line_of(&self.buffer[start..end])),
+                Gathering::GoesOn => {}
+                Gathering::Ends => return Some(line_of(&self.gathered)),
+                Gathering::BrokenOff => {
+                    // The line that broke it off is read again, by itself.
+                    (self.taken, self.searched) = (start, start);
+                    return Some(Line::Noise(&self.gathered));
+                }
             }
-            return Some(self.classified(start, end));
         }
     }
 
-    /// What stands behind the last line's end when the stream ends.
-    pub fn rest(&self) -> &[u8] {
-        &self.buffer[self.taken..]
+    /// What stands behind the last line's end when the stream ends: half a message, or one without its line's end.
+    pub fn last_line(&mut self) -> Option<Line<'_>> {
+        self.gathered = std::mem::take(&mut self.spread);
+        if !self.gathered.is_empty() {
+            return Some(Line::Noise(&self.gathered));
+        }
+        let start = std::mem::replace(&mut self.taken, self.buffer.len());
+        if self.overlong.has_begun() {
+            self.overlong.add(&self.buffer[start..]);
+            return Some(self.overlong.end());
+        }
+        let rest = self.buffer[start..].trim_ascii();
+        (!rest.is_empty()).then(|| line_of(rest))
     }
 
     /// A line without end is not kept in memory.
     fn drop_overlong(&mut self) {
-        let length = self.buffer.len() - self.taken;
-        if length > self.line_bytes_max {
-            self.skipped += length;
+        if self.buffer.len() - self.taken > self.line_bytes_max {
+            self.overlong.add(&self.buffer[self.taken..]);
             self.buffer.truncate(self.taken);
             self.searched = self.taken;
         }
     }
 
-    /// Whether the line is one of several that make up a pretty-printed message. They are gathered until
-    /// they are one; if they never are, they have been noise.
-    fn gathers(&mut self, start: usize, end: usize) -> bool {
-        let line = self.buffer[start..end].trim_ascii();
-        if self.spread.is_empty() {
-            if line == b"{" {
-                self.spread.extend_from_slice(line);
-                return true;
-            }
-            return false;
+    /// Gathers the lines of a pretty-printed message. Node prints its objects the same way, in no JSON: so
+    /// the first closing brace that is not indented ends it, and so does a message on a line of its own.
+    fn gather(&mut self, start: usize, end: usize) -> Gathering {
+        let line = &self.buffer[start..end];
+        let is_first = self.spread.is_empty();
+        if is_first && line.trim_ascii() != b"{" {
+            return Gathering::None;
         }
-        // A message on a line of its own ends the gathering: nobody writes one inside another.
-        if BEGINNINGS.iter().any(|beginning| line.starts_with(beginning))
-            || self.spread.len() + line.len() > SPREAD_BYTES_MAX
-        {
-            self.spread.clear();
-            return false;
+        let is_message = !is_first && Incoming::read(line.trim_ascii()).is_some();
+        if is_message || self.spread.len() + line.len() > SPREAD_BYTES_MAX {
+            self.gathered = std::mem::take(&mut self.spread);
+            return Gathering::BrokenOff;
         }
-        self.spread.push(b' ');
-        self.spread.extend_from_slice(line);
-        // Only a closing brace can complete it.
-        if !line.ends_with(b"}") || !is_whole(&self.spread) {
-            return true;
+        if !is_first {
+            self.spread.push(b' ');
         }
-        false
-    }
-
-    fn classified(&mut self, start: usize, end: usize) -> Line<'_> {
-        if !self.spread.is_empty() {
-            // Complete: handed out from the buffer like any other line.
-            let whole = std::mem::take(&mut self.spread);
-            let length = whole.len();
-            self.buffer.splice(start..end, whole);
-            let moved = length as isize - (end - start) as isize;
-            self.taken = (self.taken as isize + moved) as usize;
-            self.searched = (self.searched as isize + moved) as usize;
-            return line_of(&self.buffer[start..start + length]);
+        self.spread.extend_from_slice(line.trim_ascii());
+        if is_first || !line.starts_with(b"}") {
+            return Gathering::GoesOn;
         }
-        line_of(&self.buffer[start..end])
+        self.gathered = std::mem::take(&mut self.spread);
+        Gathering::Ends
     }
 }
 
-fn is_whole(text: &[u8]) -> bool {
-    serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
+/// What became of a line that may be one of several.
+enum Gathering {
+    /// It stands for itself.
+    None,
+    /// More are to come.
+    GoesOn,
+    /// It was the last one.
+    Ends,
+    /// It is none of them, and they have been noise.
+    BrokenOff,
 }
 
 fn line_of(line: &[u8]) -> Line<'_> {
@@ -178,12 +181,14 @@ fn line_of(line: &[u8]) -> Line<'_> {
     if let Some(messages) = read_batch(line) {
         return Line::Batch(messages);
     }
-    for beginning in BEGINNINGS {
-        // From the last one: text before it may speak of messages, too.
-        for at in memmem::rfind_iter(line, beginning).take(4) {
-            if at > 0
-                && let Some(message) = Incoming::read(&line[at..])
-            {
+    if let Some(messages) = read_glued(line) {
+        return Line::Batch(messages);
+    }
+    // Members stand in any order: the SDK for TypeScript writes `jsonrpc` last.
+    if memmem::find(line, b"\"jsonrpc\"").is_some() {
+        let beginnings = memmem::find_iter(line, b"{").filter(|at| *at > 0);
+        for at in beginnings.take(BEGINNINGS_MAX) {
+            if let Some(message) = Incoming::read(&line[at..]) {
                 return Line::Salvaged {
                     noise: &line[..at],
                     message,

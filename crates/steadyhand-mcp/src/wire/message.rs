@@ -112,6 +112,18 @@ pub(super) fn read_batch(bytes: &[u8]) -> Option<Vec<Incoming<'_>>> {
     messages.filter(|messages| !messages.is_empty())
 }
 
+/// Several messages on one line, as two threads of a server write them that do not wait for each other; none if
+/// there is anything else among them.
+pub(super) fn read_glued(bytes: &[u8]) -> Option<Vec<Incoming<'_>>> {
+    if bytes.first() != Some(&b'{') {
+        return None;
+    }
+    serde_json::Deserializer::from_slice(bytes)
+        .into_iter::<&RawValue>()
+        .map(|message| Incoming::read(message.ok()?.get().as_bytes()))
+        .collect()
+}
+
 /// Our ids are numbers; some servers give them back as texts.
 fn number(id: &RawValue) -> Option<u64> {
     id.get().trim_matches('"').parse().ok()

@@ -2,6 +2,7 @@
 
 mod lines;
 mod message;
+mod overlong;
 
 pub use lines::{Line, Lines};
 pub use message::{Incoming, Outgoing, RpcError};

@@ -1,1 +1,20 @@
-//! MCP servers, real and hostile, through the crate's public surface.
+//! MCP servers, real and hostile, and what is read of them, through the crate's public surface.
+
+mod beside;
+mod camel_case_server;
+mod causes;
+mod definitions;
+mod failures;
+mod hostile;
+mod logs;
+mod names;
+mod noise;
+mod parameters;
+mod peers;
+mod real_servers;
+mod results;
+mod serve;
+mod starting;
+mod support;
+mod under_load;
+mod wire;

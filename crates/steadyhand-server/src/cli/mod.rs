@@ -8,6 +8,7 @@ mod complete;
 mod config;
 mod conversation;
 mod error;
+mod mcp_stdio;
 mod metrics;
 mod outcome;
 mod progress;
@@ -121,6 +122,8 @@ enum Command {
         #[command(subcommand)]
         command: config::ConfigCommand,
     },
+    /// All tools for an MCP client that starts this program
+    McpStdio,
     /// Completions for a shell, tool names included
     Completions {
         /// The shell
@@ -165,6 +168,7 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
     };
     match command {
         Command::Config { command } => session.block_on(config::run(&session, command)),
+        Command::McpStdio => session.block_on(mcp_stdio::run(&session)),
         Command::Completions { shell } => complete::print(*shell, screen, Cli::command()),
         Command::Validate(args) => conversation::validate(&session, args),
         Command::Repair(args) => conversation::repair(&session, args),

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use globset::Glob;
 use serde_json::{Map, Value};
 
 use super::ToolTable;
@@ -13,7 +12,8 @@ use super::schema::{SCHEMAS, split};
 use super::settings::{PolicySettings, Root};
 use super::words::{dotted, nearest};
 use crate::net::fill::JsonTemplate;
-use crate::source::KINDS;
+use crate::source::mcp::SERVER;
+use crate::source::{KINDS, Kind};
 
 /// What was found, and the parts that could be read.
 pub(crate) struct Checked {
@@ -35,12 +35,12 @@ pub(crate) fn check(document: &Document, folder: &Path) -> Checked {
     };
     checker.shape(&SCHEMAS.root, &document.value, "");
     let root_is_sound = checker.problems.is_empty();
-    let tools = checker.tools();
+    let mut tools = checker.tools();
+    tools.extend(checker.servers());
     let root = match root_is_sound {
         true => checker.root(),
         false => Root::default(),
     };
-    checker.servers(&root);
     checker.documents(&root);
     checker.sections(&root);
     checker.fallbacks(&tools);
@@ -95,7 +95,35 @@ impl Checker<'_> {
             self.not_a_choice(&format!("{at}/kind"), kind, &kinds);
             return None;
         };
-        self.shape(&SCHEMAS.tools[row.name], &Value::Object(table.clone()), &at);
+        self.table("tools", name, table, row, before)
+    }
+
+    /// Each MCP server's table. The ones that can be read are given back.
+    fn servers(&mut self) -> Vec<ToolTable> {
+        let tables = self.document.value.get("mcp").and_then(Value::as_object);
+        let mut servers = Vec::new();
+        for (name, table) in tables.into_iter().flatten() {
+            let Some(table) = table.as_object() else {
+                continue;
+            };
+            let before = self.problems.len();
+            self.tool_name(name, &format!("/mcp/{}", escaped(name)));
+            servers.extend(self.table("mcp", name, table, &SERVER, before));
+        }
+        servers
+    }
+
+    fn table(
+        &mut self,
+        section: &'static str,
+        name: &str,
+        table: &Map<String, Value>,
+        row: &'static Kind,
+        before: usize,
+    ) -> Option<ToolTable> {
+        let at = format!("/{section}/{}", escaped(name));
+        let shape = &SCHEMAS.tables[row.name];
+        self.shape(shape, &Value::Object(table.clone()), &at);
         let faulty = self.faulty_keys(&at, before);
         let is_sound = self.problems.len() == before;
         let mut parts = split(row.name, table);
@@ -125,6 +153,7 @@ impl Checker<'_> {
             self.put_at_value(problem, &pointer, "here");
         }
         is_sound.then(|| ToolTable {
+            section,
             name: name.to_owned(),
             kind: row,
             own: parts.own,
@@ -137,6 +166,9 @@ impl Checker<'_> {
                 .origin(&at)
                 .and_then(|origin| origin.key_place())
                 .map(|place| place.short()),
+            shown: None,
+            secrets: Vec::new(),
+            unusable: None,
         })
     }
 
@@ -283,32 +315,6 @@ impl Checker<'_> {
         }
     }
 
-    fn servers(&mut self, root: &Root) {
-        for (name, server) in &root.mcp {
-            let at = format!("/mcp/{}", escaped(name));
-            if server.command.is_some() && server.url.is_some() {
-                let problem = Problem::error(format!("{} has both command and url", dotted(&at)))
-                    .help("command is for a server on stdio, url for one over HTTP: keep one");
-                self.put_at_key(problem, &at, "one or the other");
-            }
-            for pattern in server
-                .tools
-                .allow
-                .iter()
-                .flatten()
-                .chain(&server.tools.deny)
-            {
-                if Glob::new(pattern).is_err() {
-                    let problem = Problem::error(format!(
-                        "{}.tools: \"{pattern}\" is no pattern",
-                        dotted(&at)
-                    ));
-                    self.put_at_value(problem, &format!("{at}/tools"), "here");
-                }
-            }
-        }
-    }
-
     /// Names and addresses that must mean something.
     fn sections(&mut self, root: &Root) {
         if let Some(Value::String(default)) = root.models.0.get("default")
@@ -375,7 +381,7 @@ impl Checker<'_> {
             let Some(target) = next(&tool.name) else {
                 continue;
             };
-            let at = format!("/tools/{}/fallback/tool", escaped(&tool.name));
+            let at = format!("{}/fallback/tool", tool.pointer());
             if !names.contains(target) && all_known {
                 let problem = Problem::error(format!(
                     "tools.{}.fallback names a tool that does not exist",

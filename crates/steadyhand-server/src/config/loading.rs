@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 
 use super::document::{Document, Place, SourceFile};
 use super::flex_chat::{self, FlexChat, FlexRemark, FlexTool, Implementation, Shape};
-use super::import::{Imported, Importer};
+use super::import::{Imported, ImportedServer, Importer};
 use super::settings::{ImportSettings, PolicySettings};
 use super::units::Span;
 use super::{Problem, Surroundings, ToolTable, find};
-use crate::source::kind;
+use crate::source::{kind, mcp};
 
 /// A configuration on its way.
 pub(super) struct Loading<'a> {
@@ -74,6 +74,29 @@ impl<'a> Loading<'a> {
         }
         for (file, flex_chat) in std::mem::take(&mut self.flex_chats) {
             self.take_flex_chat(&file, flex_chat);
+        }
+    }
+
+    /// Servers of other programs become servers of ours; one of our own file that has the name wins.
+    pub(super) fn connect_imported(&mut self) {
+        for server in &self.imported.servers {
+            if !server.enabled {
+                continue;
+            }
+            let is_it = |table: &&ToolTable| table.is_server() && table.name == server.name;
+            if let Some(own) = self.tools.iter().find(is_it) {
+                let place = self.surroundings.shown(&server.origin.file);
+                self.problems.push(Problem::warning(format!(
+                    "{}:{}: {} is also defined in {}; that one is used",
+                    place.display(),
+                    server.origin.line,
+                    server.name,
+                    own.place.clone().unwrap_or_default()
+                )));
+                continue;
+            }
+            self.tools
+                .push(server_table(server, &self.imported, self.surroundings));
         }
     }
 
@@ -203,6 +226,7 @@ fn table(tool: FlexTool, policy: PolicySettings, file: &Arc<SourceFile>) -> Tool
     );
     let place = Place::at(file, tool.place.line, tool.place.column);
     ToolTable {
+        section: "tools",
         name: tool.name,
         kind: kind(kind_name).expect("a kind of the table"),
         own,
@@ -211,5 +235,42 @@ fn table(tool: FlexTool, policy: PolicySettings, file: &Arc<SourceFile>) -> Tool
         alias: tool.alias,
         is_imported: true,
         place: Some(place.short()),
+        shown: None,
+        secrets: Vec::new(),
+        unusable: None,
+    }
+}
+
+/// A server of another program as a table of ours.
+fn server_table(
+    server: &ImportedServer,
+    imported: &Imported,
+    surroundings: &Surroundings,
+) -> ToolTable {
+    let (own, shown) = mcp::table_of(server);
+    let file = surroundings.shown(&server.origin.file);
+    let place = format!("{}:{}", file.display(), server.origin.line);
+    let unusable = server.unresolved.first().map(|(field, unresolved)| {
+        format!(
+            "'{}' is disabled: {} in its {field} ({place}): {}; {}",
+            server.name, unresolved.reference, unresolved.reason, unresolved.help
+        )
+    });
+    ToolTable {
+        section: "mcp",
+        name: server.name.clone(),
+        kind: &mcp::SERVER,
+        own,
+        policy: PolicySettings {
+            timeout: server.timeouts.call.map(Span),
+            ..PolicySettings::default()
+        },
+        each: Vec::new(),
+        alias: None,
+        is_imported: true,
+        place: Some(place),
+        shown: Some(shown),
+        secrets: imported.secrets.clone(),
+        unusable,
     }
 }

@@ -21,6 +21,7 @@ pub(crate) mod words;
 
 use std::path::{Path, PathBuf};
 
+use secrecy::SecretString;
 use serde_json::{Map, Value};
 
 pub use document::Document;
@@ -38,7 +39,7 @@ use loading::Loading;
 const OVERRIDE_PREFIX: &str = "STEADYHAND__";
 
 /// Sections of later parts of the program.
-const NOT_ACTIVE_YET: [&str; 5] = ["models", "mcp", "proxy", "alerts", "telemetry"];
+const NOT_ACTIVE_YET: [&str; 4] = ["models", "proxy", "alerts", "telemetry"];
 
 /// A configuration without errors.
 pub struct Configuration {
@@ -50,7 +51,7 @@ pub struct Configuration {
     pub document: Document,
     /// The sections.
     pub root: Root,
-    /// The tools, in the order of the file.
+    /// The tools, in the order of the file, then the MCP servers.
     pub tools: Vec<ToolTable>,
     /// MCP servers of other programs' files.
     pub imported: Imported,
@@ -62,9 +63,11 @@ pub struct Configuration {
     pub files: Vec<PathBuf>,
 }
 
-/// The table of one tool, taken apart.
+/// The table of one tool, or of one MCP server, taken apart.
 #[derive(Clone)]
 pub struct ToolTable {
+    /// The section it stands in: `tools` or `mcp`.
+    pub section: &'static str,
     /// The tool's name, or that of the source that brings several.
     pub name: String,
     /// What runs it.
@@ -81,6 +84,24 @@ pub struct ToolTable {
     pub is_imported: bool,
     /// Where it is defined: `steadyhand.toml:12`.
     pub place: Option<String>,
+    /// As it may be shown, where that is not `own`: a server from another program's file.
+    pub shown: Option<Map<String, Value>>,
+    /// What must be hidden wherever it turns up: a server from another program's file.
+    pub secrets: Vec<SecretString>,
+    /// Why it cannot be used, where another program's file says something we cannot resolve.
+    pub unusable: Option<String>,
+}
+
+impl ToolTable {
+    /// JSON Pointer to it.
+    pub fn pointer(&self) -> String {
+        format!("/{}/{}", self.section, document::escaped(&self.name))
+    }
+
+    /// An MCP server.
+    pub fn is_server(&self) -> bool {
+        self.section == "mcp"
+    }
 }
 
 impl Configuration {
@@ -118,9 +139,10 @@ impl Configuration {
         };
         look("defaults", &self.root.defaults);
         for tool in &self.tools {
-            look(&format!("tools.{}", tool.name), &tool.policy);
+            let name = format!("{}.{}", tool.section, tool.name);
+            look(&name, &tool.policy);
             for (pattern, policy) in &tool.each {
-                look(&format!("tools.{}.each.\"{pattern}\"", tool.name), policy);
+                look(&format!("{name}.each.\"{pattern}\""), policy);
             }
         }
         inactive
@@ -138,6 +160,7 @@ impl Configuration {
         loading.problems.extend(checked.problems);
         loading.tools = checked.tools;
         loading.read_imports(&checked.root.import);
+        loading.connect_imported();
         if loading.problems.iter().any(|problem| !problem.is_warning) {
             let subject = path.map_or("the environment".into(), |path| surroundings.shown(path));
             return Err(Report {

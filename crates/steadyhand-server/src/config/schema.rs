@@ -11,15 +11,18 @@ use serde_json::{Map, Value, json};
 
 use super::settings::{PolicySettings, Root};
 use super::units;
-use crate::source::KINDS;
+use crate::source::mcp::SERVER;
+use crate::source::{KINDS, Kind};
 
 /// The schema of the whole file, for editors.
 pub fn whole() -> Value {
     let mut root = of::<Root>();
     let kinds = KINDS
         .iter()
-        .map(|kind| hoisted(tool(kind.name), kind.name, &mut root));
+        .map(|kind| hoisted(table(kind), kind.name, &mut root));
     let kinds: Vec<Value> = kinds.collect();
+    let server = hoisted(table(&SERVER), SERVER.name, &mut root);
+    root["properties"]["mcp"]["additionalProperties"] = server;
     root["properties"]["tools"]["additionalProperties"] = json!({ "oneOf": kinds });
     root["title"] = json!("steadyhand.toml");
     root
@@ -29,8 +32,8 @@ pub fn whole() -> Value {
 pub(crate) struct Schemas {
     /// Everything but the tables of tools, which need their kind first.
     pub(crate) root: Compiled,
-    /// A tool's table, by kind.
-    pub(crate) tools: HashMap<&'static str, Compiled>,
+    /// The table of a tool or of an MCP server, by kind.
+    pub(crate) tables: HashMap<&'static str, Compiled>,
 }
 
 pub(crate) struct Compiled {
@@ -40,12 +43,15 @@ pub(crate) struct Compiled {
 
 pub(crate) static SCHEMAS: LazyLock<Schemas> = LazyLock::new(|| {
     let mut root = of::<Root>();
-    root["properties"]["tools"]["additionalProperties"] = json!({"type": "object"});
+    for section in ["tools", "mcp"] {
+        root["properties"][section]["additionalProperties"] = json!({"type": "object"});
+    }
     Schemas {
         root: compile(root),
-        tools: KINDS
+        tables: KINDS
             .iter()
-            .map(|kind| (kind.name, compile(tool(kind.name))))
+            .chain([&SERVER])
+            .map(|kind| (kind.name, compile(table(kind))))
             .collect(),
     }
 });
@@ -82,13 +88,11 @@ impl Compiled {
     }
 }
 
-/// The table of a tool of this kind: the kind's own keys and those of the policy.
-fn tool(kind: &'static str) -> Value {
+/// The table of a tool of this kind, or of a server: the kind's own keys and those of the policy.
+fn table(row: &Kind) -> Value {
     let mut generator = generator();
-    let row = KINDS
-        .iter()
-        .find(|row| row.name == kind)
-        .expect("a kind of the table");
+    let kind = row.name;
+    let is_server = kind == SERVER.name;
     let mut own = tidy((row.schema)(&mut generator).to_value());
     let mut policy = of::<PolicySettings>();
     let each = json!({
@@ -103,10 +107,12 @@ fn tool(kind: &'static str) -> Value {
     );
     definitions.extend(take_object(&mut own, "$defs"));
     let mut properties = Map::new();
-    properties.insert(
-        "kind".to_owned(),
-        json!({"const": kind, "description": "What runs it"}),
-    );
+    let mut required = Vec::new();
+    if !is_server {
+        let what = json!({"const": kind, "description": "What runs it"});
+        properties.insert("kind".to_owned(), what);
+        required.push(json!("kind"));
+    }
     for (key, value) in take_object(&mut own, "properties") {
         properties.insert(key, value);
     }
@@ -118,7 +124,6 @@ fn tool(kind: &'static str) -> Value {
         }
     }
     properties.insert("each".to_owned(), each);
-    let mut required = vec![json!("kind")];
     required.extend(
         own.get("required")
             .and_then(Value::as_array)
@@ -128,7 +133,10 @@ fn tool(kind: &'static str) -> Value {
     );
     json!({
         "type": "object",
-        "title": format!("a tool of kind {kind}"),
+        "title": match is_server {
+            true => "an MCP server".to_owned(),
+            false => format!("a tool of kind {kind}"),
+        },
         "properties": properties,
         "required": required,
         "additionalProperties": false,
@@ -201,8 +209,9 @@ type Keys = HashMap<String, Vec<String>>;
 static POLICY_KEYS: LazyLock<Keys> = LazyLock::new(|| keys(&of::<PolicySettings>()));
 
 static KIND_KEYS: LazyLock<HashMap<&'static str, Keys>> = LazyLock::new(|| {
-    let own = |kind: &crate::source::Kind| keys(&tidy((kind.schema)(&mut generator()).to_value()));
-    KINDS.iter().map(|kind| (kind.name, own(kind))).collect()
+    let own = |kind: &Kind| keys(&tidy((kind.schema)(&mut generator()).to_value()));
+    let kinds = KINDS.iter().chain([&SERVER]);
+    kinds.map(|kind| (kind.name, own(kind))).collect()
 });
 
 fn keys(schema: &Value) -> Keys {

@@ -12,7 +12,7 @@ use super::text::SecretText;
 use super::units::{Percent, Rate, Size, Span};
 use crate::documents::DocumentsSettings;
 
-/// The whole file, but for its tools: each is read by its kind.
+/// The whole file, but for its tools and servers: each is read by its kind.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Root {
@@ -32,7 +32,7 @@ pub struct Root {
     /// Tools by name
     pub tools: Map<String, Value>,
     /// MCP servers by name
-    pub mcp: BTreeMap<String, McpSettings>,
+    pub mcp: Map<String, Value>,
     /// Providers that the proxy forwards to
     pub proxy: BTreeMap<String, ProxySettings>,
     /// Who is told when something goes wrong
@@ -284,106 +284,6 @@ pub enum Provider {
     OpenAi,
     /// A fixed script: no key, no network.
     Scripted,
-}
-
-/// One MCP server: a command (stdio) or a url (HTTP).
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct McpSettings {
-    /// The program of a server on stdio
-    pub command: Option<String>,
-    /// Its arguments
-    pub args: Vec<SecretText>,
-    /// The folder it runs in
-    pub cwd: Option<String>,
-    /// Its environment, beside the few variables every server gets
-    pub env: BTreeMap<String, SecretText>,
-    /// Hand on the whole environment of steadyhand
-    pub inherit_env: Option<bool>,
-    /// Further folders to look for the program in
-    pub path_add: Vec<String>,
-    /// The address of a server over HTTP
-    pub url: Option<SecretText>,
-    /// Headers sent with every request
-    pub headers: BTreeMap<String, SecretText>,
-    /// How it is started
-    pub start: StartSettings,
-    /// Which of its tools are offered
-    pub tools: AllowDeny,
-    /// Policy of single tools: a name or a pattern such as search_*
-    pub each: BTreeMap<String, PolicySettings>,
-    /// false keeps the bare names of its tools
-    pub prefix: Option<bool>,
-    /// Parameter names to change, by tool: { tool = { device_name = "deviceName" } }
-    pub rename: BTreeMap<String, BTreeMap<String, String>>,
-    /// Turn snake_case parameter names into camelCase: auto, always or off
-    pub camel_case: Option<CamelCase>,
-    /// What to check when it does not start
-    pub check: Vec<String>,
-    /// `serve` ends if it cannot start
-    pub required: Option<bool>,
-    /// Leave it out
-    pub disabled: Option<bool>,
-    /// The limit for one attempt
-    pub timeout: Option<Span>,
-    /// The limit for the whole call, waits and retries included
-    pub deadline: Option<Span>,
-    /// Whether and how failed attempts are repeated
-    pub retry: Option<RetrySettings>,
-    /// When to stop calling a tool that keeps failing
-    pub breaker: Option<BreakerSettings>,
-    /// How many at once, how fast, how large
-    pub limits: Option<LimitSettings>,
-    /// Whether running a tool twice is as good as running it once
-    pub idempotent: Option<bool>,
-    /// Whether a person must say yes first
-    pub approval: Option<Approval>,
-}
-
-/// Whether parameter names are turned into camelCase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum CamelCase {
-    /// Only names the tool's schema does not declare.
-    Auto,
-    /// All.
-    Always,
-    /// None.
-    Off,
-}
-
-/// How an MCP server is started.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct StartSettings {
-    /// How long one start may take
-    pub timeout: Option<Span>,
-    /// boot or first-call
-    pub when: Option<StartWhen>,
-    /// How many starts are tried …
-    pub restarts: Option<u32>,
-    /// … within this time
-    pub within: Option<Span>,
-}
-
-/// When an MCP server is started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum StartWhen {
-    /// With Steadyhand.
-    Boot,
-    /// When one of its tools is called.
-    FirstCall,
-}
-
-/// Patterns of names: what matches `deny` is left out, then what matches no `allow`.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct AllowDeny {
-    /// Offered
-    pub allow: Option<Vec<String>>,
-    /// Left out
-    pub deny: Vec<String>,
 }
 
 /// Where the proxy forwards to.

@@ -16,7 +16,7 @@ impl Runtime {
         let source = generation.sources.iter().find(|source| source.brings(tool));
         let mut places = Vec::new();
         if let Some(source) = source {
-            let at = format!("/tools/{}", escaped(&source.name));
+            let at = &source.pointer;
             let each = source
                 .each
                 .iter()
@@ -36,7 +36,7 @@ impl Runtime {
     pub fn disabled(&self) -> Vec<(String, String)> {
         let generation = self.generation();
         let of = |source: &Loaded| {
-            let reason = source.unavailable.clone()?;
+            let reason = source.unavailable()?;
             Some((source.name.clone(), reason))
         };
         generation.sources.iter().filter_map(of).collect()
@@ -49,7 +49,7 @@ impl Runtime {
             .sources
             .iter()
             .find(|source| source.brings(tool))?;
-        source.unavailable.clone()
+        source.unavailable()
     }
 
     /// What the sources found and cannot offer, by source.
@@ -58,8 +58,8 @@ impl Runtime {
         let of = |source: &Loaded| {
             let name = source.name.clone();
             source
-                .left_out
-                .clone()
+                .left_out()
+                .to_vec()
                 .into_iter()
                 .map(move |left_out| (name.clone(), left_out))
         };

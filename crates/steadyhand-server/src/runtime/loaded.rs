@@ -6,10 +6,10 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use steadyhand::{Handler, Tool};
+use steadyhand_mcp::Server;
 
 use super::standing_before::{Disabled, NeedsApproval, Paced, Scrubbed, Why};
 use super::{Options, SourceProblem, policy};
-use crate::config::document::escaped;
 use crate::config::reference::{Resolution, Resolver, Unresolved};
 use crate::config::settings::{Approval, PolicySettings};
 use crate::config::{Configuration, ToolTable};
@@ -21,12 +21,14 @@ use steadyhand::wildcard::wild;
 #[derive(Clone)]
 pub(super) struct Loaded {
     pub(super) name: String,
+    /// JSON Pointer to its table.
+    pub(super) pointer: String,
     pub(super) each: Vec<(String, PolicySettings)>,
     /// What callers get: the raw tools with their policies.
     pub(super) tools: Vec<Tool>,
     /// Why the tools are listed but cannot be called.
-    pub(super) unavailable: Option<String>,
-    pub(super) left_out: Vec<LeftOut>,
+    unavailable: Option<String>,
+    left_out: Vec<LeftOut>,
     pub(super) problem: Option<SourceProblem>,
     place: Option<String>,
     kind: &'static str,
@@ -34,9 +36,13 @@ pub(super) struct Loaded {
     settings: Option<Value>,
     policy: PolicySettings,
     defaults: PolicySettings,
-    source: Option<Arc<dyn Source>>,
+    pub(super) source: Option<Arc<dyn Source>>,
     /// As the source made them.
+    made: Vec<Tool>,
+    /// The same, unable to give away what the settings hold.
     raw: Vec<Tool>,
+    secrets: Vec<SecretString>,
+    alias: Option<String>,
 }
 
 impl Loaded {
@@ -50,9 +56,13 @@ impl Loaded {
         before: Option<&Loaded>,
     ) -> Loaded {
         let (settings, resolution) = resolved(table, configuration, options).await;
-        let unavailable = unresolved(table, &resolution, configuration);
+        let unresolved = unresolved(table, &resolution, configuration);
+        let unavailable = table.unusable.clone().or(unresolved);
+        let mut secrets = resolution.secrets;
+        secrets.extend(table.secrets.iter().cloned());
         let mut loaded = Loaded {
             name: table.name.clone(),
+            pointer: table.pointer(),
             place: table.place.clone(),
             kind: table.kind.name,
             policy: table.policy.clone(),
@@ -62,7 +72,10 @@ impl Loaded {
             left_out: Vec::new(),
             problem: None,
             source: None,
+            made: Vec::new(),
             raw: Vec::new(),
+            secrets,
+            alias: table.alias.clone(),
             settings: None,
             unavailable,
         };
@@ -70,15 +83,24 @@ impl Loaded {
             .filter(|old| old.kind == loaded.kind && old.settings.as_ref() == Some(&settings));
         match same {
             Some(old) => loaded.go_on_from(old),
-            None => match bring(table, settings.clone(), context).await {
-                Ok((source, tools)) => {
-                    loaded.left_out = source.left_out();
-                    loaded.source = Some(source);
-                    loaded.settings = Some(settings);
-                    loaded.raw = loaded.guarded(tools, table, resolution.secrets);
+            None => {
+                let context = Context {
+                    place: table.place.clone(),
+                    written: table.shown.clone().unwrap_or_else(|| table.own.clone()),
+                    secrets: loaded.secrets.clone(),
+                    ..context.clone()
+                };
+                match bring(table, settings.clone(), &context).await {
+                    Ok((source, tools)) => {
+                        loaded.left_out = source.left_out();
+                        loaded.source = Some(source);
+                        loaded.settings = Some(settings);
+                        loaded.raw = tools.iter().map(|tool| loaded.guarded(tool)).collect();
+                        loaded.made = tools;
+                    }
+                    Err(reason) => loaded.failed(reason, table, before),
                 }
-                Err(reason) => loaded.failed(reason, table, before),
-            },
+            }
         }
         loaded.tools = match same {
             Some(old) if old.has_policy_of(&loaded) => old.tools.clone(),
@@ -89,6 +111,46 @@ impl Loaded {
                 .collect(),
         };
         loaded
+    }
+
+    /// The same source with the tools it has now. A tool that is still the same goes on as it is.
+    pub(super) async fn renewed(&self, options: &Options) -> Option<Loaded> {
+        let source = self.source.clone()?;
+        let made = source.tools().await.ok()?;
+        let mut next = self.clone();
+        next.left_out = source.left_out();
+        next.raw = Vec::with_capacity(made.len());
+        next.tools = Vec::with_capacity(made.len());
+        for tool in &made {
+            let (raw, with_policy) = match self.made.iter().position(|old| old.is_same_as(tool)) {
+                Some(place) => (self.raw[place].clone(), self.tools[place].clone()),
+                None => {
+                    let raw = self.guarded(tool);
+                    let with_policy = self.with_policy(&raw, options);
+                    (raw, with_policy)
+                }
+            };
+            next.raw.push(raw);
+            next.tools.push(with_policy);
+        }
+        next.made = made;
+        Some(next)
+    }
+
+    /// The MCP server behind it.
+    pub(super) fn server(&self) -> Option<&Server> {
+        self.source.as_ref()?.server()
+    }
+
+    /// Why the tools are listed but cannot be called.
+    pub(super) fn unavailable(&self) -> Option<String> {
+        let of_source = || self.source.as_ref()?.unavailable();
+        self.unavailable.clone().or_else(of_source)
+    }
+
+    /// What it found and cannot offer.
+    pub(super) fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
     }
 
     pub(super) fn brings(&self, tool: &str) -> bool {
@@ -107,7 +169,9 @@ impl Loaded {
 
     /// Policies under `each` that mean no tool: an approval that is asked for nowhere, say.
     pub(super) fn remarks(&self) -> Vec<SourceProblem> {
-        if self.source.is_none() {
+        // The tools of a server that has not been up yet are not known.
+        let is_unknown = self.tools.is_empty() && self.server().is_some();
+        if self.source.is_none() || is_unknown {
             return Vec::new();
         }
         let means_none = |pattern: &str| {
@@ -129,6 +193,7 @@ impl Loaded {
     }
 
     fn go_on_from(&mut self, old: &Loaded) {
+        self.made.clone_from(&old.made);
         self.raw.clone_from(&old.raw);
         self.source.clone_from(&old.source);
         self.settings.clone_from(&old.settings);
@@ -150,6 +215,7 @@ impl Loaded {
         });
         match before.filter(|old| old.unavailable.is_none() && !old.raw.is_empty()) {
             Some(last_good) => {
+                self.made.clone_from(&last_good.made);
                 self.raw.clone_from(&last_good.raw);
                 self.source.clone_from(&last_good.source);
                 self.unavailable = None;
@@ -163,29 +229,22 @@ impl Loaded {
         }
     }
 
-    /// Tools that cannot run yet say why; the others cannot give away what their settings hold.
-    fn guarded(
-        &self,
-        tools: Vec<Tool>,
-        table: &ToolTable,
-        secrets: Vec<SecretString>,
-    ) -> Vec<Tool> {
-        let guard = |tool: Tool| {
-            let handler: Arc<dyn Handler> = match &self.unavailable {
-                Some(reason) => Arc::new(Disabled {
-                    reason: reason.clone(),
-                    why: Why::Secret,
-                }),
-                None if secrets.is_empty() => Arc::clone(tool.handler()),
-                None => Arc::new(Scrubbed::new(Arc::clone(tool.handler()), secrets.clone())),
-            };
-            let tool = tool.run_by(handler).from_source(self.name.as_str());
-            match &table.alias {
-                Some(alias) => tool.alias(alias),
-                None => tool,
-            }
+    /// A tool that cannot run yet says why; one that can cannot give away what its settings hold.
+    fn guarded(&self, tool: &Tool) -> Tool {
+        let own = Arc::clone(tool.handler());
+        let handler: Arc<dyn Handler> = match &self.unavailable {
+            Some(reason) => Arc::new(Disabled {
+                reason: reason.clone(),
+                why: Why::Secret,
+            }),
+            None if self.secrets.is_empty() => own,
+            None => Arc::new(Scrubbed::new(own, self.secrets.clone())),
         };
-        tools.into_iter().map(guard).collect()
+        let tool = tool.clone().run_by(handler).from_source(self.name.as_str());
+        match &self.alias {
+            Some(alias) => tool.alias(alias),
+            None => tool,
+        }
     }
 
     fn has_policy_of(&self, other: &Loaded) -> bool {
@@ -282,7 +341,7 @@ fn unresolved(
     configuration: &Configuration,
 ) -> Option<String> {
     let (field, unresolved) = resolution.unresolved.first()?;
-    let pointer = format!("/tools/{}{field}", escaped(&table.name));
+    let pointer = format!("{}{field}", table.pointer());
     let origin = configuration.document.nearest_origin(&pointer);
     let place = origin
         .map(|origin| format!(" ({})", origin.short()))

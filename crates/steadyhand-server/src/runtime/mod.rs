@@ -3,6 +3,7 @@
 mod inspect;
 mod loaded;
 pub mod policy;
+mod servers;
 mod standing_before;
 pub mod watch;
 
@@ -23,7 +24,7 @@ use crate::config::{Configuration, Problem, Report, Surroundings, ToolTable};
 use crate::documents::{self, Documents};
 use crate::net::Client;
 use crate::progress::Progress;
-use crate::source::{Context, builtin};
+use crate::source::{Context, builtin, mcp};
 use inspect::clashes;
 use loaded::Loaded;
 
@@ -63,16 +64,25 @@ pub struct Options {
     pub approved: Vec<String>,
     /// The bare error, even where a fallback is configured.
     pub without_fallbacks: bool,
+    /// Servers beside those of the configuration.
+    pub servers: Vec<ToolTable>,
+    /// Only look: no MCP server is started.
+    pub only_look: bool,
+    /// Told when a server could not be started, in the words for people (SPEC V17).
+    pub degraded: Degraded,
     /// Only this tool will be called: sources that can do nothing for it are not loaded.
     pub only: Option<String>,
 }
+
+/// Told in words for people.
+pub type Degraded = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// One configuration in force.
 pub struct Generation {
     /// Counts from 1.
     pub number: u64,
     /// The settings.
-    pub configuration: Configuration,
+    pub configuration: Arc<Configuration>,
     /// Sources that could not be loaded, and tools that were refused.
     pub problems: Vec<SourceProblem>,
     sources: Vec<Loaded>,
@@ -99,6 +109,9 @@ impl Options {
             progress: Progress::silent(),
             approved: Vec::new(),
             without_fallbacks: false,
+            servers: Vec::new(),
+            only_look: false,
+            degraded: Arc::new(|text| tracing::error!("{text}")),
             only: None,
         }
     }
@@ -121,6 +134,10 @@ impl Runtime {
                 options,
             }),
         };
+        runtime
+            .inner
+            .manager
+            .expect(servers::OnTheirWay(runtime.weak()));
         runtime.put_in_force(configuration).await;
         runtime
     }
@@ -185,7 +202,7 @@ impl Runtime {
 
     /// Waits, for at most this long, until nothing is left of the programs that calls have started.
     pub async fn settle(&self, limit: Duration) {
-        crate::source::command::settle(limit).await;
+        steadyhand_process::settle(limit).await;
     }
 
     /// `rag_query` over the folders that are configured; the index goes on if they are still the same.
@@ -230,7 +247,7 @@ impl Runtime {
         let before = self.generation();
         let mut next = Generation {
             number: before.number + 1,
-            configuration,
+            configuration: Arc::new(configuration),
             problems: Vec::new(),
             sources: Vec::new(),
         };
@@ -242,6 +259,7 @@ impl Runtime {
             Some(_) => next.configuration.tools.clone(),
             None => all_builtins(),
         };
+        let tables = [tables, self.inner.options.servers.clone()].concat();
         let tables = self.wanted(tables);
         // All at once: one that is slow to load holds up no other.
         let sources = join_all(tables.iter().map(|table| {
@@ -271,8 +289,12 @@ impl Runtime {
         next.problems
             .extend(refused.into_iter().map(SourceProblem::from));
         let number = next.number;
-        self.inner.generation.store(Arc::new(next));
+        let next = Arc::new(next);
+        self.inner.generation.store(Arc::clone(&next));
         self.inner.changed.send_replace(number);
+        if !self.inner.options.only_look {
+            self.start_servers(&next, &before);
+        }
         number
     }
 
@@ -288,10 +310,15 @@ impl Runtime {
             };
             tables.iter().find(is_it)
         };
+        // A server that cannot have the tool is not started for it.
+        let may_matter =
+            |table: &ToolTable| !table.is_server() || mcp::may_bring(&table.name, &table.own, only);
         let mut name = only.as_str();
         for _ in 0..=tables.len() {
             let Some(table) = single(name) else {
-                return tables;
+                let has_fallback = name != only;
+                let matters = |table: &ToolTable| has_fallback || may_matter(table);
+                return tables.into_iter().filter(matters).collect();
             };
             match table
                 .policy
@@ -320,6 +347,10 @@ impl Runtime {
             internal: options.internal.clone(),
             progress: options.progress.clone(),
             http: self.inner.http.clone(),
+            home: options.surroundings.home.clone().unwrap_or_default(),
+            place: None,
+            written: Map::new(),
+            secrets: Vec::new(),
         }
     }
 }
@@ -331,6 +362,7 @@ fn all_builtins() -> Vec<ToolTable> {
         let mut own = Map::new();
         own.insert("use".to_owned(), json!(name));
         ToolTable {
+            section: "tools",
             name: name.to_owned(),
             kind,
             own,
@@ -339,6 +371,9 @@ fn all_builtins() -> Vec<ToolTable> {
             alias: None,
             is_imported: false,
             place: None,
+            shown: None,
+            secrets: Vec::new(),
+            unusable: None,
         }
     };
     builtin::names().iter().map(|name| table(name)).collect()
@@ -348,7 +383,7 @@ impl Generation {
     fn empty() -> Generation {
         Generation {
             number: 0,
-            configuration: Configuration::empty(),
+            configuration: Arc::new(Configuration::empty()),
             problems: Vec::new(),
             sources: Vec::new(),
         }

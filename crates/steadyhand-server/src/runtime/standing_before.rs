@@ -4,18 +4,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD_NO_PAD as BASE64;
 use futures_util::future::{BoxFuture, ready};
-use secrecy::{ExposeSecret, SecretString};
-use serde_json::Value;
+use secrecy::SecretString;
 use steadyhand::{Category, Handler, Invocation, Output, ToolError};
 use tokio::time::Instant;
 
 use crate::config::units::Rate;
-
-/// Shorter pieces occur in ordinary text by chance.
-const FORM_BYTES_MIN: usize = 6;
+use crate::scrub::Scrubber;
 
 /// A tool that cannot run as it is configured, and says why when it is called.
 pub(super) struct Disabled {
@@ -119,81 +114,19 @@ impl Handler for Paced {
     }
 }
 
-/// Takes the secrets of a tool's configuration out of whatever it gives back: a service that echoes the
-/// header with the key tells nobody.
+/// Takes the secrets of a tool's configuration out of whatever it gives back.
 pub(super) struct Scrubbed {
     inner: Arc<dyn Handler>,
-    secrets: Vec<SecretString>,
+    scrubber: Scrubber,
 }
 
 impl Scrubbed {
     pub(super) fn new(inner: Arc<dyn Handler>, secrets: Vec<SecretString>) -> Scrubbed {
-        let mut secrets: Vec<SecretString> = secrets.iter().flat_map(forms).collect();
-        // The longest first: one may be a part of another.
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.expose_secret().len()));
-        Scrubbed { inner, secrets }
-    }
-
-    fn text(&self, text: &str) -> Option<String> {
-        let mut scrubbed: Option<String> = None;
-        for secret in &self.secrets {
-            let seen = scrubbed.as_deref().unwrap_or(text);
-            if seen.contains(secret.expose_secret()) {
-                scrubbed = Some(seen.replace(secret.expose_secret(), "[redacted]"));
-            }
-        }
-        scrubbed
-    }
-
-    fn value(&self, value: &mut Value) {
-        match value {
-            Value::String(text) => {
-                if let Some(scrubbed) = self.text(text) {
-                    *text = scrubbed;
-                }
-            }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
-            Value::Object(fields) => fields.values_mut().for_each(|field| self.value(field)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Scrubbed {
+            inner,
+            scrubber: Scrubber::new(secrets),
         }
     }
-}
-
-/// A secret as it is, and as it looks in a URL, in JSON and in base64: alone, or behind a user's name.
-fn forms(secret: &SecretString) -> Vec<SecretString> {
-    let plain = secret.expose_secret();
-    let mut forms = vec![plain.to_owned()];
-    forms.push(
-        percent_encoding::utf8_percent_encode(plain, percent_encoding::NON_ALPHANUMERIC)
-            .to_string(),
-    );
-    forms.extend(
-        url::form_urlencoded::byte_serialize(plain.as_bytes())
-            .map(str::to_owned)
-            .reduce(|a, b| a + &b),
-    );
-    forms.extend(url::Url::parse("http://host/").ok().map(|mut url| {
-        url.set_path(plain);
-        url.path().trim_start_matches('/').to_owned()
-    }));
-    forms.push(
-        serde_json::to_string(plain)
-            .unwrap_or_default()
-            .trim_matches('"')
-            .to_owned(),
-    );
-    // In base64 a text looks in three ways, by how many bytes stand before it; what its neighbours
-    // share in the first and last letters is left out.
-    for before in 0..3 {
-        let encoded = BASE64.encode([&vec![b' '; before], plain.as_bytes()].concat());
-        let start = (before * 8).div_ceil(6);
-        let end = (before + plain.len()) * 8 / 6;
-        forms.extend(encoded.get(start..end).map(str::to_owned));
-    }
-    forms.retain(|form| form.len() >= FORM_BYTES_MIN.min(plain.len()));
-    forms.sort();
-    forms.dedup();
-    forms.into_iter().map(SecretString::from).collect()
 }
 
 impl Handler for Scrubbed {
@@ -203,8 +136,10 @@ impl Handler for Scrubbed {
     ) -> BoxFuture<'a, Result<Output, ToolError>> {
         Box::pin(async move {
             match self.inner.run(invocation).await {
-                Ok(output) => Ok(output.map_parts(|value| self.value(value))),
-                Err(error) => Err(error.map_texts(|text| self.text(&text).unwrap_or(text))),
+                Ok(output) => Ok(output.map_parts(|value| self.scrubber.value(value))),
+                Err(error) => {
+                    Err(error.map_texts(|text| self.scrubber.text(&text).unwrap_or(text)))
+                }
             }
         })
     }

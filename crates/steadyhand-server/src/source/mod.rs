@@ -5,6 +5,7 @@ pub mod command;
 pub mod fixed;
 pub mod http;
 pub mod internal;
+pub mod mcp;
 pub mod mock;
 pub mod openapi;
 
@@ -12,10 +13,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use secrecy::SecretString;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use steadyhand::ToolSource;
 use steadyhand::source::internal::InternalHandlers;
+use steadyhand_mcp::Server;
 
 pub use fixed::Fixed;
 
@@ -63,6 +66,16 @@ pub trait Source: ToolSource {
     /// Whether a pattern of `each` means this tool; `*` stands for anything.
     fn means(&self, pattern: &str, tool: &str) -> bool {
         wild(pattern, tool)
+    }
+
+    /// The MCP server behind it, whose tools come and go.
+    fn server(&self) -> Option<&Server> {
+        None
+    }
+
+    /// Why its tools are listed but cannot be called now.
+    fn unavailable(&self) -> Option<String> {
+        None
     }
 
     /// What it found and cannot offer, each with the reason. Empty before its tools were asked for.
@@ -113,6 +126,14 @@ pub struct Context {
     pub http: Client,
     /// Told while something takes long.
     pub progress: Progress,
+    /// The user's home folder: `~` in paths.
+    pub home: PathBuf,
+    /// Of the table at hand: where it stands.
+    pub place: Option<String>,
+    /// Of the table at hand: as it is written, references not replaced. May be shown.
+    pub written: Map<String, Value>,
+    /// Of the table at hand: what its references stood for. Never shown.
+    pub secrets: Vec<SecretString>,
 }
 
 /// Builds a source from its name and its settings.

@@ -8,21 +8,39 @@
 //! | an exit code that is not in `ok`, a signal | `TOOL_EXECUTION_ERROR`, or what its words say | unknown | only if `idempotent` |
 //! | an answer that cannot be read | `TOOL_EXECUTION_ERROR` | done | only if `idempotent` |
 
-use crate::config::document::plain;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use steadyhand::{Category, Effect, Problem, ToolError};
+use steadyhand_process::{Exit, NotFound, Reason};
 
-use super::group::Exit;
+use crate::config::document::plain;
 
-/// A name without a slash that no folder of PATH has.
-pub(super) fn not_on_path(program: &str, path: &str) -> ToolError {
-    never(format!(
-        "cannot start `{program}`: it is not on PATH (searched {}); install it, or write its full path in `command`",
-        short(path)
-    ))
+/// No file that can be executed.
+pub(super) fn not_found(lost: &NotFound) -> ToolError {
+    let program = &lost.name;
+    let file = lost.file.as_deref().unwrap_or(Path::new(program)).display();
+    never(match (lost.reason, &lost.path) {
+        (Reason::IsFolder, _) => {
+            format!("cannot start `{program}`: {file} is a folder; correct the path in `command`")
+        }
+        (Reason::NotExecutable, _) => format!(
+            "cannot start `{program}`: {file} may not be executed by this user; check its permissions (chmod +x)"
+        ),
+        (Reason::Missing, None) => format!(
+            "cannot start `{program}`: there is no {file}; install it, or correct the path in `command`"
+        ),
+        (Reason::Missing, Some(path)) => {
+            let searched = short(&path.to_string_lossy());
+            let help = match lost.elsewhere.first() {
+                Some(place) => format!("write {} in `command`", place.display()),
+                None => "install it, or write its full path in `command`".to_owned(),
+            };
+            format!("cannot start `{program}`: it is not on PATH (searched {searched}); {help}")
+        }
+    })
 }
 
 /// The working directory is not there, or is no directory.
@@ -87,20 +105,14 @@ pub(super) fn ended_badly(
     words: &str,
     cpu: Option<Duration>,
 ) -> ToolError {
-    let how = match exit {
-        Exit::Code(code) => format!("`{program}` exited with code {code}"),
-        Exit::Signal(signal) => {
-            let name = signal_name(signal).map_or(String::new(), |name| format!(" ({name})"));
-            let why = match (name.as_str(), cpu) {
-                (" (SIGXCPU)", Some(limit)) => format!(
-                    ": it used up its CPU time of {} (limits.cpu)",
-                    humantime::format_duration(limit)
-                ),
-                _ => String::new(),
-            };
-            format!("`{program}` was ended by signal {signal}{name}{why}")
-        }
+    let why = match (exit, cpu) {
+        (Exit::Signal(signal), Some(limit)) if signal == Signal::XCPU.as_raw() => format!(
+            ": it used up its CPU time of {} (limits.cpu)",
+            humantime::format_duration(limit)
+        ),
+        _ => String::new(),
     };
+    let how = format!("`{program}` {exit}{why}");
     ToolError::new(match words.is_empty() {
         true => format!("{how} and said nothing"),
         false => format!("{how}: {words}"),
@@ -124,27 +136,4 @@ fn short(text: &str) -> String {
         None if text.is_empty() => "nothing: PATH is empty".to_owned(),
         None => text.to_owned(),
     }
-}
-
-fn signal_name(signal: i32) -> Option<&'static str> {
-    use rustix::process::Signal;
-    const NAMES: [(Signal, &str); 15] = [
-        (Signal::HUP, "SIGHUP"),
-        (Signal::INT, "SIGINT"),
-        (Signal::QUIT, "SIGQUIT"),
-        (Signal::ILL, "SIGILL"),
-        (Signal::TRAP, "SIGTRAP"),
-        (Signal::ABORT, "SIGABRT"),
-        (Signal::BUS, "SIGBUS"),
-        (Signal::FPE, "SIGFPE"),
-        (Signal::KILL, "SIGKILL"),
-        (Signal::SEGV, "SIGSEGV"),
-        (Signal::PIPE, "SIGPIPE"),
-        (Signal::ALARM, "SIGALRM"),
-        (Signal::TERM, "SIGTERM"),
-        (Signal::XCPU, "SIGXCPU"),
-        (Signal::XFSZ, "SIGXFSZ"),
-    ];
-    let found = NAMES.iter().find(|(named, _)| named.as_raw() == signal);
-    found.map(|(_, name)| *name)
 }

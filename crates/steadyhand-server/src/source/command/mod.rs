@@ -5,11 +5,9 @@ mod arguments;
 mod captured;
 mod environment;
 mod error;
-mod group;
 mod limits;
 mod line;
 mod run;
-mod stragglers;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,13 +27,13 @@ pub use answer::OutputMode;
 pub use arguments::Part;
 pub use environment::Inherit;
 pub(crate) use environment::environment;
-use group::Exit;
-pub use group::{adopt_orphans, settle};
 pub use limits::CommandLimits;
 pub(crate) use limits::Limits;
 use line::Line;
 use run::run;
 pub(crate) use run::{LeftBehind, Program};
+use steadyhand_process::Exit;
+pub use steadyhand_process::{adopt_orphans, settle};
 
 /// A program on this machine.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

@@ -9,23 +9,19 @@ use std::time::Duration;
 
 use futures_util::future::join3;
 use steadyhand::ToolError;
+use steadyhand_process::{Exit, find_command, start};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, Command};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::captured::Captured;
 use super::error;
-use super::group::{Exit, Group, Pipes};
 use super::limits::Limits;
-use super::stragglers::MARK;
 
 /// How long, after the program's end, its pipes are read: something it left behind may hold them open.
 const PIPE_WAIT: Duration = Duration::from_millis(500);
 /// How much of the end of each stream is kept for error texts.
 const LAST_BYTES: usize = 4 * 1024;
-/// How often, and after which wait, a busy file is tried again.
-const BUSY_TRIES: u32 = 10;
-const BUSY_WAIT: Duration = Duration::from_millis(20);
 
 /// Everything that must be known to run a program once.
 pub(crate) struct Program {
@@ -80,7 +76,7 @@ pub(crate) async fn run(program: Program) -> Result<Finished, ToolError> {
     }
     let launcher = program.limits.launcher();
     let launcher = launcher.map_err(|_| error::no_limits(&program.name))?;
-    let (mut group, pipes) = start(&program, &launcher, &path)
+    let (mut group, pipes) = start(|| command(&program, &launcher, &path))
         .await
         .map_err(|error| error::not_started(&program.name, &path, &error))?;
 
@@ -118,45 +114,16 @@ pub(crate) async fn run(program: Program) -> Result<Finished, ToolError> {
     })
 }
 
-/// Starts the program. A file that was written a moment ago is busy while another thread of ours, in the
-/// middle of starting something else, holds a copy of the writer's handle: that passes.
-async fn start(
-    program: &Program,
-    launcher: &[OsString],
-    path: &Path,
-) -> io::Result<(Group, Pipes)> {
-    let mut tries_left = BUSY_TRIES;
-    loop {
-        let mark = uuid::Uuid::new_v4().to_string();
-        match Group::start(command(program, launcher, path, &mark), mark) {
-            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && tries_left > 0 => {
-                tries_left -= 1;
-                sleep(BUSY_WAIT).await;
-            }
-            started => return started,
-        }
-    }
-}
-
-/// The file to execute. Looked for here and not by the system, so that the error can say where.
+/// The file to execute. Looked for here and not by the system, so that the error can say where; behind a
+/// launcher the system's own answer would be lost.
 fn find(program: &Program) -> Result<PathBuf, ToolError> {
-    if program.name.contains('/') {
-        let path = program.base.join(&program.name);
-        let found = which::which_in(&path, None::<&str>, &program.folder);
-        // Asked here: behind a launcher the system's own answer is lost.
-        let kind = match path.exists() {
-            true => io::ErrorKind::PermissionDenied,
-            false => io::ErrorKind::NotFound,
-        };
-        return found.map_err(|_| error::not_started(&program.name, &path, &kind.into()));
-    }
     let path = program.env.iter().find(|(name, _)| name == "PATH");
-    let path = path.map(|(_, value)| value.clone()).unwrap_or_default();
-    which::which_in(&program.name, Some(&path), &program.folder)
-        .map_err(|_| error::not_on_path(&program.name, &path.to_string_lossy()))
+    let path = path.map(|(_, value)| value.as_os_str()).unwrap_or_default();
+    find_command(&program.name, &program.base, path, &program.folder)
+        .map_err(|lost| error::not_found(&lost))
 }
 
-fn command(program: &Program, launcher: &[OsString], path: &Path, mark: &str) -> Command {
+fn command(program: &Program, launcher: &[OsString], path: &Path) -> Command {
     let mut command = match launcher {
         [first, options @ ..] => {
             let mut command = Command::new(first);
@@ -175,7 +142,6 @@ fn command(program: &Program, launcher: &[OsString], path: &Path, mark: &str) ->
         .current_dir(&program.folder)
         .env_clear()
         .envs(program.env.iter().map(|(name, value)| (name, value)))
-        .env(MARK, mark)
         .stdin(match program.stdin {
             Some(_) => Stdio::piped(),
             None => Stdio::null(),

@@ -63,12 +63,7 @@ fn an_interrupt_cancels_the_call_and_stops_its_program() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("the program starts");
-    let mut patience = PATIENCE.as_millis() / 20;
-    while left(mark).is_empty() {
-        assert!(patience > 0, "the tool never started");
-        patience -= 1;
-        pause();
-    }
+    until("the tool has started", || !left(mark).is_empty());
     let pid =
         rustix::process::Pid::from_raw(i32::try_from(program.id()).expect("a pid")).expect("a pid");
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is ours");
@@ -77,6 +72,34 @@ fn an_interrupt_cancels_the_call_and_stops_its_program() {
     assert_eq!(left(mark), Vec::<String>::new());
 }
 
-fn pause() {
-    std::thread::park_timeout(Duration::from_millis(20));
+#[test]
+fn v07_a_killed_program_takes_its_tools_with_it() {
+    let mark = &mark(4);
+    let workplace = Workplace::with_config(&format!(
+        r#"
+[tools.sleeper]
+kind = "command"
+command = ["sh", "-c", "(setsid sh -c 'trap \"\" TERM; sleep {mark}; :' &) ; sleep {mark} & sleep {mark}; :"]
+"#
+    ));
+    let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_steadyhand"))
+        .args(["call", "sleeper"])
+        .current_dir(workplace.path())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    // Two shells, three that sleep.
+    until("the tool has started", || left(mark).len() >= 5);
+    program.kill().expect("it is ours");
+    program.wait().expect("it ends");
+    until("nothing is left", || left(mark).is_empty());
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let mut patience = PATIENCE.as_millis() / 20;
+    while !is_so() {
+        assert!(patience > 0, "never happened: {what}");
+        patience -= 1;
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
 }

@@ -133,7 +133,7 @@ async fn r07_a_signal_is_named() {
     let outcome = call(script("kill -SEGV $$"), json!({})).await;
     assert_eq!(
         message(&outcome),
-        "`sh` was ended by signal 11 (SIGSEGV) and said nothing"
+        "`sh` was killed by signal 11 (SIGSEGV) and said nothing"
     );
     assert_eq!(
         outcome.failure().expect("a failure").effect,

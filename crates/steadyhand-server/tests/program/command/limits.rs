@@ -49,7 +49,7 @@ async fn a_program_that_uses_up_its_cpu_time_is_told_so() {
     let outcome = call(settings, json!({})).await;
     assert_eq!(
         message(&outcome),
-        "`sh` was ended by signal 24 (SIGXCPU): it used up its CPU time of 1s (limits.cpu) and said nothing"
+        "`sh` was killed by signal 24 (SIGXCPU): it used up its CPU time of 1s (limits.cpu) and said nothing"
     );
 }
 

@@ -1,0 +1,116 @@
+//! The tools a server offers through us: picked, named, and the same objects as long as they stay the same.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use serde_json::Value;
+use steadyhand::Tool;
+
+use crate::catalogue::Catalogue;
+use crate::definition::Definition;
+use crate::handler::{McpTool, tell_renamed};
+use crate::names;
+use crate::parameters::{ParameterNames, shipped_mapping};
+use crate::server::{Inner, Server};
+use crate::settings::ServerSettings;
+
+/// What is offered.
+#[derive(Default)]
+pub(crate) struct Offer {
+    catalogue: Catalogue,
+    /// Our name and the server's name of each tool that is offered, in the server's order.
+    offered: Vec<(String, usize)>,
+    /// Tools that have been handed out, by our name: a breaker lives as long as its tool does.
+    made: HashMap<String, (Value, Tool)>,
+}
+
+impl Offer {
+    /// Takes over what the server says now. Whether anything is different.
+    pub(crate) fn renew(&mut self, catalogue: Catalogue, settings: &ServerSettings) -> bool {
+        let changed = !self.catalogue.is_like(&catalogue);
+        self.catalogue = catalogue;
+        if !changed {
+            return false;
+        }
+        let definitions = self.catalogue.definitions.iter().enumerate();
+        let picked: Vec<(usize, &Definition)> = definitions
+            .filter(|(_, definition)| settings.tools.takes(&definition.name))
+            .collect();
+        let own: Vec<&str> = picked.iter().map(|(_, tool)| tool.name.as_str()).collect();
+        let names = names::assign(&settings.name, settings.prefix, &own);
+        self.offered = picked
+            .iter()
+            .zip(names)
+            .map(|((place, definition), name)| {
+                let renamed = settings.rename.get(&definition.name).cloned();
+                (renamed.unwrap_or(name), *place)
+            })
+            .collect();
+        true
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.offered.len()
+    }
+
+    /// The server's own name of a tool.
+    pub(crate) fn own_name(&self, tool: &str) -> Option<&str> {
+        let (_, place) = self.offered.iter().find(|(name, _)| name == tool)?;
+        Some(&self.catalogue.definitions[*place].name)
+    }
+
+    pub(crate) fn tools(&mut self, server: &Server) -> Vec<Tool> {
+        let mut made = HashMap::with_capacity(self.offered.len());
+        let mut tools = Vec::with_capacity(self.offered.len());
+        for (name, place) in &self.offered {
+            let definition = &self.catalogue.definitions[*place];
+            let raw = Value::Object(definition.raw.clone());
+            let tool = match self.made.remove(name) {
+                Some((before, tool)) if before == raw => tool,
+                _ => make(name, definition, server),
+            };
+            tools.push(tool.clone());
+            made.insert(name.clone(), (raw, tool));
+        }
+        self.made = made;
+        tools
+    }
+}
+
+fn make(name: &str, definition: &Definition, server: &Server) -> Tool {
+    let settings = server.settings();
+    let own = &definition.name;
+    let mode = settings.camel_case_of.get(own);
+    let mapping = settings.params.get(own).cloned();
+    let names = Arc::new(ParameterNames::new(
+        &definition.schema,
+        &mapping.or_else(|| shipped_mapping(own)).unwrap_or_default(),
+        mode.copied().unwrap_or(settings.camel_case),
+    ));
+    // The server's handle stays with whoever configured it: tools alone do not keep a server running.
+    let inner: Weak<Inner> = Arc::downgrade(&server.inner);
+    let handler = McpTool::new(own, inner, Arc::clone(&names), settings.progress_extends);
+    let before_check = {
+        let own = own.clone();
+        move |args: &mut Value| {
+            let renamed = names.before_check(args);
+            tell_renamed(&own, &renamed);
+        }
+    };
+    let is_safe = definition.safe_to_repeat();
+    let tool = Tool::new(
+        name,
+        &definition.description,
+        definition.schema.clone(),
+        Arc::new(handler),
+    )
+    .of_kind("mcp")
+    .from_source(settings.name.as_str())
+    .prepared_by(before_check)
+    // SPEC D7: safe only if the server says so.
+    .adjusted(move |policy| policy.safe_to_repeat = is_safe);
+    match settings.aliases.get(own) {
+        Some(alias) => tool.alias(alias),
+        None => tool,
+    }
+}

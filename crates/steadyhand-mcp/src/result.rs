@@ -1,0 +1,307 @@
+//! What a server answers to `tools/call`, as the outcome of a call: nothing lost, nothing made up.
+
+use std::borrow::Cow;
+
+use bytesize::ByteSize;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use steadyhand::{Effect, Output, ToolError};
+
+pub use crate::rpc_error::read_rpc_error;
+
+/// What a placeholder shows of an address or a type: an address may be a whole `data:` URL.
+const WORD_CHARS_MAX: usize = 200;
+const NO_CONTENT: &str = "The tool answered with no content";
+
+/// Reads the `result` of a `tools/call` response.
+///
+/// | the result holds | the value is | the model reads |
+/// |---|---|---|
+/// | texts only | the texts, joined | the value |
+/// | `structuredContent` | that | the texts, or the value as JSON |
+/// | images, audio, resources, unknown parts | `content`, unchanged | the texts, and a word for each other part |
+/// | no content | `""` | a sentence that says so |
+///
+/// What these leave out (`_meta`, annotations, members we do not know) goes along in the artifact, which
+/// is then the whole result.
+pub fn read_result(result: Value) -> Result<Output, ToolError> {
+    let Value::Object(mut result) = result else {
+        let message = format!(
+            "the server answered with {} instead of a tool result",
+            kind_of(&result)
+        );
+        return Err(ToolError::new(message).effect(Effect::Done));
+    };
+    if let Some(kind) = result.get("resultType")
+        && kind != "complete"
+    {
+        return Err(not_complete(kind));
+    }
+    if result.get("isError") == Some(&Value::Bool(true)) {
+        return Err(ToolError::answer(error_text(&result)).effect(Effect::Done));
+    }
+    if is_one_plain_text(&result)
+        && let Some(text) = result.get_mut("content").and_then(|parts| parts.get_mut(0))
+        && let Some(text) = text.get_mut("text")
+    {
+        return Ok(Output::json(text.take()));
+    }
+    Ok(read_whole(result))
+}
+
+/// The same from the text of the result.
+pub(crate) fn read_raw_result(raw: &str) -> Result<Output, ToolError> {
+    if let Some(output) = plain_text(raw) {
+        return Ok(output);
+    }
+    match serde_json::from_str(raw) {
+        Ok(result) => read_result(result),
+        Err(error) => {
+            let message = format!("the server's result cannot be read: {error}");
+            Err(ToolError::answer(message).effect(Effect::Done))
+        }
+    }
+}
+
+/// The usual result, read without taking it apart: one text and nothing else. None for all others.
+fn plain_text(raw: &str) -> Option<Output> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Plain<'a> {
+        #[serde(borrow)]
+        content: Vec<Part<'a>>,
+        #[serde(rename = "isError", default)]
+        is_error: bool,
+    }
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Part<'a> {
+        #[serde(rename = "type")]
+        kind: &'a str,
+        #[serde(borrow)]
+        text: Cow<'a, str>,
+    }
+    let plain: Plain<'_> = serde_json::from_str(raw).ok()?;
+    match &plain.content[..] {
+        [Part { kind: "text", text }] if !plain.is_error && !text.is_empty() => {
+            Some(Output::json(Value::String(text.clone().into_owned())))
+        }
+        _ => None,
+    }
+}
+
+/// The usual case, in which nothing has to be copied.
+fn is_one_plain_text(result: &Map<String, Value>) -> bool {
+    let parts = result.get("content").and_then(Value::as_array);
+    parts.is_some_and(|parts| parts.len() == 1 && is_plain_text(&parts[0]))
+        && structured(result).is_none()
+        && !says_more(result)
+}
+
+fn read_whole(mut result: Map<String, Value>) -> Output {
+    let content = result.get("content").unwrap_or(&Value::Null);
+    let parts = parts(content);
+    let text = text_of(parts);
+    let only_texts = parts.iter().all(|part| own_text(part).is_some());
+    let loses_nothing = parts
+        .iter()
+        .all(|part| is_plain_text(part) || part.is_string());
+
+    if let Some(value) = structured(&result) {
+        let output = match parts.is_empty() {
+            true => Output::json(value.clone()),
+            false => Output::json_with_text(value.clone(), text),
+        };
+        return match loses_nothing && !says_more(&result) {
+            true => output,
+            false => output.with_artifact(result),
+        };
+    }
+    if parts.is_empty() {
+        return match says_more(&result) {
+            // No content, but something is there: a bare object of a server that knows no better.
+            true if result.keys().any(|name| is_foreign(name)) => Output::json(result),
+            true => Output::json_with_text("", NO_CONTENT).with_artifact(result),
+            false => Output::json_with_text("", NO_CONTENT),
+        };
+    }
+    if only_texts {
+        return match loses_nothing && !says_more(&result) {
+            true => Output::json(text),
+            false => Output::json(text).with_artifact(result),
+        };
+    }
+    match says_more(&result) {
+        true => Output::json_with_text(content.clone(), text).with_artifact(result),
+        false => {
+            let content = result.remove("content").unwrap_or_default();
+            Output::json_with_text(content, text)
+        }
+    }
+}
+
+/// `content` as a list of parts, also where a server gives a single part or a plain string.
+fn parts(content: &Value) -> &[Value] {
+    match content {
+        Value::Array(parts) => parts,
+        Value::Null => &[],
+        single => std::slice::from_ref(single),
+    }
+}
+
+/// A null is how some servers write that there is none.
+fn structured(result: &Map<String, Value>) -> Option<&Value> {
+    result.get("structuredContent").filter(|it| !it.is_null())
+}
+
+/// There is something in the result that is neither content nor a sign.
+fn says_more(result: &Map<String, Value>) -> bool {
+    result.iter().any(|(name, value)| match name.as_str() {
+        "_meta" => value.as_object().is_none_or(|meta| !meta.is_empty()) && !value.is_null(),
+        name => is_foreign(name),
+    })
+}
+
+fn is_foreign(name: &str) -> bool {
+    const KNOWN: [&str; 5] = [
+        "content",
+        "structuredContent",
+        "isError",
+        "resultType",
+        "_meta",
+    ];
+    !KNOWN.contains(&name)
+}
+
+/// A text and nothing beside it.
+fn is_plain_text(part: &Value) -> bool {
+    let fields = part.as_object();
+    fields.is_some_and(|fields| fields.len() == 2)
+        && part["type"] == "text"
+        && part["text"].is_string()
+}
+
+/// The words of a part that is a text.
+fn own_text(part: &Value) -> Option<&str> {
+    match part {
+        Value::String(text) => Some(text),
+        part if part.get("type")? == "text" => part.get("text")?.as_str(),
+        _ => None,
+    }
+}
+
+/// What a model reads of the content.
+fn text_of(parts: &[Value]) -> String {
+    let mut text = String::new();
+    for (index, part) in parts.iter().enumerate() {
+        if index > 0 {
+            text.push('\n');
+        }
+        match own_text(part).or_else(|| resource_text(part)) {
+            Some(own) => text.push_str(own),
+            None => text.push_str(&placeholder(part)),
+        }
+    }
+    text
+}
+
+fn resource_text(part: &Value) -> Option<&str> {
+    part.get("resource")?.get("text")?.as_str()
+}
+
+/// A word for what a text cannot show: `[image image/png, 12.3 kB]`.
+fn placeholder(part: &Value) -> String {
+    let word = |from: &Value, name: &str| from.get(name).and_then(Value::as_str).map(short);
+    let size = |from: &Value, name: &str| from.get(name).and_then(Value::as_str).map(decoded_size);
+    let kind = word(part, "type");
+    let (name, facts) = match kind.as_deref() {
+        Some(name @ ("image" | "audio")) => {
+            (name, [word(part, "mimeType"), size(part, "data"), None])
+        }
+        Some("resource_link") => (
+            "resource",
+            [word(part, "uri"), word(part, "mimeType"), None],
+        ),
+        Some("resource") => {
+            let inner = part.get("resource").unwrap_or(&Value::Null);
+            let facts = [
+                word(inner, "uri"),
+                word(inner, "mimeType"),
+                size(inner, "blob"),
+            ];
+            ("resource", facts)
+        }
+        Some(other) => return format!("[content of type {other}]"),
+        None => return format!("[{} without a type]", kind_of(part)),
+    };
+    let facts: Vec<String> = facts.into_iter().flatten().collect();
+    match facts.is_empty() {
+        true => format!("[{name}]"),
+        false => format!("[{name} {}]", facts.join(", ")),
+    }
+}
+
+/// How many bytes a text in base64 stands for.
+fn decoded_size(base64: &str) -> String {
+    let digits = base64.trim_end_matches('=').len() as u64;
+    ByteSize(digits * 3 / 4).display().si().to_string()
+}
+
+/// One line of bounded length.
+fn short(text: &str) -> String {
+    let mut shown: String = text
+        .chars()
+        .take(WORD_CHARS_MAX)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    if text.chars().nth(WORD_CHARS_MAX).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// The server's own words about what went wrong, unchanged.
+fn error_text(result: &Map<String, Value>) -> String {
+    let parts = parts(result.get("content").unwrap_or(&Value::Null));
+    let words = |part| own_text(part).or_else(|| resource_text(part));
+    let texts: Vec<&str> = parts.iter().filter_map(words).collect();
+    if texts.iter().any(|text| !text.trim().is_empty()) {
+        return texts.join("\n");
+    }
+    if let Some(value) = structured(result) {
+        return value.to_string();
+    }
+    match parts.is_empty() {
+        true => "the tool reported an error and did not say which".to_owned(),
+        false => format!(
+            "the tool reported an error without words: {}",
+            text_of(parts)
+        ),
+    }
+}
+
+/// A server of the newer protocol wants something first, or speaks of something we do not know.
+fn not_complete(kind: &Value) -> ToolError {
+    let message = match kind.as_str() {
+        Some("input_required") => {
+            "the tool asks for more input before it goes on, and nobody here can give it".to_owned()
+        }
+        Some("task") => "the server answered with a task instead of a result".to_owned(),
+        _ => format!(
+            "the server answered with a result of unknown type {}",
+            short(&kind.to_string())
+        ),
+    };
+    ToolError::answer(message).effect(Effect::Unknown)
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

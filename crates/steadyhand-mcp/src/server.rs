@@ -1,0 +1,439 @@
+//! One server as the rest of the program sees it: its state, its tools, a connection when one is needed.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use serde::Serialize;
+use steadyhand::{Category, Tool, ToolError};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::catalogue::{Catalogue, Greeting};
+use crate::connection::Connection;
+use crate::definition::Unusable;
+use crate::failure::{StartFailure, Step};
+use crate::offer::Offer;
+use crate::record::{LogLine, Record};
+use crate::settings::{ServerSettings, Transport};
+use crate::supervisor;
+
+/// So long before a call's own limit we give up waiting for a start: then it is us who say what happened, and
+/// that nothing was done.
+const MARGIN: Duration = Duration::from_millis(25);
+
+/// A server: started and watched over in the background. Cheap to clone; the last clone that goes stops it.
+#[derive(Clone)]
+pub struct Server {
+    pub(crate) inner: Arc<Inner>,
+    _life: Arc<Life>,
+}
+
+/// When the last handle is gone, the server goes.
+struct Life(CancellationToken);
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+pub(crate) struct Inner {
+    pub(crate) settings: ServerSettings,
+    pub(crate) record: Arc<Record>,
+    pub(crate) connection: ArcSwapOption<Connection>,
+    pub(crate) state: watch::Sender<ServerState>,
+    pub(crate) offer: Mutex<Offer>,
+    /// A call needs the server.
+    pub(crate) wake: Notify,
+    /// Someone wants it started anew.
+    pub(crate) restart: Notify,
+    pub(crate) stop: CancellationToken,
+    /// Nobody has a handle any more: its calls may end first.
+    pub(crate) retired: CancellationToken,
+    pub(crate) stopped: CancellationToken,
+    pub(crate) calls: AtomicU64,
+    /// The file that was started last.
+    pub(crate) program: Mutex<Option<PathBuf>>,
+    is_started: AtomicBool,
+    kept_at: Option<PathBuf>,
+}
+
+/// Where a server stands.
+#[derive(Debug, Clone, Serialize)]
+pub struct ServerState {
+    /// Its name.
+    pub name: String,
+    /// `stdio`.
+    pub transport: &'static str,
+    /// What it is doing.
+    pub phase: Phase,
+    /// The step of its start, or the one it failed at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<Step>,
+    /// The attempt to connect, from 1; 0 before the first.
+    pub attempt: u32,
+    /// The program, while it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// How often it was up.
+    pub starts: u64,
+    /// How often it ended by itself after it had been up.
+    pub deaths: u64,
+    /// How many tools it offers.
+    pub tools: usize,
+    /// When it last said which tools it has, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools_seen_ms: Option<u64>,
+    /// Counts changes of its tools.
+    pub tools_version: u64,
+    /// Tools it lists that cannot be used, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unusable: Vec<Unusable>,
+    /// What deserves a look.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Why it is not up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Arc<StartFailure>>,
+    /// When it is tried again.
+    #[serde(skip)]
+    pub next_try: Option<Instant>,
+    /// How long its last start took, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_ms: Option<f64>,
+    /// Since when this phase lasts.
+    #[serde(skip)]
+    pub since: Instant,
+    /// What it said at the handshake.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub greeting: Option<Greeting>,
+    /// Lines on its stdout that were no messages.
+    pub noise_lines: u64,
+    /// Its command, without secrets.
+    pub command: String,
+    /// Where it is configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+}
+
+/// What a server is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Not wanted yet.
+    Idle,
+    /// On its way up, for the first time.
+    Starting,
+    /// Up.
+    Running,
+    /// On its way up again.
+    Restarting,
+    /// Known to be down; tried again in the background.
+    Down,
+    /// Stopped for good.
+    Stopped,
+}
+
+impl Phase {
+    /// For people.
+    pub fn word(self) -> &'static str {
+        match self {
+            Phase::Idle => "idle",
+            Phase::Starting => "starting",
+            Phase::Running => "running",
+            Phase::Restarting => "restarting",
+            Phase::Down => "not running",
+            Phase::Stopped => "stopped",
+        }
+    }
+
+    /// Whether waiting helps: it is on its way.
+    pub fn is_on_its_way(self) -> bool {
+        matches!(self, Phase::Starting | Phase::Restarting)
+    }
+}
+
+impl Server {
+    /// A server that is not started yet. What is known of its tools is kept in `state`.
+    pub fn new(settings: ServerSettings, state: Option<PathBuf>) -> Server {
+        let Transport::Stdio(stdio) = &settings.transport;
+        let kept_at = state.map(|folder| {
+            let name = crate::names::file_name(&settings.name);
+            folder.join("mcp").join(format!("{name}.json"))
+        });
+        let first = ServerState {
+            name: settings.name.clone(),
+            transport: settings.transport.word(),
+            phase: Phase::Idle,
+            step: None,
+            attempt: 0,
+            pid: None,
+            starts: 0,
+            deaths: 0,
+            tools: 0,
+            tools_seen_ms: None,
+            tools_version: 0,
+            unusable: Vec::new(),
+            notes: Vec::new(),
+            failure: None,
+            next_try: None,
+            start_ms: None,
+            since: Instant::now(),
+            greeting: None,
+            noise_lines: 0,
+            command: stdio.shown.clone(),
+            place: settings.place.clone(),
+        };
+        let retired = CancellationToken::new();
+        let inner = Arc::new(Inner {
+            record: Arc::new(Record::new(&settings.name, settings.hide.clone())),
+            connection: ArcSwapOption::empty(),
+            state: watch::Sender::new(first),
+            offer: Mutex::default(),
+            wake: Notify::new(),
+            restart: Notify::new(),
+            stop: CancellationToken::new(),
+            retired: retired.clone(),
+            stopped: CancellationToken::new(),
+            calls: AtomicU64::new(0),
+            program: Mutex::default(),
+            is_started: AtomicBool::new(false),
+            kept_at,
+            settings,
+        });
+        if let Some(kept) = inner.kept_catalogue() {
+            inner.take_catalogue(kept);
+        }
+        Server {
+            inner,
+            _life: Arc::new(Life(retired)),
+        }
+    }
+
+    /// Starts to watch over it, in the background. A second time does nothing.
+    pub fn start(&self) {
+        if !self.inner.is_started.swap(true, Ordering::AcqRel) {
+            tokio::spawn(supervisor::watch_over(Arc::clone(&self.inner)));
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.inner.settings.name
+    }
+
+    /// Its settings.
+    pub fn settings(&self) -> &ServerSettings {
+        &self.inner.settings
+    }
+
+    /// Its tools as they are known now; those of a server that is down say so when they are called.
+    pub fn tools(&self) -> Vec<Tool> {
+        self.inner.offer().tools(self)
+    }
+
+    /// Its own name of one of its tools.
+    pub fn own_name(&self, tool: &str) -> Option<String> {
+        self.inner.offer().own_name(tool).map(str::to_owned)
+    }
+
+    /// Whether it is the very same.
+    pub fn is(&self, other: &Server) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// Whether a tool of this name may be about to come: it is not up, and could have it.
+    pub fn may_still_bring(&self, tool: &str) -> bool {
+        let state = self.inner.state.borrow();
+        let is_open = !self.inner.knows_tools_in(&state) || state.phase.is_on_its_way();
+        is_open && self.inner.settings.may_bring(tool)
+    }
+
+    /// Why nobody can say whether it has a tool of this name, if it is the one that should know.
+    pub fn why_unknown(&self, tool: &str) -> Option<ToolError> {
+        let state = self.inner.state.borrow();
+        let is_its_own = tool.starts_with(&crate::names::prefix(self.name()));
+        let is_unknown = !self.inner.knows_tools_in(&state) && state.phase != Phase::Running;
+        (is_its_own && is_unknown).then(|| self.inner.away(&state))
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> ServerState {
+        let mut state = self.inner.state.borrow().clone();
+        state.noise_lines = self.inner.record.noise_lines();
+        state
+    }
+
+    /// Told when its state or its tools change.
+    pub fn changes(&self) -> watch::Receiver<ServerState> {
+        self.inner.state.subscribe()
+    }
+
+    /// What it printed last.
+    pub fn logs(&self) -> Vec<LogLine> {
+        self.inner.record.lines()
+    }
+
+    /// Waits, for at most so long, until it is up or known to be down. Whether it is up.
+    pub async fn settled(&self, limit: Duration) -> bool {
+        let mut changes = self.changes();
+        let settled = changes
+            .wait_for(|state| matches!(state.phase, Phase::Running | Phase::Down | Phase::Stopped));
+        match timeout(limit, settled).await {
+            Ok(Ok(state)) => state.phase == Phase::Running,
+            Ok(Err(_)) | Err(_) => false,
+        }
+    }
+
+    /// Starts it anew; calls that run on it end, with the truth about them.
+    pub fn restart(&self) {
+        self.inner.restart.notify_one();
+    }
+
+    /// A call will come: a server that rests is started.
+    pub fn wake(&self) {
+        self.inner.wake.notify_one();
+    }
+
+    /// Stops it for good, with all it has started.
+    pub async fn stop(&self) {
+        self.inner.stop.cancel();
+        if self.inner.is_started.load(Ordering::Acquire) {
+            self.inner.stopped.cancelled().await;
+        }
+    }
+}
+
+impl Inner {
+    /// A connection to send a call on. Waits while the server is on its way up; fails at once when it is known
+    /// to be down (SPEC D17). Nothing has been sent when this fails.
+    pub(crate) async fn ready(&self, until: Instant) -> Result<Arc<Connection>, ToolError> {
+        if let Some(connection) = self.usable() {
+            return Ok(connection);
+        }
+        self.wake.notify_one();
+        let mut changes = self.state.subscribe();
+        loop {
+            {
+                let state = changes.borrow_and_update();
+                match state.phase {
+                    Phase::Running => {
+                        if let Some(connection) = self.usable() {
+                            return Ok(connection);
+                        }
+                    }
+                    Phase::Down | Phase::Stopped => return Err(self.away(&state)),
+                    Phase::Idle | Phase::Starting | Phase::Restarting => {}
+                }
+            }
+            match tokio::time::timeout_at(until - MARGIN, changes.changed()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) | Err(_) => return Err(self.not_yet(&changes.borrow())),
+            }
+        }
+    }
+
+    fn usable(&self) -> Option<Arc<Connection>> {
+        let connection = self.connection.load_full()?;
+        (!connection.is_closed() && !connection.is_doubted()).then_some(connection)
+    }
+
+    /// Known to be down: no retry, and no mark against the tool (SPEC D17).
+    pub(crate) fn away(&self, state: &ServerState) -> ToolError {
+        let name = &self.settings.name;
+        let why = match (&state.failure, state.phase) {
+            (_, Phase::Stopped) => "it has been stopped".to_owned(),
+            (Some(failure), _) => failure.summary(),
+            (None, _) => "it is not running".to_owned(),
+        };
+        let next = match state.next_try {
+            Some(at) => {
+                let wait = at.saturating_duration_since(Instant::now());
+                format!("; the next try is in {} s", wait.as_secs() + 1)
+            }
+            None => String::new(),
+        };
+        never_sent(format!("MCP server '{name}' is not running: {why}{next}"))
+    }
+
+    fn not_yet(&self, state: &ServerState) -> ToolError {
+        let name = &self.settings.name;
+        let step = match state.step {
+            Some(step) if state.phase.is_on_its_way() => format!(" (at {step})"),
+            _ => String::new(),
+        };
+        never_sent(format!(
+            "MCP server '{name}' was still {}{step} when the call's time was up; the call was not sent",
+            state.phase.word()
+        ))
+    }
+
+    /// What the server says about its tools holds from now on.
+    pub(crate) fn take_catalogue(&self, catalogue: Catalogue) {
+        let (unusable, notes, seen_ms) = (
+            catalogue.unusable.clone(),
+            catalogue.notes.clone(),
+            catalogue.seen_ms,
+        );
+        let (changed, tools) = {
+            let mut offer = self.offer();
+            let changed = offer.renew(catalogue, &self.settings);
+            (changed, offer.len())
+        };
+        self.state.send_modify(|state| {
+            state.unusable = unusable;
+            state.notes = notes;
+            state.tools = tools;
+            state.tools_seen_ms = Some(seen_ms);
+            if changed {
+                state.tools_version += 1;
+            }
+        });
+    }
+
+    fn kept_catalogue(&self) -> Option<Catalogue> {
+        Catalogue::load(self.kept_at.as_deref()?, &self.settings.fingerprint())
+    }
+
+    /// Keeps what is known of its tools; that it cannot be kept is no reason not to use them.
+    pub(crate) async fn keep(&self, catalogue: &Catalogue) {
+        let Some(path) = self.kept_at.clone() else {
+            return;
+        };
+        let (catalogue, fingerprint) = (catalogue.clone(), self.settings.fingerprint());
+        let save = move || catalogue.save(&path, &fingerprint);
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(save).await {
+            let server = &self.settings.name;
+            tracing::warn!(server, %error, "its list of tools could not be kept on disk");
+        }
+    }
+
+    pub(crate) fn program(&self) -> Option<String> {
+        let program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
+        program.as_ref().map(|path| path.display().to_string())
+    }
+
+    /// Whether its tools are known, from an earlier time or now.
+    pub(crate) fn knows_tools(&self) -> bool {
+        self.knows_tools_in(&self.state.borrow())
+    }
+
+    fn knows_tools_in(&self, state: &ServerState) -> bool {
+        state.tools_seen_ms.is_some()
+    }
+
+    pub(crate) fn offer(&self) -> MutexGuard<'_, Offer> {
+        self.offer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The call never reached the server, and trying again at once would not help.
+fn never_sent(message: String) -> ToolError {
+    ToolError::of(Category::Network, message)
+        .never_started()
+        .declared_final()
+}

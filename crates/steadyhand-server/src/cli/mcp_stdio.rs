@@ -1,0 +1,21 @@
+//! `steadyhand mcp-stdio`: all tools for an MCP client that starts us.
+
+use super::error::Failed;
+use super::{Interrupts, STOPPING_MAX, Session};
+
+pub(super) async fn run(session: &Session<'_>) -> Result<(), Failed> {
+    let mut interrupts = Interrupts::listen();
+    steadyhand_process::adopt_orphans();
+    // Whatever there is to say goes to stderr: stdout is for messages (SPEC V11).
+    let runtime = session.runtime(|_| {}).await?;
+    session.tell_problems(&runtime);
+    let serving =
+        steadyhand_mcp::serve::serve(runtime.executor(), tokio::io::stdin(), tokio::io::stdout());
+    let ended = tokio::select! {
+        served = serving => served,
+        _ = interrupts.next() => Ok(()),
+    };
+    runtime.stop_servers().await;
+    runtime.settle(STOPPING_MAX).await;
+    ended.map_err(|error| Failed::unexpected(format!("the client cannot be reached: {error}")))
+}

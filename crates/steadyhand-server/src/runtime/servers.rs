@@ -1,0 +1,242 @@
+//! The MCP servers of a runtime: started with it, their tools taken over as they come and go.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt, join_all};
+use steadyhand::{Arrivals, ToolError};
+use steadyhand_mcp::failure::continuing;
+use steadyhand_mcp::{LogLine, Phase, Server, ServerState};
+
+use super::{Generation, Inner, Runtime};
+
+/// A server that will be up or known to be down within this time, whatever its limits are.
+const SETTLING_MAX: Duration = Duration::from_secs(600);
+
+impl Runtime {
+    /// Where each MCP server stands, in the order of the configuration.
+    pub fn servers(&self) -> Vec<ServerState> {
+        self.all_servers().iter().map(Server::state).collect()
+    }
+
+    /// An MCP server by name.
+    pub fn server(&self, name: &str) -> Option<Server> {
+        let mut servers = self.all_servers().into_iter();
+        servers.find(|server| server.name() == name)
+    }
+
+    /// What a server printed last.
+    pub fn server_logs(&self, name: &str) -> Option<Vec<LogLine>> {
+        Some(self.server(name)?.logs())
+    }
+
+    /// Starts a server anew. Whether there is one of this name.
+    pub fn restart_server(&self, name: &str) -> bool {
+        let server = self.server(name);
+        if let Some(server) = &server {
+            server.restart();
+        }
+        server.is_some()
+    }
+
+    /// Waits, for at most so long, until every server is up or known to be down and the tools are there.
+    pub async fn servers_settled(&self, limit: Duration) {
+        let servers = self.all_servers();
+        join_all(servers.iter().map(|server| server.settled(limit))).await;
+        for server in &servers {
+            self.renew(server.name()).await;
+        }
+    }
+
+    /// Waits for a tool that a server may be about to bring; an error says why it does not come.
+    pub async fn arrival(&self, tool: &str) -> Result<(), ToolError> {
+        if self.manager().find(tool).is_some() {
+            return Ok(());
+        }
+        match self.arriving(tool) {
+            Some(arrival) => arrival.await,
+            None => Ok(()),
+        }
+    }
+
+    /// Stops all servers, with everything they have started.
+    pub async fn stop_servers(&self) {
+        let servers = self.all_servers();
+        join_all(servers.iter().map(Server::stop)).await;
+    }
+
+    pub(super) fn weak(&self) -> Weak<Inner> {
+        Arc::downgrade(&self.inner)
+    }
+
+    /// Starts the servers that are new; those that were there go on.
+    pub(super) fn start_servers(&self, now: &Generation, before: &Generation) {
+        let servers = |generation: &Generation| -> Vec<Server> {
+            let all = generation.sources.iter();
+            all.filter_map(|source| source.server().cloned()).collect()
+        };
+        let old = servers(before);
+        for server in servers(now) {
+            if !old.iter().any(|old| old.is(&server)) {
+                server.start();
+                tokio::spawn(follow(
+                    self.weak(),
+                    server.changes(),
+                    server.name().to_owned(),
+                ));
+            }
+        }
+    }
+
+    fn all_servers(&self) -> Vec<Server> {
+        let generation = self.generation();
+        let sources = generation.sources.iter();
+        sources
+            .filter_map(|source| source.server().cloned())
+            .collect()
+    }
+
+    /// Takes over the tools a server has now.
+    async fn renew(&self, server: &str) {
+        let _changing = self.inner.changing.lock().await;
+        let now = self.generation();
+        let place = now
+            .sources
+            .iter()
+            .position(|source| source.server().is_some_and(|it| it.name() == server));
+        let Some(place) = place else {
+            return;
+        };
+        let Some(renewed) = now.sources[place].renewed(&self.inner.options).await else {
+            return;
+        };
+        let mut sources = now.sources.clone();
+        sources[place] = renewed;
+        let tools = sources
+            .iter()
+            .flat_map(|source| source.tools.iter().cloned());
+        let refused = self.inner.manager.replace_all(tools);
+        for refusal in &refused {
+            tracing::warn!(server, "{refusal}");
+        }
+        self.inner.generation.store(Arc::new(Generation {
+            number: now.number,
+            configuration: Arc::clone(&now.configuration),
+            problems: now.problems.clone(),
+            sources,
+        }));
+    }
+
+    fn arriving(&self, tool: &str) -> Option<BoxFuture<'static, Result<(), ToolError>>> {
+        let servers = self.all_servers().into_iter();
+        let candidates: Vec<Server> = servers
+            .filter(|server| server.may_still_bring(tool))
+            .collect();
+        if candidates.is_empty() {
+            return None;
+        }
+        let runtime = self.clone();
+        let tool = tool.to_owned();
+        let arrival = async move {
+            let waits = candidates.iter().map(|server| async {
+                server.wake();
+                server.settled(SETTLING_MAX).await;
+                runtime.renew(server.name()).await;
+            });
+            join_all(waits).await;
+            if runtime.manager().find(&tool).is_some() {
+                return Ok(());
+            }
+            // Which tools a server has that has never been up, nobody knows.
+            let mut unknown = candidates
+                .iter()
+                .filter_map(|server| server.why_unknown(&tool));
+            unknown.next().map_or(Ok(()), Err)
+        };
+        Some(arrival.boxed())
+    }
+}
+
+/// Tools of servers that are not up yet.
+pub(super) struct OnTheirWay(pub(super) Weak<Inner>);
+
+impl Arrivals for OnTheirWay {
+    fn arriving(&self, name: &str) -> Option<BoxFuture<'static, Result<(), ToolError>>> {
+        let inner = self.0.upgrade()?;
+        Runtime { inner }.arriving(name)
+    }
+}
+
+/// Follows a server as long as it lives: its tools are taken over, its failures told, and the breakers of its tools
+/// closed when it is back (SPEC D17).
+async fn follow(
+    runtime: Weak<Inner>,
+    mut changes: tokio::sync::watch::Receiver<ServerState>,
+    name: String,
+) {
+    let mut version = 0;
+    let mut starts = 0;
+    let mut was_down = false;
+    loop {
+        let state = changes.borrow_and_update().clone();
+        let Some(inner) = runtime.upgrade() else {
+            return;
+        };
+        let runtime = Runtime { inner };
+        if state.tools_version != version {
+            version = state.tools_version;
+            runtime.renew(&name).await;
+        }
+        if state.starts != starts {
+            starts = state.starts;
+            runtime.close_breakers(&name);
+        }
+        let is_down = state.phase == Phase::Down;
+        if is_down && !was_down {
+            runtime.tell_degraded(&state);
+        }
+        was_down = is_down;
+        drop(runtime);
+        if state.phase == Phase::Stopped || changes.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+impl Runtime {
+    fn close_breakers(&self, server: &str) {
+        let generation = self.generation();
+        let sources = generation.sources.iter();
+        let mut of_it =
+            sources.filter(|source| source.server().is_some_and(|it| it.name() == server));
+        for tool in of_it.next().iter().flat_map(|source| &source.tools) {
+            self.manager().reset_breaker(tool.name());
+        }
+    }
+
+    /// Says what failed, and what goes on working (SPEC V15, V17).
+    fn tell_degraded(&self, state: &ServerState) {
+        let (Some(failure), Some(server)) = (&state.failure, self.server(&state.name)) else {
+            return;
+        };
+        let down: HashSet<String> = self
+            .servers()
+            .into_iter()
+            .filter(|state| state.phase != Phase::Running)
+            .map(|state| state.name)
+            .collect();
+        let tools = self.manager().list();
+        let local: Vec<&str> = tools
+            .iter()
+            .filter(|tool| !tool.source().is_some_and(|source| down.contains(source)))
+            .map(|tool| tool.name())
+            .collect();
+        let text = format!(
+            "{}\n{}",
+            failure.v17(&server.settings().check),
+            continuing(&local)
+        );
+        (self.inner.options.degraded)(&text);
+    }
+}

@@ -1,0 +1,428 @@
+//! `[mcp.name]`: a server of the Model Context Protocol, as a source of tools that come and go.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt, ready};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use steadyhand::wildcard::wild;
+use steadyhand::{SourceError, Tool, ToolSource};
+use steadyhand_mcp::{
+    Elicitation, Phase, Pick, RequestPolicy, Server, ServerSettings, StartPolicy, When,
+};
+
+use super::{Context, Fault, Kind, LeftOut, Settings, Source};
+use crate::config::SecretText;
+use crate::config::import::{self, ImportedServer};
+use crate::config::units::Span;
+use crate::scrub::Scrubber;
+
+/// The kind of all tables under `[mcp]`. No `kind = "…"` names it.
+pub static SERVER: Kind = Kind::of::<McpSettings>();
+
+/// One MCP server: a command (stdio) or a url (HTTP).
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct McpSettings {
+    /// The program of a server on stdio
+    pub command: Option<String>,
+    /// Its arguments
+    pub args: Vec<SecretText>,
+    /// The folder it runs in
+    pub cwd: Option<String>,
+    /// Its environment, beside the few variables every server gets
+    pub env: BTreeMap<String, SecretText>,
+    /// Variables it does not get
+    pub env_without: Vec<String>,
+    /// Hand on the whole environment of steadyhand
+    pub inherit_env: Option<bool>,
+    /// Further folders to look for the program in
+    pub path_add: Vec<String>,
+    /// The address of a server over HTTP
+    pub url: Option<SecretText>,
+    /// Headers sent with every request
+    pub headers: BTreeMap<String, SecretText>,
+    /// How it is started
+    pub start: StartSettings,
+    /// Which of its tools are offered
+    pub tools: AllowDeny,
+    /// false keeps the bare names of its tools
+    pub prefix: Option<bool>,
+    /// Other names for single tools: { tool = "name" }
+    pub rename: BTreeMap<String, String>,
+    /// Second names of single tools, found as lc_name: { tool = "name" }
+    pub alias: BTreeMap<String, String>,
+    /// Parameter names to change, by tool: { tool = { device_name = "deviceName" } }
+    pub params: BTreeMap<String, BTreeMap<String, String>>,
+    /// Turn snake_case parameter names into camelCase: auto, always or off
+    pub camel_case: Option<CamelCase>,
+    /// The same for single tools: { tool = "off" }
+    pub camel_case_of: BTreeMap<String, CamelCase>,
+    /// Folders the server may be told about when it asks for roots
+    pub roots: Option<Vec<String>>,
+    /// What the server hears when it wants to ask a person something: refuse, decline, cancel, or { accept = { … } }
+    pub elicitation: Option<ElicitationSettings>,
+    /// false: progress does not renew the time limit of a call
+    pub progress_extends: Option<bool>,
+    /// What to check when it does not start
+    pub check: Vec<String>,
+    /// `serve` ends if it cannot start
+    pub required: Option<bool>,
+    /// Leave it out
+    pub disabled: Option<bool>,
+}
+
+/// Whether parameter names are turned into camelCase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CamelCase {
+    /// Only names the tool's schema does not declare.
+    Auto,
+    /// All.
+    Always,
+    /// None.
+    Off,
+}
+
+/// What a server hears that wants to ask a person something.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ElicitationSettings {
+    /// That we cannot do that.
+    Refuse,
+    /// That the person said no.
+    Decline,
+    /// That the person went away.
+    Cancel,
+    /// These values.
+    Accept(Value),
+}
+
+/// How an MCP server is started.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StartSettings {
+    /// How long one start may take
+    pub timeout: Option<Span>,
+    /// boot or first-call
+    pub when: Option<StartWhen>,
+    /// The wait before each attempt to connect; 0s, 2s, 4s if not said
+    pub waits: Option<Vec<Span>>,
+    /// How often it is started again at once …
+    pub restarts: Option<u32>,
+    /// … within this time
+    pub within: Option<Span>,
+    /// Stop it when it was not called for so long; the next call starts it
+    pub idle_stop: Option<Span>,
+}
+
+/// When an MCP server is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartWhen {
+    /// With Steadyhand.
+    Boot,
+    /// When one of its tools is called.
+    FirstCall,
+}
+
+/// Patterns of names: what matches `deny` is left out, then what matches no `allow`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AllowDeny {
+    /// Offered
+    pub allow: Option<Vec<String>>,
+    /// Left out
+    pub deny: Vec<String>,
+}
+
+impl Settings for McpSettings {
+    const KIND: &'static str = "mcp";
+    const BRINGS_MANY: bool = true;
+
+    fn check(&self) -> Vec<Fault> {
+        let fault = |at: &str, message: &str, help: &str| Fault {
+            at: at.to_owned(),
+            message: message.to_owned(),
+            help: Some(help.to_owned()),
+        };
+        let mut faults = Vec::new();
+        match (&self.command, &self.url) {
+            (Some(_), Some(_)) => faults.push(fault(
+                "",
+                "has both command and url",
+                "command is for a server on stdio, url for one over HTTP: keep one",
+            )),
+            (None, None) => faults.push(fault(
+                "",
+                "has neither command nor url",
+                "Write command = \"…\" for a server on stdio, or url = \"…\" for one over HTTP",
+            )),
+            _ => {}
+        }
+        if self.command.as_deref().is_some_and(|c| c.trim().is_empty()) {
+            faults.push(fault("/command", "is empty", "Name the program to start"));
+        }
+        if self.start.waits.as_ref().is_some_and(Vec::is_empty) {
+            faults.push(fault(
+                "/start/waits",
+                "has no attempt",
+                "Write one wait for each attempt, such as [\"0s\", \"2s\", \"4s\"]",
+            ));
+        }
+        faults
+    }
+
+    fn build(self, name: &str, context: &Context) -> Result<Arc<dyn Source>, Fault> {
+        let settings = self.for_server(name, context)?;
+        Ok(Arc::new(McpSource {
+            server: Server::new(settings, Some(context.state.clone())),
+        }))
+    }
+}
+
+impl McpSettings {
+    /// The same for the crate that speaks the protocol.
+    pub fn for_server(self, name: &str, context: &Context) -> Result<ServerSettings, Fault> {
+        let Some(command) = self.command else {
+            return Err(Fault {
+                at: "/url".to_owned(),
+                message: "servers over HTTP are not supported yet".to_owned(),
+                help: Some("They come with a later version; use one on stdio".to_owned()),
+            });
+        };
+        let args: Vec<String> = self
+            .args
+            .iter()
+            .map(|arg| arg.expose().to_owned())
+            .collect();
+        let mut settings = ServerSettings::stdio(name, home(&command, context), args);
+        let stdio = settings.as_stdio();
+        stdio.cwd = match &self.cwd {
+            Some(cwd) => context.folder.join(home(cwd, context)),
+            None => context.folder.clone(),
+        };
+        let own =
+            |(name, value): (&String, &SecretText)| (name.clone(), Some(value.expose().to_owned()));
+        stdio.env = self.env.iter().map(own).collect();
+        stdio
+            .env
+            .extend(self.env_without.into_iter().map(|name| (name, None)));
+        stdio.inherit_env = self.inherit_env.unwrap_or(false);
+        let folders = self.path_add.iter();
+        stdio.path_add = folders
+            .map(|folder| context.folder.join(home(folder, context)))
+            .collect();
+        stdio.shown = shown(&context.written);
+        let scrubber = Scrubber::new(context.secrets.clone());
+        settings.hide = Some(Arc::new(move |text| scrubber.text(&text).unwrap_or(text)));
+        settings.start = self.start.policy();
+        settings.tools = Pick {
+            allow: self.tools.allow,
+            deny: self.tools.deny,
+        };
+        settings.prefix = self.prefix.unwrap_or(true);
+        settings.rename = self.rename;
+        settings.aliases = self.alias;
+        settings.params = self.params;
+        settings.camel_case = self.camel_case.map(Into::into).unwrap_or_default();
+        let modes = self.camel_case_of.into_iter();
+        settings.camel_case_of = modes.map(|(tool, mode)| (tool, mode.into())).collect();
+        settings.requests = RequestPolicy {
+            roots: self.roots.map(|roots| {
+                let uri = |folder: &String| {
+                    let path = context.folder.join(home(folder, context));
+                    url::Url::from_file_path(&path).map_or_else(|()| folder.clone(), Into::into)
+                };
+                roots.iter().map(uri).collect()
+            }),
+            elicitation: match self.elicitation {
+                None | Some(ElicitationSettings::Refuse) => Elicitation::Refuse,
+                Some(ElicitationSettings::Decline) => Elicitation::Decline,
+                Some(ElicitationSettings::Cancel) => Elicitation::Cancel,
+                Some(ElicitationSettings::Accept(values)) => Elicitation::Accept(values),
+            },
+        };
+        settings.progress_extends = self.progress_extends.unwrap_or(true);
+        settings.check = self.check;
+        settings.place = context.place.clone();
+        Ok(settings)
+    }
+}
+
+impl StartSettings {
+    fn policy(&self) -> StartPolicy {
+        let usual = StartPolicy::default();
+        let span = |span: Option<Span>, usual: Duration| span.map_or(usual, |span| span.0);
+        StartPolicy {
+            limit: span(self.timeout, usual.limit),
+            waits: match &self.waits {
+                Some(waits) => waits.iter().map(|wait| wait.0).collect(),
+                None => usual.waits,
+            },
+            when: match self.when {
+                Some(StartWhen::FirstCall) => When::FirstCall,
+                Some(StartWhen::Boot) | None => When::Boot,
+            },
+            restarts: self.restarts.unwrap_or(usual.restarts),
+            within: span(self.within, usual.within),
+            idle_stop: self.idle_stop.map(|span| span.0),
+            ..usual
+        }
+    }
+}
+
+impl From<CamelCase> for steadyhand_mcp::CamelCase {
+    fn from(mode: CamelCase) -> Self {
+        match mode {
+            CamelCase::Auto => steadyhand_mcp::CamelCase::Auto,
+            CamelCase::Always => steadyhand_mcp::CamelCase::Always,
+            CamelCase::Off => steadyhand_mcp::CamelCase::Off,
+        }
+    }
+}
+
+/// A server as a source.
+struct McpSource {
+    server: Server,
+}
+
+impl ToolSource for McpSource {
+    fn name(&self) -> &str {
+        self.server.name()
+    }
+
+    /// Those that are known now. Nobody waits for a server to start (SPEC V16).
+    fn tools(&self) -> BoxFuture<'_, Result<Vec<Tool>, SourceError>> {
+        self.server.start();
+        ready(Ok(self.server.tools())).boxed()
+    }
+}
+
+impl Source for McpSource {
+    /// A pattern of `each` is about the server's own names, or about ours.
+    fn means(&self, pattern: &str, tool: &str) -> bool {
+        let own = self.server.own_name(tool);
+        own.is_some_and(|own| wild(pattern, &own)) || wild(pattern, tool)
+    }
+
+    fn left_out(&self) -> Vec<LeftOut> {
+        let unusable = self.server.state().unusable.into_iter();
+        unusable
+            .map(|tool| LeftOut {
+                name: tool.name,
+                reason: tool.reason,
+            })
+            .collect()
+    }
+
+    fn server(&self) -> Option<&Server> {
+        Some(&self.server)
+    }
+
+    fn unavailable(&self) -> Option<String> {
+        let state = self.server.state();
+        match (state.phase, &state.failure) {
+            (Phase::Down, Some(failure)) => {
+                let name = self.server.name();
+                Some(format!(
+                    "MCP server '{name}' is not running: {}",
+                    failure.summary()
+                ))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a table could bring a tool of this name.
+pub fn may_bring(name: &str, own: &Map<String, Value>, tool: &str) -> bool {
+    let named = |key: &str| {
+        let names = own.get(key).and_then(Value::as_object);
+        names.is_some_and(|names| names.values().any(|name| name == tool))
+    };
+    own.get("prefix") == Some(&json!(false))
+        || tool.starts_with(&steadyhand_mcp::names::prefix(name))
+        || named("rename")
+        || named("alias")
+}
+
+/// The table an imported server would have, as it is used and as it may be shown.
+pub fn table_of(server: &ImportedServer) -> (Map<String, Value>, Map<String, Value>) {
+    let used = |text: &import::ImportedText| json!(text.expose());
+    let seen = |text: &import::ImportedText| json!(text.shown());
+    (fields(server, &used), fields(server, &seen))
+}
+
+fn fields(
+    server: &ImportedServer,
+    text: &dyn Fn(&import::ImportedText) -> Value,
+) -> Map<String, Value> {
+    let mut table = Map::new();
+    let mut put = |key: &str, value: Value| drop(table.insert(key.to_owned(), value));
+    let map = |pairs: &[(String, import::ImportedText)]| {
+        let pairs = pairs.iter().map(|(key, value)| (key.clone(), text(value)));
+        Value::Object(pairs.collect())
+    };
+    match &server.transport {
+        import::Transport::Stdio {
+            command,
+            args,
+            env,
+            cwd,
+        } => {
+            put("command", text(command));
+            put("args", args.iter().map(text).collect());
+            let set = env.iter().filter_map(|(key, value)| {
+                let value = value.as_ref()?;
+                Some((key.clone(), text(value)))
+            });
+            put("env", Value::Object(set.collect()));
+            let without = env.iter().filter(|(_, value)| value.is_none());
+            put("env_without", without.map(|(key, _)| json!(key)).collect());
+            if let Some(cwd) = cwd {
+                put("cwd", text(cwd));
+            }
+        }
+        import::Transport::Http { url, headers, .. } | import::Transport::Sse { url, headers } => {
+            put("url", text(url));
+            put("headers", map(headers));
+        }
+    }
+    let mut tools = Map::new();
+    if let Some(allow) = &server.tools.allow {
+        tools.insert("allow".to_owned(), json!(allow));
+    }
+    tools.insert("deny".to_owned(), json!(server.tools.deny));
+    put("tools", Value::Object(tools));
+    if let Some(start) = server.timeouts.start {
+        let text = humantime::format_duration(start).to_string();
+        put("start", json!({ "timeout": text }));
+    }
+    table
+}
+
+/// The command as it is written: references not replaced, what looks like a key hidden.
+fn shown(written: &Map<String, Value>) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let command = written.get("command").map(text).unwrap_or_default();
+    let args = written.get("args").and_then(Value::as_array);
+    let mut words = vec![command];
+    words.extend(args.into_iter().flatten().map(text));
+    steadyhand::redact::text(&words.join(" ")).to_string()
+}
+
+/// `~/…` in a path.
+fn home(path: &str, context: &Context) -> String {
+    match path.strip_prefix("~/") {
+        Some(rest) => PathBuf::from(&context.home)
+            .join(rest)
+            .display()
+            .to_string(),
+        None => path.to_owned(),
+    }
+}
