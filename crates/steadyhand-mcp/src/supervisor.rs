@@ -119,9 +119,12 @@ async fn live(server: &Arc<Inner>) {
                 deaths.retain(|at| now.duration_since(*at) < server.settings.start.within);
                 let count = u32::try_from(deaths.len()).unwrap_or(u32::MAX);
                 match count > server.settings.start.restarts {
-                    true => {
-                        Way::ComeBack(server.failure(Step::Running, what, Duration::ZERO, count))
-                    }
+                    true => Way::ComeBack(Box::new(server.failure(
+                        Step::Running,
+                        what,
+                        Duration::ZERO,
+                        count,
+                    ))),
                     false => Way::Connect(Phase::Restarting),
                 }
             }

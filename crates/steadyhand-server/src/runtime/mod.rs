@@ -291,10 +291,10 @@ impl Runtime {
         let number = next.number;
         let next = Arc::new(next);
         self.inner.generation.store(Arc::clone(&next));
-        self.inner.changed.send_replace(number);
         if !self.inner.options.only_look {
             self.start_servers(&next, &before);
         }
+        self.inner.changed.send_replace(number);
         number
     }
 
