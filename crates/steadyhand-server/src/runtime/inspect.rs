@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use steadyhand_mcp::Phase;
+
 use super::loaded::Loaded;
 use super::{Runtime, SourceProblem};
 use crate::config::PolicySettings;
@@ -36,7 +38,7 @@ impl Runtime {
     pub fn disabled(&self) -> Vec<(String, String)> {
         let generation = self.generation();
         let of = |source: &Loaded| {
-            let reason = source.unavailable()?;
+            let reason = source.unavailable().filter(|_| !source.is_off)?;
             Some((source.name.clone(), reason))
         };
         generation.sources.iter().filter_map(of).collect()
@@ -50,6 +52,19 @@ impl Runtime {
             .iter()
             .find(|source| source.brings(tool))?;
         source.unavailable()
+    }
+
+    /// How a tool fares, in a word: ready, starting, not running, disabled.
+    pub fn state_of(&self, tool: &str) -> &'static str {
+        let generation = self.generation();
+        let source = generation.sources.iter().find(|source| source.brings(tool));
+        let server = source.and_then(Loaded::server);
+        match server.map(|server| server.state().phase) {
+            Some(Phase::Running | Phase::Idle) => "ready",
+            Some(phase) => phase.word(),
+            None if source.is_some_and(|source| source.unavailable().is_some()) => "disabled",
+            None => "ready",
+        }
     }
 
     /// What the sources found and cannot offer, by source.
