@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use steadyhand::{clock, redact};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::time::Instant;
@@ -21,7 +21,7 @@ const LOGGED_MAX: u32 = 10;
 const LOGGED_SPAN: Duration = Duration::from_secs(10);
 
 /// One line a server printed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
@@ -32,13 +32,15 @@ pub struct LogLine {
 }
 
 /// Where a server printed something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stream {
     /// On stderr, where anything may be printed.
     Stderr,
     /// On stdout, where only messages belong.
     Stdout,
+    /// Nowhere: a remark of ours about what became of it.
+    Note,
 }
 
 /// The last lines of a server, across its starts.
@@ -55,6 +57,8 @@ struct Inner {
     /// Lines of this start begin here, counted from the first line ever.
     start: u64,
     dropped: u64,
+    /// Lines that are on disk, counted from the first line ever.
+    kept: u64,
     noise: u64,
     noise_of_start: u64,
     logged: u32,
@@ -83,7 +87,7 @@ impl Record {
     /// A new start begins.
     pub(crate) fn begin(&self) {
         let mut inner = self.lock();
-        inner.start = inner.dropped + inner.lines.len() as u64;
+        inner.start = inner.next();
         inner.noise_of_start = 0;
     }
 
@@ -131,9 +135,24 @@ impl Record {
         self.lock().push(Stream::Stderr, text);
     }
 
-    /// All that is kept.
-    pub(crate) fn lines(&self) -> Vec<LogLine> {
-        self.lock().lines.iter().cloned().collect()
+    /// What became of the server, between what it said itself.
+    pub(crate) fn note(&self, text: &str) {
+        let text = self.shown(text.as_bytes(), text.len());
+        self.lock().push(Stream::Note, text);
+    }
+
+    /// What is still there of the lines from this one on, and the number of the next one to come.
+    pub(crate) fn lines_from(&self, first: u64) -> (Vec<LogLine>, u64) {
+        let inner = self.lock();
+        (inner.from(first).cloned().collect(), inner.next())
+    }
+
+    /// The lines that are not on disk yet. From now on they count as being there.
+    pub(crate) fn take_unkept(&self) -> Vec<LogLine> {
+        let mut inner = self.lock();
+        let unkept = inner.from(inner.kept).cloned().collect();
+        inner.kept = inner.next();
+        unkept
     }
 
     /// The last lines of stderr since the last start.
@@ -183,10 +202,19 @@ impl Record {
 
 impl Inner {
     fn of_start(&self) -> impl Iterator<Item = &LogLine> {
-        let before = self.start.saturating_sub(self.dropped);
+        self.from(self.start)
+    }
+
+    /// Lines have numbers, from the first one ever.
+    fn from(&self, first: u64) -> impl Iterator<Item = &LogLine> {
+        let before = first.saturating_sub(self.dropped);
         self.lines
             .iter()
             .skip(usize::try_from(before).unwrap_or(usize::MAX))
+    }
+
+    fn next(&self) -> u64 {
+        self.dropped + self.lines.len() as u64
     }
 
     fn push(&mut self, stream: Stream, text: String) {

@@ -107,13 +107,14 @@ impl Row {
         let began = Instant::now();
         let outcome = stage.run(self.call.clone()).await;
         let took = began.elapsed();
-        print(self.mode[0], &outcome, took);
         self.gets.assert(&outcome);
         assert!(took < self.within, "{took:?}");
+        let next = Instant::now();
         match self.shown {
             Shown::InACall => stage.assert_next_call_works().await,
             Shown::AtStarts(_) => stage.assert_comes_back().await,
         }
+        print(self.mode[0], &outcome, took, next.elapsed());
         stage
     }
 }
@@ -141,7 +142,7 @@ impl Gets {
 
 /// One line of the table.
 #[allow(clippy::print_stdout)]
-fn print(mode: &str, outcome: &Outcome, took: Duration) {
+fn print(mode: &str, outcome: &Outcome, took: Duration, next: Duration) {
     let words = match &outcome.result {
         Ok(output) => output.text(),
         Err(failure) => {
@@ -151,7 +152,8 @@ fn print(mode: &str, outcome: &Outcome, took: Duration) {
     };
     let words: String = words.chars().take(110).collect();
     let words = words.replace(char::is_control, " ");
-    println!("hostile-row|{mode}|{words}|{:.3} s", took.as_secs_f64());
+    let [took, next] = [took, next].map(|time| time.as_secs_f64());
+    println!("hostile-row|{mode}|{took:.3} s|{next:.3} s|{words}");
 }
 
 /// Each mode is a test of its own: `name: row`.
@@ -201,9 +203,9 @@ faults! {
         json!([{"type": "hologram", "depth": 3}, {"type": "text", "text": "beside it"}]));
     d7_content_that_is_a_string: in_a_call(&["content_string"]).gives("just a string");
     d7_a_result_of_100_mb: in_a_call(&["result_100mb"])
-        .fails(ToolExecutionError, Effect::Done, &["is too large; at most 16777216 bytes"]);
+        .fails(ToolExecutionError, Effect::Done, &["MCP server 'hostile' sent an answer of ", "too large; at most 16777216 bytes"]);
     d7_a_result_of_100_mb_whose_id_comes_last: in_a_call(&["result_100mb_typescript"])
-        .fails(ToolExecutionError, Effect::Done, &["is too large; at most 16777216 bytes"]);
+        .fails(ToolExecutionError, Effect::Done, &["MCP server 'hostile' sent an answer of ", "too large; at most 16777216 bytes"]);
 }
 
 // A server that ends or hangs in the middle: the call ends at once, or with its time; the server is started again.

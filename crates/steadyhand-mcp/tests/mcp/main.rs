@@ -1,4 +1,4 @@
-//! MCP servers, real and hostile, and what is read of them, through the crate's public surface.
+//! MCP servers, real and hostile, through the crate's public surface.
 
 mod beside;
 mod camel_case_server;

@@ -122,6 +122,10 @@ pub(crate) fn context(folder: &Path) -> Context {
         internal: Default::default(),
         progress: Progress::silent(),
         http: Client::new(),
+        home: Default::default(),
+        place: None,
+        written: Default::default(),
+        secrets: Vec::new(),
     }
 }
 

@@ -33,6 +33,10 @@ fn context(folder: &Path) -> Context {
         internal: InternalHandlers::new(),
         http: Client::new(),
         progress: Progress::silent(),
+        home: Default::default(),
+        place: None,
+        written: Default::default(),
+        secrets: Vec::new(),
     }
 }
 
