@@ -213,6 +213,7 @@ impl Observer for Recorder {
                 source,
                 secrets,
                 outcome,
+                kind: _,
             } => {
                 let open = self.shared.pending().close(*number);
                 let arguments = Arguments {
