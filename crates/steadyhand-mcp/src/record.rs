@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use steadyhand::{clock, redact};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::time::Instant;
@@ -21,7 +21,7 @@ const LOGGED_MAX: u32 = 10;
 const LOGGED_SPAN: Duration = Duration::from_secs(10);
 
 /// One line a server printed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
@@ -32,13 +32,15 @@ pub struct LogLine {
 }
 
 /// Where a server printed something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stream {
     /// On stderr, where anything may be printed.
     Stderr,
     /// On stdout, where only messages belong.
     Stdout,
+    /// Nowhere: a remark of ours about what became of it.
+    Note,
 }
 
 /// The last lines of a server, across its starts.
@@ -50,7 +52,7 @@ pub(crate) struct Record {
 
 /// One line as it came, cut if it was long. What nobody reads is not made readable, so that a
 /// flood costs little; secrets are still in it, so it cannot be printed.
-struct Kept {
+struct RawLine {
     at_ms: u64,
     stream: Stream,
     bytes: Box<[u8]>,
@@ -59,11 +61,13 @@ struct Kept {
 
 #[derive(Default)]
 struct Inner {
-    lines: VecDeque<Kept>,
+    lines: VecDeque<RawLine>,
     bytes: usize,
     /// Lines of this start begin here, counted from the first line ever.
     start: u64,
     dropped: u64,
+    /// Lines that are on disk, counted from the first line ever.
+    kept: u64,
     noise: u64,
     noise_of_start: u64,
     logged: u32,
@@ -92,7 +96,7 @@ impl Record {
     /// A new start begins.
     pub(crate) fn begin(&self) {
         let mut inner = self.lock();
-        inner.start = inner.dropped + inner.lines.len() as u64;
+        inner.start = inner.next();
         inner.noise_of_start = 0;
     }
 
@@ -141,22 +145,33 @@ impl Record {
         self.lock().push(Stream::Stderr, line, full_length);
     }
 
-    /// All that is kept.
-    pub(crate) fn lines(&self) -> Vec<LogLine> {
+    /// What became of the server, between what it said itself.
+    pub(crate) fn note(&self, text: &str) {
+        let bytes = text.as_bytes();
+        self.lock().push(Stream::Note, bytes, bytes.len());
+    }
+
+    /// What is still there of the lines from this one on, and the number of the next one to come.
+    pub(crate) fn lines_from(&self, first: u64) -> (Vec<LogLine>, u64) {
         let inner = self.lock();
-        let lines = inner.lines.iter().map(|kept| LogLine {
-            at_ms: kept.at_ms,
-            stream: kept.stream,
-            text: self.text_of(kept),
-        });
-        lines.collect()
+        let lines = inner.from(first).map(|line| self.readable(line));
+        (lines.collect(), inner.next())
+    }
+
+    /// The lines that are not on disk yet. From now on they count as being there.
+    pub(crate) fn take_unkept(&self) -> Vec<LogLine> {
+        let mut inner = self.lock();
+        let unkept = inner.from(inner.kept).map(|line| self.readable(line));
+        let unkept = unkept.collect();
+        inner.kept = inner.next();
+        unkept
     }
 
     /// The last lines of stderr since the last start.
     pub(crate) fn stderr_tail(&self, count: usize) -> Vec<String> {
         let inner = self.lock();
         let of_start = inner.of_start();
-        let mut tail: Vec<&Kept> = of_start
+        let mut tail: Vec<&RawLine> = of_start
             .filter(|line| line.stream == Stream::Stderr)
             .collect();
         tail.drain(..tail.len().saturating_sub(count));
@@ -183,8 +198,16 @@ impl Record {
         self.lock().noise
     }
 
-    fn text_of(&self, kept: &Kept) -> String {
-        self.shown(&kept.bytes, kept.full_length)
+    fn readable(&self, line: &RawLine) -> LogLine {
+        LogLine {
+            at_ms: line.at_ms,
+            stream: line.stream,
+            text: self.text_of(line),
+        }
+    }
+
+    fn text_of(&self, line: &RawLine) -> String {
+        self.shown(&line.bytes, line.full_length)
     }
 
     fn shown(&self, bytes: &[u8], full_length: usize) -> String {
@@ -201,17 +224,26 @@ impl Record {
 }
 
 impl Inner {
-    fn of_start(&self) -> impl Iterator<Item = &Kept> {
-        let before = self.start.saturating_sub(self.dropped);
+    fn of_start(&self) -> impl Iterator<Item = &RawLine> {
+        self.from(self.start)
+    }
+
+    /// Lines have numbers, from the first one ever.
+    fn from(&self, first: u64) -> impl Iterator<Item = &RawLine> {
+        let before = first.saturating_sub(self.dropped);
         self.lines
             .iter()
             .skip(usize::try_from(before).unwrap_or(usize::MAX))
     }
 
+    fn next(&self) -> u64 {
+        self.dropped + self.lines.len() as u64
+    }
+
     fn push(&mut self, stream: Stream, bytes: &[u8], full_length: usize) {
         let bytes = &bytes[..bytes.len().min(LINE_BYTES_MAX)];
         self.bytes += bytes.len();
-        self.lines.push_back(Kept {
+        self.lines.push_back(RawLine {
             at_ms: clock::wall_ms(),
             stream,
             bytes: bytes.into(),

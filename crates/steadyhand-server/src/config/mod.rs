@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod document;
+pub mod edit;
 pub mod find;
 pub mod flex_chat;
 pub mod foreign;
@@ -101,6 +102,12 @@ impl ToolTable {
     /// An MCP server.
     pub fn is_server(&self) -> bool {
         self.section == "mcp"
+    }
+
+    /// Another value for one of a server's `start` settings.
+    pub(crate) fn set_start(&mut self, key: &str, value: Value) {
+        let start = self.own.entry("start").or_insert_with(|| Map::new().into());
+        start[key] = value;
     }
 }
 

@@ -80,6 +80,8 @@ impl Writer {
     fn work(&mut self) {
         // The file is opened before the first call: what is wrong with it is known at once.
         self.attempt(Writer::ready);
+        self.shared.pending().is_opened = true;
+        self.shared.tell_progress();
         loop {
             let is_stopped = self.take();
             let written = self.attempt(Writer::write);
@@ -137,10 +139,11 @@ impl Writer {
         if self.database.is_some() {
             return Ok(());
         }
-        let mut database = match Database::open(&path, &KIND) {
+        let log_bytes = self.limits().log_bytes();
+        let mut database = match Database::open(&path, &KIND, log_bytes) {
             Err(Trouble::Broken(reason)) => {
                 self.set_aside(&reason)?;
-                Database::open(&path, &KIND)?
+                Database::open(&path, &KIND, log_bytes)?
             }
             other => other?,
         };
@@ -204,6 +207,7 @@ impl Writer {
 
     /// What is due besides calls. Each step is bounded; what is left is done at the next.
     fn tidy_up(&mut self) -> rusqlite::Result<()> {
+        let limits = self.limits();
         let Some(database) = &mut self.database else {
             return Ok(());
         };
@@ -216,10 +220,6 @@ impl Writer {
             self.signed = Instant::now();
         }
         if self.forgot.elapsed() >= LOOK {
-            let limits = Limits {
-                keep_ms: self.shared.options.keep.as_millis() as u64,
-                bytes_max: self.shared.options.max_bytes,
-            };
             let rows_max = FORGET_MIN.max(2 * self.since_forgetting);
             let is_more = maintenance::forget(connection, limits, now_ms, rows_max)?;
             self.since_forgetting = if is_more { rows_max } else { 0 };
@@ -335,6 +335,13 @@ impl Writer {
         }
         self.give_up_batch();
         self.shared.tell_progress();
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            keep_ms: self.shared.options.keep.as_millis() as u64,
+            bytes_max: self.shared.options.max_bytes,
+        }
     }
 
     fn path(&self) -> PathBuf {

@@ -51,6 +51,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(config::reload))
         .routes(routes!(servers::list))
         .routes(routes!(servers::restart))
+        .routes(routes!(servers::logs))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
         .routes(routes!(document))

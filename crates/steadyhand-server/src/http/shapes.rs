@@ -420,6 +420,23 @@ pub(crate) struct Servers {
 }
 
 #[derive(Serialize, ToSchema)]
+pub(crate) struct ServerLog {
+    name: String,
+    lines: Vec<ServerLogLine>,
+    /// Where the next question begins
+    next: u64,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ServerLogLine {
+    /// Milliseconds since 1970
+    at_ms: u64,
+    /// stderr, stdout, or note: a remark of ours
+    stream: String,
+    text: String,
+}
+
+#[derive(Serialize, ToSchema)]
 pub(crate) struct Live {
     /// live
     status: String,

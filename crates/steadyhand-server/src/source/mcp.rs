@@ -16,9 +16,9 @@ use steadyhand_mcp::{
 };
 
 use super::{Context, Fault, Kind, LeftOut, Settings, Source};
-use crate::config::SecretText;
 use crate::config::import::{self, ImportedServer};
 use crate::config::units::Span;
+use crate::config::{Configuration, SecretText, Surroundings, ToolTable};
 use crate::scrub::Scrubber;
 
 /// The kind of all tables under `[mcp]`. No `kind = "…"` names it.
@@ -191,8 +191,8 @@ impl McpSettings {
         let Some(command) = self.command else {
             return Err(Fault {
                 at: "/url".to_owned(),
-                message: "servers over HTTP are not supported yet".to_owned(),
-                help: Some("They come with a later version; use one on stdio".to_owned()),
+                message: "servers over HTTP come with a later version".to_owned(),
+                help: Some("Use one on stdio: command = \"…\"".to_owned()),
             });
         };
         let args: Vec<String> = self
@@ -298,7 +298,6 @@ impl ToolSource for McpSource {
 
     /// Those that are known now. Nobody waits for a server to start (SPEC V16).
     fn tools(&self) -> BoxFuture<'_, Result<Vec<Tool>, SourceError>> {
-        self.server.start();
         ready(Ok(self.server.tools())).boxed()
     }
 }
@@ -336,6 +335,42 @@ impl Source for McpSource {
             }
             _ => None,
         }
+    }
+}
+
+/// What is known of servers from earlier times, without a look at anything else.
+pub(crate) struct Kept {
+    context: Context,
+}
+
+impl Kept {
+    pub(crate) fn new(configuration: &Configuration, surroundings: &Surroundings) -> Kept {
+        Kept {
+            context: Context {
+                folder: configuration.folder.clone(),
+                state: surroundings.state_folder(),
+                internal: Default::default(),
+                http: crate::net::Client::new(),
+                progress: Default::default(),
+                home: surroundings.home.clone().unwrap_or_default(),
+                place: None,
+                written: Map::new(),
+                secrets: Vec::new(),
+            },
+        }
+    }
+
+    /// The names of a server's tools; none if they cannot be told without its secrets.
+    pub(crate) fn tool_names(&self, table: &ToolTable) -> Vec<String> {
+        let settings: Result<McpSettings, _> =
+            serde_json::from_value(Value::Object(table.own.clone()));
+        let settings = settings.map(|settings| settings.for_server(&table.name, &self.context));
+        let Ok(Ok(settings)) = settings else {
+            return Vec::new();
+        };
+        let server = Server::new(settings, Some(self.context.state.clone()));
+        let tools = server.tools();
+        tools.iter().map(|tool| tool.name().to_owned()).collect()
     }
 }
 
