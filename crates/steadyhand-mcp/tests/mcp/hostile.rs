@@ -8,7 +8,7 @@ use steadyhand::FailureCode::{NetworkError, Timeout, ToolExecutionError};
 use steadyhand::{Call, Effect, FailureCode, Outcome};
 use tokio::time::Instant;
 
-use crate::support::{Stage, set};
+use crate::support::{SILENCE, Stage, is_silent, set};
 
 /// One fault, and what it is to the caller.
 struct Row {
@@ -88,12 +88,10 @@ impl Row {
         match self.shown {
             Shown::InACall => Stage::of(self.mode).await,
             Shown::AtStarts(times) => {
-                let limit = Duration::from_millis(1500);
                 Stage::remembered(self.mode, |settings| {
                     set(settings, "HOSTILE_TIMES", times);
-                    // Some modes are silent for as long.
-                    if self.mode[0] != "slow_start" {
-                        settings.start.limit = limit;
+                    if is_silent(self.mode[0]) {
+                        settings.start.limit = SILENCE;
                     }
                 })
                 .await
@@ -238,9 +236,9 @@ faults! {
     v15_a_traceback: at_start(&["traceback"])
         .fails(NetworkError, Effect::None, &["exited with code 1 at initialize"]);
     v15_silence_at_initialize: at_start(&["silent_init"])
-        .fails(NetworkError, Effect::None, &["no answer to initialize within 1.5 s"]);
+        .fails(NetworkError, Effect::None, &["no answer to initialize within 2 s"]);
     v15_talk_instead_of_initialize: at_start(&["stdout_talker"])
-        .fails(NetworkError, Effect::None, &["no answer to initialize within 1.5 s"]);
+        .fails(NetworkError, Effect::None, &["no answer to initialize within 2 s"]);
     v15_a_list_of_tools_that_fails: at_start(&["list_fails"])
         .fails(NetworkError, Effect::None, &["refused tools/list: the database of tools is locked"]);
     v14_two_failed_starts_are_no_failure: at_start(&["flaky_start", "2"]).shown(Shown::AtStarts("2")).gives("hi");

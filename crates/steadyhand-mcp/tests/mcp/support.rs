@@ -15,6 +15,14 @@ use tokio::time::{Instant, sleep};
 /// Whatever takes longer hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The start limit where a start is to reach it: enough for a server that is not silent, on a busy machine, too.
+pub(crate) const SILENCE: Duration = Duration::from_secs(2);
+
+/// Whether a mode of the hostile server says nothing at its start.
+pub(crate) fn is_silent(mode: &str) -> bool {
+    ["silent_init", "stdout_talker"].contains(&mode)
+}
+
 /// One server, its tools under their own names, and what is needed to see that nothing of it is left.
 pub(crate) struct Stage {
     pub(crate) server: Server,
