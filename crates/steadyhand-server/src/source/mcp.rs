@@ -319,6 +319,13 @@ impl Source for McpSource {
             .collect()
     }
 
+    /// Another choice of tools, other names: no reason to start a server anew.
+    fn adapt(&self, settings: &Value, context: &Context) -> bool {
+        let settings = super::read::<McpSettings>(settings.clone());
+        let settings = settings.and_then(|new| new.for_server(self.server.name(), context));
+        settings.is_ok_and(|settings| self.server.adapt(settings))
+    }
+
     fn server(&self) -> Option<&Server> {
         Some(&self.server)
     }
