@@ -311,8 +311,11 @@ fn ancestors() -> impl Iterator<Item = &'static Path> {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors()
 }
 
+/// How far a call said it was, and of how much.
+pub(crate) type Done = (f64, Option<f64>);
+
 /// What an executor tells about its calls.
-pub(crate) struct Watched(Arc<Mutex<Vec<(f64, Option<f64>)>>>);
+pub(crate) struct Watched(Arc<Mutex<Vec<Done>>>);
 
 impl Watched {
     pub(crate) fn of(executor: &ToolExecutor) -> Watched {
@@ -328,8 +331,8 @@ impl Watched {
         Watched(told)
     }
 
-    /// How far calls said they were, each with its total.
-    pub(crate) fn progress(&self) -> Vec<(f64, Option<f64>)> {
+    /// How far calls said they were.
+    pub(crate) fn progress(&self) -> Vec<Done> {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
