@@ -52,7 +52,7 @@ pub(crate) struct Record {
 
 /// One line as it came, cut if it was long. What nobody reads is not made readable, so that a
 /// flood costs little; secrets are still in it, so it cannot be printed.
-struct Kept {
+struct RawLine {
     at_ms: u64,
     stream: Stream,
     bytes: Box<[u8]>,
@@ -61,7 +61,7 @@ struct Kept {
 
 #[derive(Default)]
 struct Inner {
-    lines: VecDeque<Kept>,
+    lines: VecDeque<RawLine>,
     bytes: usize,
     /// Lines of this start begin here, counted from the first line ever.
     start: u64,
@@ -147,40 +147,31 @@ impl Record {
 
     /// What became of the server, between what it said itself.
     pub(crate) fn note(&self, text: &str) {
-        self.lock().push(Stream::Note, text.as_bytes(), text.len());
+        let bytes = text.as_bytes();
+        self.lock().push(Stream::Note, bytes, bytes.len());
     }
 
     /// What is still there of the lines from this one on, and the number of the next one to come.
     pub(crate) fn lines_from(&self, first: u64) -> (Vec<LogLine>, u64) {
         let inner = self.lock();
-        let lines = inner.from(first).map(|kept| self.line_of(kept)).collect();
-        (lines, inner.next())
+        let lines = inner.from(first).map(|line| self.readable(line));
+        (lines.collect(), inner.next())
     }
 
     /// The lines that are not on disk yet. From now on they count as being there.
     pub(crate) fn take_unkept(&self) -> Vec<LogLine> {
         let mut inner = self.lock();
-        let unkept = inner
-            .from(inner.kept)
-            .map(|kept| self.line_of(kept))
-            .collect();
+        let unkept = inner.from(inner.kept).map(|line| self.readable(line));
+        let unkept = unkept.collect();
         inner.kept = inner.next();
         unkept
-    }
-
-    fn line_of(&self, kept: &Kept) -> LogLine {
-        LogLine {
-            at_ms: kept.at_ms,
-            stream: kept.stream,
-            text: self.text_of(kept),
-        }
     }
 
     /// The last lines of stderr since the last start.
     pub(crate) fn stderr_tail(&self, count: usize) -> Vec<String> {
         let inner = self.lock();
         let of_start = inner.of_start();
-        let mut tail: Vec<&Kept> = of_start
+        let mut tail: Vec<&RawLine> = of_start
             .filter(|line| line.stream == Stream::Stderr)
             .collect();
         tail.drain(..tail.len().saturating_sub(count));
@@ -207,8 +198,16 @@ impl Record {
         self.lock().noise
     }
 
-    fn text_of(&self, kept: &Kept) -> String {
-        self.shown(&kept.bytes, kept.full_length)
+    fn readable(&self, line: &RawLine) -> LogLine {
+        LogLine {
+            at_ms: line.at_ms,
+            stream: line.stream,
+            text: self.text_of(line),
+        }
+    }
+
+    fn text_of(&self, line: &RawLine) -> String {
+        self.shown(&line.bytes, line.full_length)
     }
 
     fn shown(&self, bytes: &[u8], full_length: usize) -> String {
@@ -225,12 +224,12 @@ impl Record {
 }
 
 impl Inner {
-    fn of_start(&self) -> impl Iterator<Item = &Kept> {
+    fn of_start(&self) -> impl Iterator<Item = &RawLine> {
         self.from(self.start)
     }
 
     /// Lines have numbers, from the first one ever.
-    fn from(&self, first: u64) -> impl Iterator<Item = &Kept> {
+    fn from(&self, first: u64) -> impl Iterator<Item = &RawLine> {
         let before = first.saturating_sub(self.dropped);
         self.lines
             .iter()
@@ -244,7 +243,7 @@ impl Inner {
     fn push(&mut self, stream: Stream, bytes: &[u8], full_length: usize) {
         let bytes = &bytes[..bytes.len().min(LINE_BYTES_MAX)];
         self.bytes += bytes.len();
-        self.lines.push_back(Kept {
+        self.lines.push_back(RawLine {
             at_ms: clock::wall_ms(),
             stream,
             bytes: bytes.into(),
