@@ -10,7 +10,7 @@ use steadyhand::Call;
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
 use super::remote::Remote;
-use super::{Interrupts, STOPPING_MAX, Session, value};
+use super::{Interrupts, STOPPING_MAX, Session, value, written};
 use crate::config::document::plain;
 use crate::source::command;
 
@@ -67,14 +67,18 @@ async fn outcomes(session: &Session<'_>, calls: &[Call]) -> Result<Vec<Value>, F
     }
     command::adopt_orphans();
     let runtime = session.runtime(|_| {}).await?;
-    let outcomes = runtime.executor().execute_batch(calls.to_vec());
+    let history = session.remember(&runtime);
+    let calls = calls.iter().map(|call| call.clone().caller("cli"));
+    let outcomes = runtime.executor().execute_batch(calls.collect());
     let outcomes = match session.time_left() {
         None => outcomes.await,
         Some(left) => tokio::time::timeout(left, outcomes)
             .await
             .map_err(|_| Failed::timed_out(session.global.timeout.unwrap_or_default()))?,
     };
+    runtime.stop_servers().await;
     runtime.settle(STOPPING_MAX).await;
+    written(history).await;
     Ok(outcomes.iter().map(|outcome| json!(outcome)).collect())
 }
 

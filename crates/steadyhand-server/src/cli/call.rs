@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
 use super::remote::{Remote, Reply, in_path};
-use super::{Interrupts, STOPPING_MAX, Session, arguments, complete};
+use super::{Interrupts, STOPPING_MAX, Session, arguments, complete, written};
 use crate::http::status::{CODE_HEADER, FALLBACK_HEADER};
 use crate::progress::Progress;
 use crate::runtime::Runtime;
@@ -81,6 +81,10 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
         options.approved.clone_from(&args.approve);
         options.without_fallbacks = args.no_fallback;
         options.only = Some(args.tool.clone());
+        if args.idempotency_key.is_some() {
+            let found = session.found().map(|found| found.path);
+            options.keys = Some(session.keys(found.as_deref()));
+        }
     });
     let runtime = tokio::select! {
         runtime = runtime => runtime?,
@@ -94,7 +98,8 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
     }
     let tool = runtime.manager().find(&args.tool);
     let schema = tool.map_or(Value::Null, |tool| tool.schema().clone());
-    let call = read_call(session, args, &schema)?;
+    let call = read_call(session, args, &schema)?.caller("cli");
+    let history = session.remember(&runtime);
     let watch = tell_attempts(session, &runtime);
     let (outcome, signal) = execute(session, &runtime, call, &mut interrupts).await;
     wait_for(watch).await;
@@ -110,6 +115,7 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
             View::Message => session.screen.json(&outcome.message()),
         }
     }
+    written(history).await;
     let ended = Ended::from(&outcome);
     outcome::show(session, &ended)
         .map_err(|failed| with_problems(failed, &ended, &runtime).by_signal(signal))

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
 use super::remote::{Remote, in_path};
-use super::{Interrupts, STOPPING_MAX, Session, value};
+use super::{Interrupts, STOPPING_MAX, Session, value, written};
 use crate::history::{Cursor, Filter, History, HistoryError};
 use crate::source::command;
 use crate::views::{self, calls::NotAgain};
@@ -74,7 +74,7 @@ pub(super) async fn run(
 ) -> Result<(), Failed> {
     let place = match Remote::find(session).await {
         Some(remote) => Place::There(remote),
-        None => Place::Here(session.past()?),
+        None => Place::Here(session.past().await?),
     };
     match command {
         None => list(session, &place, &ListArgs::default()).await,
@@ -273,8 +273,11 @@ async fn replayed(
             return Err(Failed::new(Exit::Refused, "not_safe_to_repeat", message).help(help));
         }
     };
+    let _ = history.attach(runtime.executor());
     let outcome = runtime.executor().execute(call.caller("cli")).await;
+    runtime.stop_servers().await;
     runtime.settle(STOPPING_MAX).await;
+    written(Some(history.clone())).await;
     Ok(json!(outcome))
 }
 

@@ -4,19 +4,15 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::status::{self, Refused, Why};
 use super::{App, Named, shapes};
-
-/// The servers of the configuration, each with its state. None yet: they come with the runtime's own list.
-pub(super) fn states(_: &App) -> Vec<Value> {
-    Vec::new()
-}
+use crate::views;
 
 /// MCP servers
 ///
-/// Each with its state, the step it is at, what it said last, and the next try.
+/// Each with its state, the step it is at, what it printed last, and the next try.
 #[utoipa::path(
     get,
     path = "/v1/servers",
@@ -27,7 +23,7 @@ pub(super) fn states(_: &App) -> Vec<Value> {
     )
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
-    let servers = states(&app);
+    let servers = views::servers::all(&app.runtime);
     status::answer(&json!({"count": servers.len(), "servers": servers}))
 }
 
@@ -38,7 +34,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
     tag = "servers",
     params(("name" = String, Path, description = "The server")),
     responses(
-        (status = 200, description = "It is being started", body = shapes::Servers),
+        (status = 200, description = "It is being started", body = shapes::ServerRestarted),
         shapes::NamedRefusals,
     )
 )]
@@ -46,10 +42,11 @@ pub(crate) async fn restart(
     State(app): State<Arc<App>>,
     Named(name): Named,
 ) -> Result<Response, Refused> {
-    let names: Vec<String> = states(&app)
-        .iter()
-        .filter_map(|server| Some(server.get("name")?.as_str()?.to_owned()))
-        .collect();
+    if app.runtime.restart_server(&name) {
+        return Ok(status::answer(&json!({"name": name, "restarting": true})));
+    }
+    let servers = app.runtime.servers();
+    let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     let help = match names.is_empty() {
         true => "No MCP servers are configured".to_owned(),
         false => format!("There are: {}", names.join(", ")),

@@ -420,6 +420,12 @@ pub(crate) struct Servers {
 }
 
 #[derive(Serialize, ToSchema)]
+pub(crate) struct ServerRestarted {
+    name: String,
+    restarting: bool,
+}
+
+#[derive(Serialize, ToSchema)]
 pub(crate) struct Live {
     /// live
     status: String,

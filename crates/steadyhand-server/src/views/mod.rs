@@ -3,5 +3,6 @@
 pub(crate) mod calls;
 pub(crate) mod conversations;
 pub(crate) mod metrics;
+pub(crate) mod servers;
 pub(crate) mod settings;
 pub(crate) mod tools;
