@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Args;
+use steadyhand_mcp::Phase;
 
 use super::error::{Exit, Failed};
 use super::{Interrupts, STOPPING_MAX, Session, value};
@@ -13,6 +14,8 @@ use crate::source::command;
 
 /// Calls that are named while they are waited for; the others are counted.
 const NAMED_MAX: usize = 5;
+/// A required server is up or known to be down within this time, whatever its own limits are.
+const REQUIRED_MAX: Duration = Duration::from_secs(600);
 
 #[derive(Args)]
 pub(super) struct ServeArgs {
@@ -37,13 +40,22 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
     let listener = serve::listen(&settings)
         .await
         .map_err(|cannot| failed(cannot, Exit::NotReachable))?;
+    let keys = session.keys(configuration.file.as_deref());
     let runtime = tokio::select! {
-        runtime = session.runtime_of(configuration, |_| {}) => runtime?,
+        runtime = session.runtime_of(configuration, |options| options.keys = Some(keys)) => runtime?,
         code = interrupts.next() => {
             let message = "interrupted before the server was up";
             return Err(Failed::new(Exit::Signal(code), "interrupted", message));
         }
     };
+    tokio::select! {
+        settled = required_servers(&runtime) => settled?,
+        code = interrupts.next() => {
+            runtime.stop_servers().await;
+            let message = "interrupted while servers were being started";
+            return Err(Failed::new(Exit::Signal(code), "interrupted", message));
+        }
+    }
     let history = session.history(&runtime.generation().configuration, &settings.history);
     if let Err(error) = history.attach(runtime.executor()) {
         session.screen.note(&format!(
@@ -73,8 +85,12 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
             return Err(ended_by(code));
         }
     };
+    let stopped = async {
+        runtime.stop_servers().await;
+        runtime.settle(STOPPING_MAX).await;
+    };
     tokio::select! {
-        () = runtime.settle(STOPPING_MAX) => {}
+        () = stopped => {}
         code = interrupts.next() => return Err(ended_by(code)),
     }
     match drained {
@@ -91,6 +107,39 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
             Err(ended_by(code))
         }
     }
+}
+
+/// Servers without which there is no point in serving: `required = true`.
+async fn required_servers(runtime: &Runtime) -> Result<(), Failed> {
+    let generation = runtime.generation();
+    let settings = &generation.configuration.root.mcp;
+    let required = settings
+        .iter()
+        .filter(|(_, settings)| settings["required"] == true);
+    for (name, _) in required {
+        let Some(server) = runtime.server(name) else {
+            continue;
+        };
+        server.wake();
+        server.settled(REQUIRED_MAX).await;
+        let state = server.state();
+        if state.phase == Phase::Running {
+            continue;
+        }
+        let reason = match &state.failure {
+            Some(failure) => failure.to_string(),
+            None => format!("it is {}", state.phase.word()),
+        };
+        runtime.stop_servers().await;
+        let message = format!("{name} is required, and did not start");
+        return Err(Failed::new(Exit::NotReachable, "mcp_start_failed", message)
+            .evidence("reason", reason)
+            .detail("server", serde_json::json!(name))
+            .help(format!(
+                "Mend it, or serve without it: required = false under [mcp.{name}]"
+            )));
+    }
+    Ok(())
 }
 
 fn ended_by(code: u8) -> Failed {

@@ -26,6 +26,7 @@ const ROUTES: [(&str, &str); 25] = [
     ("get", "/v1/config"),
     ("post", "/v1/config/reload"),
     ("get", "/v1/servers"),
+    ("get", "/v1/events"),
     ("post", "/v1/servers/{name}/restart"),
     ("get", "/v1/servers/{name}/logs"),
     ("get", "/health/live"),
