@@ -7,6 +7,7 @@ mod documents;
 mod flex_chat;
 mod http;
 mod import;
+mod mcp;
 mod openapi;
 mod serve;
 mod support;
