@@ -377,9 +377,13 @@ async fn resolved(
     }
     let resolver = Resolver::new(options.surroundings.clone(), configuration.folder.clone());
     let (templates, mut settings) = (table.kind.templates, table.own.clone());
+    let imported = table.imported_keys.clone();
     let resolve = move || {
         let mut resolution = Resolution::default();
-        for (key, value) in &mut settings {
+        let ours = settings
+            .iter_mut()
+            .filter(|(key, _)| !imported.contains(key));
+        for (key, value) in ours {
             let resolver = resolver
                 .clone()
                 .in_templates(templates.contains(&key.as_str()));

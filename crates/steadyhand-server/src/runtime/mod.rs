@@ -49,6 +49,8 @@ struct Inner {
     last_reload: Mutex<Option<Result<u64, Arc<Report>>>>,
     /// The number of the generation in force.
     changed: Sender<u64>,
+    /// Counts changes of the servers' states.
+    servers_changed: Sender<u64>,
 }
 
 /// What a runtime is started with, besides the configuration.
@@ -140,6 +142,7 @@ impl Runtime {
                 changing: tokio::sync::Mutex::new(()),
                 last_reload: Mutex::new(None),
                 changed: Sender::new(0),
+                servers_changed: Sender::new(0),
                 options,
             }),
         };
@@ -392,6 +395,7 @@ fn all_builtins() -> Vec<ToolTable> {
             shown: None,
             secrets: Vec::new(),
             unusable: None,
+            imported_keys: Vec::new(),
         }
     };
     builtin::names().iter().map(|name| table(name)).collect()

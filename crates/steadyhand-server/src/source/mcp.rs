@@ -157,11 +157,7 @@ impl Settings for McpSettings {
                 "has both command and url",
                 "command is for a server on stdio, url for one over HTTP: keep one",
             )),
-            (None, None) => faults.push(fault(
-                "",
-                "has neither command nor url",
-                "Write command = \"…\" for a server on stdio, or url = \"…\" for one over HTTP",
-            )),
+            // One that has neither adds to a server that is imported; the loader knows whether there is one.
             _ => {}
         }
         if self.command.as_deref().is_some_and(|c| c.trim().is_empty()) {

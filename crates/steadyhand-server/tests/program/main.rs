@@ -9,6 +9,7 @@ mod history;
 mod http;
 mod import;
 mod live;
+mod mcp;
 mod openapi;
 mod serve;
 mod support;
