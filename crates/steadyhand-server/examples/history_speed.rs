@@ -150,6 +150,7 @@ fn tell(recorder: &impl Observer, outcomes: &Outcomes, number: u64, at_ms: u64) 
         args: Some(args),
         sent: None,
         source: Some("demo".into()),
+        kind: Some("mock"),
         secrets: Secrets::default(),
         outcome: Arc::new(outcome),
     });

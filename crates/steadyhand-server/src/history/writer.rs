@@ -199,7 +199,7 @@ impl Writer {
     }
 
     /// Someone has read nonsense: is it the file's?
-    fn look_closer(&mut self) -> Result<(), Trouble> {
+    fn look_closer(&self) -> Result<(), Trouble> {
         let path = self.path();
         let is_suspect = std::mem::take(&mut self.shared.pending().is_suspect);
         match &self.database {
