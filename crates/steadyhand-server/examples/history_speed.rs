@@ -111,7 +111,13 @@ impl Outcomes {
 fn tell(recorder: &impl Observer, outcomes: &Outcomes, number: u64, at_ms: u64) {
     let tool = (number * 7919) as usize % TOOLS;
     let tool_name = format!("{}_{tool}", ["home", "web", "notes", "mail"][tool % 4]);
-    let micros = 500 + (number * 104_729) % 40_000 + if number % 97 == 0 { 800_000 } else { 0 };
+    let micros = 500
+        + (number * 104_729) % 40_000
+        + if number.is_multiple_of(97) {
+            800_000
+        } else {
+            0
+        };
     let mut outcome = match number % 20 {
         7 => outcomes.fails.clone(),
         _ => outcomes.works.clone(),
@@ -150,6 +156,7 @@ fn tell(recorder: &impl Observer, outcomes: &Outcomes, number: u64, at_ms: u64) 
         args: Some(args),
         sent: None,
         source: Some("demo".into()),
+        kind: Some("mock"),
         secrets: Secrets::default(),
         outcome: Arc::new(outcome),
     });

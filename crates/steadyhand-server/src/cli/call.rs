@@ -13,7 +13,9 @@ use tokio_util::sync::CancellationToken;
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
 use super::remote::{Remote, Reply, in_path};
-use super::{Interrupts, STOPPING_MAX, Session, arguments, complete, named_server, starting};
+use super::{
+    Interrupts, STOPPING_MAX, Session, arguments, complete, named_server, starting, written,
+};
 use crate::http::status::{CODE_HEADER, FALLBACK_HEADER};
 use crate::progress::Progress;
 use crate::runtime::Runtime;
@@ -98,6 +100,10 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
         options.servers = servers;
         // It is said with the call's own end.
         options.degraded = Arc::new(|_, _| {});
+        if args.idempotency_key.is_some() {
+            let found = session.found().map(|found| found.path);
+            options.keys = Some(session.keys(found.as_deref()));
+        }
     });
     let runtime = tokio::select! {
         runtime = runtime => runtime?,
@@ -121,10 +127,11 @@ async fn run_here(
     let waited = arrived(session, args, runtime, interrupts).await?;
     let tool = runtime.manager().find(&args.tool);
     let schema = tool.map_or(Value::Null, |tool| tool.schema().clone());
-    let mut call = read_call(session, args, &schema)?;
+    let mut call = read_call(session, args, &schema)?.caller("cli");
     call.deadline = call
         .deadline
         .map(|limit| limit.saturating_sub(waited).max(MOMENT));
+    let history = session.remember(runtime);
     let watch = tell_attempts(session, runtime);
     let (outcome, signal) = execute(session, runtime, call, interrupts).await;
     wait_for(watch).await;
@@ -140,6 +147,7 @@ async fn run_here(
             session.screen.note(&format!("{text}\n"));
         }
     }
+    written(history).await;
     let ended = Ended::from(&outcome);
     outcome::show(session, &ended)
         .map_err(|failed| explained(failed, &ended, args, runtime).by_signal(signal))
@@ -189,8 +197,9 @@ fn explained(failed: Failed, ended: &Ended, args: &CallArgs, runtime: &Runtime) 
             .detail("call_id", json!(ended.call_id))
             .detail("effect", json!(failure.effect));
     }
+    let is_too_late = failure.code == FailureCode::Timeout && failure.effect == Effect::None;
     let starting = runtime.servers().into_iter();
-    let starting = starting.filter(|server| server.phase.is_on_its_way());
+    let starting = starting.filter(|server| is_too_late && server.phase.is_on_its_way());
     let failed = starting.fold(failed, |failed, server| {
         let step = server.step.map(|step| format!(" at {step}"));
         let doing = format!("{}{}", server.phase.word(), step.unwrap_or_default());
@@ -222,8 +231,8 @@ async fn run_there(
         .get(&format!("/v1/tools/{}", in_path(&args.tool)))
         .await;
     // Without a tool of this name, the outcome says so.
-    let schema = tool.map_or(Value::Null, |tool| tool["schema"].clone());
-    let call = read_call(session, args, &schema)?;
+    let tool = tool.unwrap_or_default();
+    let call = read_call(session, args, &tool["schema"])?;
     let view = match session.screen.json {
         true => args.view,
         false => View::Structured,
@@ -245,10 +254,25 @@ async fn run_there(
         session.screen.json(&reply.body);
     }
     let shown = match view {
-        View::Structured => outcome::show(session, &Ended::read(&reply.body)?),
+        View::Structured => {
+            let ended = Ended::read(&reply.body)?;
+            outcome::show(session, &ended).map_err(|failed| of_a_server(failed, &ended, &tool))
+        }
         View::Flat | View::Message => by_headers(&reply),
     };
     shown.map_err(|failed| failed.by_signal(signal))
+}
+
+/// What an MCP server printed tells more about its failure than we can.
+fn of_a_server(failed: Failed, ended: &Ended, tool: &Value) -> Failed {
+    let failure = ended.failure.as_ref();
+    let is_away = failure.is_some_and(|failure| failure.code == FailureCode::NetworkError);
+    match (tool["kind"].as_str(), tool["source"].as_str()) {
+        (Some("mcp"), Some(server)) if is_away => failed.help(format!(
+            "More: steadyhand mcp logs {server}     Again: steadyhand mcp restart {server}"
+        )),
+        _ => failed,
+    }
 }
 
 /// The views that do not have the code of a failure: the answer's headers do.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
 use super::remote::{Remote, in_path};
-use super::{Interrupts, STOPPING_MAX, Session, value};
+use super::{Interrupts, STOPPING_MAX, Session, value, written};
 use crate::history::{CallRecord, Cursor, Filter, History, HistoryError};
 use crate::runtime::Runtime;
 use crate::source::command;
@@ -75,7 +75,7 @@ pub(super) async fn run(
 ) -> Result<(), Failed> {
     let place = match Remote::find(session).await {
         Some(remote) => Place::There(remote),
-        None => Place::Here(session.past()?),
+        None => Place::Here(session.past().await?),
     };
     match command {
         None => list(session, &place, &ListArgs::default()).await,
@@ -266,8 +266,10 @@ async fn replayed(
     let record = record.ok_or_else(|| no_such_call(id))?;
     command::adopt_orphans();
     let runtime = session.runtime(|_| {}).await?;
+    let _ = history.attach(runtime.executor());
     let ended = again_here(&runtime, record, force).await;
     session.stop(&runtime, &mut Interrupts::listen()).await;
+    written(Some(history.clone())).await;
     ended
 }
 

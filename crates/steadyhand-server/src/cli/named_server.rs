@@ -60,6 +60,7 @@ pub(super) fn of(
         shown: None,
         secrets: Vec::new(),
         unusable: None,
+        imported_keys: Vec::new(),
     };
     let mut configuration = Configuration::empty();
     configuration.folder.clone_from(&surroundings.current);

@@ -1,13 +1,14 @@
 //! `steadyhand serve`: the tools over HTTP, until a signal ends it.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 
 use super::error::{Exit, Failed};
-use super::{Interrupts, STOPPING_MAX, Session, value};
-use crate::runtime::Runtime;
+use super::{Interrupts, Session, screen, starting, value};
+use crate::runtime::{Degraded, Options, Runtime};
 use crate::serve::{self, CannotServe, DRAIN_MAX, Drained, Fault, Server, Waiting};
 use crate::source::command;
 
@@ -37,8 +38,13 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
     let listener = serve::listen(&settings)
         .await
         .map_err(|cannot| failed(cannot, Exit::NotReachable))?;
+    let keys = session.keys(configuration.file.as_deref());
+    let adapt = |options: &mut Options| {
+        options.degraded = told(session);
+        options.keys = Some(keys);
+    };
     let runtime = tokio::select! {
-        runtime = session.runtime_of(configuration, |_| {}) => runtime?,
+        runtime = session.runtime_of(configuration, adapt) => runtime?,
         code = interrupts.next() => {
             let message = "interrupted before the server was up";
             return Err(Failed::new(Exit::Signal(code), "interrupted", message));
@@ -61,22 +67,37 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
     }
     let _watching = runtime.watch();
     tell_what_is_served(session, &runtime, server.address());
-    let code = tokio::select! {
+    let ended = tokio::select! {
         never = server.accept() => match never {},
         never = server.follow(&session.surroundings) => match never {},
-        code = interrupts.next() => code,
+        never = starting::told(session, &runtime) => match never {},
+        failure = runtime.required_failed() => Err(failure),
+        code = interrupts.next() => Ok(code),
     };
     let drained = tokio::select! {
         drained = server.drain(|waiting| tell_what_is_waited_for(session, waiting)) => drained,
         code = interrupts.next() => {
             session.screen.note("Stopped at once; calls that still ran were cut off.");
+            session.stop(&runtime, &mut interrupts).await;
             return Err(ended_by(code));
         }
     };
-    tokio::select! {
-        () = runtime.settle(STOPPING_MAX) => {}
-        code = interrupts.next() => return Err(ended_by(code)),
-    }
+    session.stop(&runtime, &mut interrupts).await;
+    let code = match ended {
+        Ok(code) => code,
+        Err(failure) => {
+            let name = &failure.server;
+            let message = format!(
+                "{name} is required, and did not start: {}",
+                failure.summary()
+            );
+            return Err(Failed::new(Exit::NotReachable, "mcp_start_failed", message)
+                .detail("server", name.as_str().into())
+                .help(format!(
+                    "steadyhand mcp test {name}; without required = true, the rest would be served"
+                )));
+        }
+    };
     match drained {
         Drained { cancelled: 0 } => {
             session.screen.note("Stopped. Every call was answered.");
@@ -91,6 +112,16 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
             Err(ended_by(code))
         }
     }
+}
+
+/// A server that did not start: what goes on working, then the whole story (SPEC V17).
+fn told(session: &Session<'_>) -> Degraded {
+    let is_silent = session.screen.quiet || session.screen.json;
+    Arc::new(move |text, failure| {
+        if !is_silent {
+            screen::line(&format!("{text}\n\n{}\n", failure.detail()));
+        }
+    })
 }
 
 fn ended_by(code: u8) -> Failed {

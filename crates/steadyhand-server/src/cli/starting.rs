@@ -30,6 +30,28 @@ pub(super) async fn shown(session: &Session<'_>, runtime: &Runtime) -> Infallibl
     }
 }
 
+/// One line for every server once it is up, for as long as this is awaited; one that is not is told elsewhere.
+pub(super) async fn told(session: &Session<'_>, runtime: &Runtime) -> Infallible {
+    let mut starts: HashMap<String, u64> = HashMap::new();
+    let mut changes = runtime.server_changes();
+    loop {
+        changes.mark_unchanged();
+        let servers = views::servers::all(runtime);
+        let width = name_width(servers.iter());
+        for server in &servers {
+            let now = server["starts"].as_u64().unwrap_or(0);
+            let before = starts.insert(text(server, "name").to_owned(), now);
+            if now > before.unwrap_or(0) && text(server, "phase") == "running" {
+                let plain = session.screen.plain;
+                session.screen.note(&line(server, width, plain));
+            }
+        }
+        // Servers that do nothing cost nothing.
+        let _ = changes.changed().await;
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
 /// Waits until every server is up, known to be down or at rest, and shows them meanwhile. What was started is
 /// stopped if that is interrupted.
 pub(super) async fn waited_for(session: &Session<'_>, runtime: &Runtime) -> Result<(), Failed> {
@@ -82,7 +104,7 @@ impl<'a> Starting<'a> {
                 Some(drawn) => {
                     let line = self.lines.entry(name.to_owned());
                     let line = line.or_insert_with(|| drawn.add(new_line()));
-                    line.set_message(drawn_line(server, width));
+                    line.set_message(self::line(server, width, false));
                 }
                 None => self.tell(server),
             }
@@ -125,9 +147,9 @@ fn new_line() -> ProgressBar {
     line
 }
 
-fn drawn_line(server: &Value, width: usize) -> String {
+fn line(server: &Value, width: usize, plain: bool) -> String {
     let (name, status) = (text(server, "name"), text(server, "status"));
-    let mark = mark(server, false);
+    let mark = mark(server, plain);
     format!("  {mark} {name:width$}  {status:11}  {}", doing(server))
 }
 

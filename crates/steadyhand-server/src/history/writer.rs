@@ -44,7 +44,10 @@ pub(super) struct Writer {
     /// What could not be written yet.
     batch: Option<Batch>,
     wait: Duration,
+    /// When trouble was last told, and which. It may come and go many times a minute.
     told: Option<(Instant, std::mem::Discriminant<Trouble>)>,
+    /// Whether people know of the trouble there is now.
+    is_told: bool,
     looked: Instant,
     signed: Instant,
     tidied: Instant,
@@ -65,6 +68,7 @@ impl Writer {
             batch: None,
             wait: WAIT_MIN,
             told: None,
+            is_told: false,
             looked: now,
             signed: now,
             tidied: now,
@@ -116,8 +120,7 @@ impl Writer {
             return false;
         }
         self.wait = WAIT_MIN;
-        if self.shared.recover() {
-            self.told = None;
+        if self.shared.recover() && std::mem::take(&mut self.is_told) {
             let dropped = self.shared.dropped();
             tracing::info!(dropped, "the history of calls is written again");
         }
@@ -196,7 +199,7 @@ impl Writer {
     }
 
     /// Someone has read nonsense: is it the file's?
-    fn look_closer(&mut self) -> Result<(), Trouble> {
+    fn look_closer(&self) -> Result<(), Trouble> {
         let path = self.path();
         let is_suspect = std::mem::take(&mut self.shared.pending().is_suspect);
         match &self.database {
@@ -277,11 +280,12 @@ impl Writer {
     /// Says so, once: not for every try.
     fn degrade(&mut self, trouble: Trouble) {
         let kind = std::mem::discriminant(&trouble);
-        let is_told = self
+        let was_told = self
             .told
             .is_some_and(|(when, what)| what == kind && when.elapsed() < TELL);
-        if !is_told {
+        if !was_told {
             self.told = Some((Instant::now(), kind));
+            self.is_told = true;
             let reason = trouble.text();
             tracing::warn!(
                 reason,

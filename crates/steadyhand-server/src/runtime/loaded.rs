@@ -107,7 +107,18 @@ impl Loaded {
                     secrets: loaded.secrets.clone(),
                     ..context.clone()
                 };
-                match bring(table, settings.clone(), &context).await {
+                let of_before = before.filter(|old| old.kind == loaded.kind);
+                let adapted = of_before
+                    .and_then(|old| old.source.clone())
+                    .filter(|source| source.adapt(&settings, &context));
+                let brought = match adapted {
+                    Some(source) => {
+                        let tools = source.tools().await.map_err(|error| error.reason);
+                        tools.map(|tools| (source, tools))
+                    }
+                    None => bring(table, settings.clone(), &context).await,
+                };
+                match brought {
                     Ok((source, tools)) => {
                         loaded.left_out = source.left_out();
                         loaded.source = Some(source);
@@ -366,9 +377,13 @@ async fn resolved(
     }
     let resolver = Resolver::new(options.surroundings.clone(), configuration.folder.clone());
     let (templates, mut settings) = (table.kind.templates, table.own.clone());
+    let imported = table.imported_keys.clone();
     let resolve = move || {
         let mut resolution = Resolution::default();
-        for (key, value) in &mut settings {
+        let ours = settings
+            .iter_mut()
+            .filter(|(key, _)| !imported.contains(key));
+        for (key, value) in ours {
             let resolver = resolver
                 .clone()
                 .in_templates(templates.contains(&key.as_str()));

@@ -16,7 +16,7 @@ use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use steadyhand::source::internal::InternalHandlers;
-use steadyhand::{RefusedTool, ToolExecutor, ToolManager};
+use steadyhand::{KeyStore, RefusedTool, ToolExecutor, ToolManager};
 use steadyhand_mcp::StartFailure;
 use tokio::sync::watch::{Receiver, Sender};
 
@@ -49,6 +49,8 @@ struct Inner {
     last_reload: Mutex<Option<Result<u64, Arc<Report>>>>,
     /// The number of the generation in force.
     changed: Sender<u64>,
+    /// Counts changes of the servers' states.
+    servers_changed: Sender<u64>,
 }
 
 /// What a runtime is started with, besides the configuration.
@@ -74,6 +76,8 @@ pub struct Options {
     pub degraded: Degraded,
     /// Only this tool will be called: sources that can do nothing for it are not loaded.
     pub only: Option<String>,
+    /// Keeps idempotency keys beyond this process.
+    pub keys: Option<Arc<dyn KeyStore>>,
 }
 
 /// Told in words for people, and what they are about.
@@ -115,6 +119,7 @@ impl Options {
             only_look: false,
             degraded: Arc::new(|text, _| tracing::error!("{text}")),
             only: None,
+            keys: None,
         }
     }
 }
@@ -123,9 +128,13 @@ impl Runtime {
     /// Loads every source. A source that fails is a problem of that source: the others work.
     pub async fn start(configuration: Configuration, options: Options) -> Runtime {
         let manager = ToolManager::new();
+        let mut executor = ToolExecutor::new(manager.clone());
+        if let Some(keys) = &options.keys {
+            executor = executor.with_key_store(Arc::clone(keys));
+        }
         let runtime = Runtime {
             inner: Arc::new(Inner {
-                executor: ToolExecutor::new(manager.clone()),
+                executor,
                 manager,
                 http: Client::new(),
                 documents: Mutex::new(None),
@@ -133,6 +142,7 @@ impl Runtime {
                 changing: tokio::sync::Mutex::new(()),
                 last_reload: Mutex::new(None),
                 changed: Sender::new(0),
+                servers_changed: Sender::new(0),
                 options,
             }),
         };
@@ -179,12 +189,18 @@ impl Runtime {
             Ok(generation) => tracing::info!(generation, "the configuration is reloaded"),
             Err(report) => tracing::error!(%report, "the configuration stays as it was"),
         }
+        let is_refused = result.is_err();
         let mut last = self
             .inner
             .last_reload
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         *last = Some(result.clone());
+        drop(last);
+        if is_refused {
+            // The number stays; those who follow look at how it went.
+            self.inner.changed.send_modify(|_| {});
+        }
         result
     }
 
@@ -379,6 +395,7 @@ fn all_builtins() -> Vec<ToolTable> {
             shown: None,
             secrets: Vec::new(),
             unusable: None,
+            imported_keys: Vec::new(),
         }
     };
     builtin::names().iter().map(|name| table(name)).collect()

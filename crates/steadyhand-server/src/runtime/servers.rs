@@ -5,9 +5,12 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt, join_all};
+use serde_json::json;
 use steadyhand::{Arrivals, Tool, ToolError};
 use steadyhand_mcp::failure::continuing;
 use steadyhand_mcp::{Phase, Server, ServerState, StartFailure};
+
+use tokio::sync::watch::Receiver;
 
 use super::inspect::settle_clashes;
 use super::{Generation, Inner, Runtime};
@@ -135,6 +138,33 @@ impl Runtime {
         }
     }
 
+    /// Waits until a server that is required turns out not to start; for ever, if all of them do.
+    pub async fn required_failed(&self) -> Arc<StartFailure> {
+        let mut changes = self.server_changes();
+        loop {
+            changes.mark_unchanged();
+            let generation = self.generation();
+            let tables = generation.configuration.tools.iter();
+            let required = tables.filter(|table| table.own.get("required") == Some(&json!(true)));
+            for table in required.filter(|table| table.is_server()) {
+                let state = self.server(&table.name).map(|server| server.state());
+                if let Some(state) = state
+                    && let (Phase::Down, 0, Some(failure)) =
+                        (state.phase, state.starts, state.failure)
+                {
+                    return failure;
+                }
+            }
+            // The sender lives as long as this runtime.
+            let _ = changes.changed().await;
+        }
+    }
+
+    /// Tells that the state of a server has changed.
+    pub fn server_changes(&self) -> Receiver<u64> {
+        self.inner.servers_changed.subscribe()
+    }
+
     /// Stops all servers, with everything they have started.
     pub async fn stop_servers(&self) {
         let servers = self.all_servers();
@@ -244,11 +274,7 @@ impl Arrivals for OnTheirWay {
 
 /// Follows a server as long as it lives: its tools are taken over, its failures told, and the breakers of its tools
 /// closed when it is back (SPEC D17).
-async fn follow(
-    runtime: Weak<Inner>,
-    mut changes: tokio::sync::watch::Receiver<ServerState>,
-    name: String,
-) {
+async fn follow(runtime: Weak<Inner>, mut changes: Receiver<ServerState>, name: String) {
     let mut version = 0;
     let mut starts = 0;
     let mut was_down = false;
@@ -271,6 +297,10 @@ async fn follow(
             runtime.tell_degraded(&name);
         }
         was_down = is_down;
+        runtime
+            .inner
+            .servers_changed
+            .send_modify(|count| *count += 1);
         drop(runtime);
         if state.phase == Phase::Stopped || changes.changed().await.is_err() {
             return;

@@ -125,6 +125,13 @@ fn tell_steps(session: &Session<'_>, state: &ServerState) {
             .screen
             .note(&format!("  {:13}  {gave}   {took}", done.step));
     }
+    if let Some(failure) = &state.failure {
+        session.screen.note(&format!(
+            "  {:13}  failed, after {}\n",
+            failure.step,
+            value::duration(failure.elapsed)
+        ));
+    }
     if state.phase == Phase::Running {
         let took = starting::millis(&json!(state.start_ms));
         let noise = match state.noise_lines {
