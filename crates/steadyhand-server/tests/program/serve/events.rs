@@ -117,7 +117,7 @@ async fn a_reader_of_events_that_does_not_read_is_let_go_and_holds_up_nobody() {
         let page = served.get("/metrics").await.text;
         let line = page
             .lines()
-            .find(|line| !line.starts_with('#') && line.contains("event_readers"));
+            .find(|line| !line.starts_with('#') && line.contains("events_readers"));
         line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
     };
     until("both are counted", async || {
