@@ -1,7 +1,7 @@
 //! Export to a collector: what arrives there, and what happens when nothing can.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -88,7 +88,9 @@ async fn failures_fallbacks_and_breakers_are_in_the_spans() {
         // What an MCP `isError` becomes.
         script("says_no")
             .fails(ToolError::answer("no such page"))
-            .tool(),
+            .tool()
+            .of_kind("mcp")
+            .from_source("calendar"),
         script("ill")
             .fails(ToolError::new("broken"))
             .tool()
@@ -106,6 +108,8 @@ async fn failures_fallbacks_and_breakers_are_in_the_spans() {
     let spans = collector.spans().await;
     let no = named(&spans, "execute_tool says_no");
     assert_eq!(no["attributes"]["error.type"], "tool_error");
+    assert_eq!(no["attributes"]["mcp.method.name"], "tools/call");
+    assert_eq!(no["attributes"]["steadyhand.tool.source"], "calendar");
     assert_eq!(
         (&no["status"], &no["message"]),
         (&json!("STATUS_CODE_ERROR"), &json!("no such page"))
@@ -303,6 +307,46 @@ async fn a_collector_that_is_away_or_says_nothing_never_holds_up_a_call() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_sent_is_one_line_of_log_in_a_minute() {
+    const TRIES: usize = 10;
+    let log = Log::default();
+    let to_log = {
+        let log = log.clone();
+        tracing_subscriber::fmt()
+            .with_writer(move || log.clone())
+            .finish()
+    };
+    let angry = Collector::refusing([400; 2 * TRIES]).await;
+    let mut settings = settings(&angry.url());
+    settings
+        .headers
+        .insert("x-key".to_owned(), "very-secret".into());
+    let place = Place::with([script("t").answers(1).tool()], "");
+    // The test's runtime has one thread, so that this is where the exporter logs.
+    let logging = tracing::subscriber::set_default(to_log);
+    let begun = Instant::now();
+    place.otlp.apply(&settings).unwrap();
+    for _ in 0..TRIES {
+        place.executor.execute(Call::new("t", json!({}))).await;
+        assert!(place.otlp.flush(PATIENCE).await);
+    }
+    drop(logging);
+    let minutes = begun.elapsed().as_secs() as usize / 60;
+    let text = log.text();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("telemetry cannot be sent"))
+        .collect();
+    assert!((1..=1 + minutes).contains(&lines.len()), "{text}");
+    assert!(
+        lines[0].contains(&angry.address.to_string()) && lines[0].contains("400"),
+        "{text}"
+    );
+    assert!(!text.contains("very-secret"), "{text}");
+    assert_eq!(place.otlp.spans_dropped(), 2 * TRIES as u64);
+}
+
+#[tokio::test]
 async fn it_can_be_turned_off_and_on_while_the_program_runs() {
     let (first, second) = (Collector::start().await, Collector::start().await);
     let place = Place::with([script("t").answers(1).tool()], &first.url());
@@ -342,6 +386,27 @@ impl Place {
             otlp.apply(&settings(url)).unwrap();
         }
         Place { executor, otlp }
+    }
+}
+
+/// What was logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+}
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
