@@ -88,7 +88,9 @@ impl McpTool {
             )),
             // It has run, and what it says will be as large the next time.
             Answer::TooLarge(bytes) => {
-                Err(ToolError::answer(too_large(bytes)).effect(Effect::Done))
+                let (server, what) = (&server.settings.name, too_large(bytes));
+                let message = format!("MCP server '{server}' sent {what}");
+                Err(ToolError::answer(message).effect(Effect::Done))
             }
             Answer::Lost(lost) => Err(lost_call(&server.settings.name, &lost)),
         }

@@ -9,6 +9,7 @@ mod connection;
 pub mod definition;
 pub mod failure;
 mod handler;
+mod kept_log;
 pub mod names;
 mod offer;
 pub mod parameters;
@@ -26,8 +27,9 @@ mod writer;
 
 pub use catalogue::Greeting;
 pub use failure::{StartFailure, Step, What};
+pub use kept_log::kept_log;
 pub use parameters::CamelCase;
 pub use record::{LogLine, Stream};
 pub use requests::{Elicitation, RequestPolicy};
-pub use server::{Phase, Server, ServerState};
+pub use server::{Phase, Server, ServerState, StepDone};
 pub use settings::{Hide, Pick, ServerSettings, StartPolicy, StdioSettings, Transport, When};

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use steadyhand::{clock, redact};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::time::Instant;
@@ -21,7 +21,7 @@ const LOGGED_MAX: u32 = 10;
 const LOGGED_SPAN: Duration = Duration::from_secs(10);
 
 /// One line a server printed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
@@ -32,13 +32,15 @@ pub struct LogLine {
 }
 
 /// Where a server printed something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stream {
     /// On stderr, where anything may be printed.
     Stderr,
     /// On stdout, where only messages belong.
     Stdout,
+    /// Nowhere: a remark of ours about what became of it.
+    Note,
 }
 
 /// The last lines of a server, across its starts.
@@ -48,13 +50,24 @@ pub(crate) struct Record {
     inner: Mutex<Inner>,
 }
 
-#[derive(Debug, Default)]
+/// One line as it came, cut if it was long. What nobody reads is not made readable, so that a
+/// flood costs little; secrets are still in it, so it cannot be printed.
+struct RawLine {
+    at_ms: u64,
+    stream: Stream,
+    bytes: Box<[u8]>,
+    full_length: usize,
+}
+
+#[derive(Default)]
 struct Inner {
-    lines: VecDeque<LogLine>,
+    lines: VecDeque<RawLine>,
     bytes: usize,
     /// Lines of this start begin here, counted from the first line ever.
     start: u64,
     dropped: u64,
+    /// Lines that are on disk, counted from the first line ever.
+    kept: u64,
     noise: u64,
     noise_of_start: u64,
     logged: u32,
@@ -83,13 +96,12 @@ impl Record {
     /// A new start begins.
     pub(crate) fn begin(&self) {
         let mut inner = self.lock();
-        inner.start = inner.dropped + inner.lines.len() as u64;
+        inner.start = inner.next();
         inner.noise_of_start = 0;
     }
 
     /// Something on stdout that is no message (SPEC V12): said with its content, a flood of it by its number.
     pub(crate) fn noise(&self, bytes: &[u8], full_length: usize) {
-        let text = self.shown(bytes, full_length);
         let mut inner = self.lock();
         inner.noise += 1;
         inner.noise_of_start += 1;
@@ -110,7 +122,7 @@ impl Record {
                 inner.logged += 1;
                 tracing::warn!(
                     server = self.server,
-                    content = text,
+                    content = self.shown(bytes, full_length),
                     "failed to parse a line of an MCP server's stdout; it is skipped"
                 );
             }
@@ -118,34 +130,52 @@ impl Record {
         }
         // Of a flood the beginning tells enough; stderr must not be pushed out by it.
         if inner.noise_of_start <= 50 {
-            inner.push(Stream::Stdout, text);
+            inner.push(Stream::Stdout, bytes, full_length);
         }
     }
 
     pub(crate) fn stderr(&self, line: &[u8], full_length: usize) {
-        let text = self.shown(line, full_length);
-        if text.is_empty() {
+        if line.trim_ascii().is_empty() {
             return;
         }
-        tracing::debug!(server = self.server, text, "stderr of an MCP server");
-        self.lock().push(Stream::Stderr, text);
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            let text = self.shown(line, full_length);
+            tracing::debug!(server = self.server, text, "stderr of an MCP server");
+        }
+        self.lock().push(Stream::Stderr, line, full_length);
     }
 
-    /// All that is kept.
-    pub(crate) fn lines(&self) -> Vec<LogLine> {
-        self.lock().lines.iter().cloned().collect()
+    /// What became of the server, between what it said itself.
+    pub(crate) fn note(&self, text: &str) {
+        let bytes = text.as_bytes();
+        self.lock().push(Stream::Note, bytes, bytes.len());
+    }
+
+    /// What is still there of the lines from this one on, and the number of the next one to come.
+    pub(crate) fn lines_from(&self, first: u64) -> (Vec<LogLine>, u64) {
+        let inner = self.lock();
+        let lines = inner.from(first).map(|line| self.readable(line));
+        (lines.collect(), inner.next())
+    }
+
+    /// The lines that are not on disk yet. From now on they count as being there.
+    pub(crate) fn take_unkept(&self) -> Vec<LogLine> {
+        let mut inner = self.lock();
+        let unkept = inner.from(inner.kept).map(|line| self.readable(line));
+        let unkept = unkept.collect();
+        inner.kept = inner.next();
+        unkept
     }
 
     /// The last lines of stderr since the last start.
     pub(crate) fn stderr_tail(&self, count: usize) -> Vec<String> {
         let inner = self.lock();
         let of_start = inner.of_start();
-        let mut tail: Vec<String> = of_start
+        let mut tail: Vec<&RawLine> = of_start
             .filter(|line| line.stream == Stream::Stderr)
-            .map(|line| line.text.clone())
             .collect();
         tail.drain(..tail.len().saturating_sub(count));
-        tail
+        tail.into_iter().map(|line| self.text_of(line)).collect()
     }
 
     /// What was on stdout since the last start and did not belong there.
@@ -155,7 +185,7 @@ impl Record {
             .of_start()
             .filter(|line| line.stream == Stream::Stdout)
             .take(3)
-            .map(|line| line.text.clone())
+            .map(|line| self.text_of(line))
             .collect();
         Noise {
             lines: inner.noise_of_start,
@@ -166,6 +196,18 @@ impl Record {
     /// Lines of noise, all in all.
     pub(crate) fn noise_lines(&self) -> u64 {
         self.lock().noise
+    }
+
+    fn readable(&self, line: &RawLine) -> LogLine {
+        LogLine {
+            at_ms: line.at_ms,
+            stream: line.stream,
+            text: self.text_of(line),
+        }
+    }
+
+    fn text_of(&self, line: &RawLine) -> String {
+        self.shown(&line.bytes, line.full_length)
     }
 
     fn shown(&self, bytes: &[u8], full_length: usize) -> String {
@@ -182,25 +224,36 @@ impl Record {
 }
 
 impl Inner {
-    fn of_start(&self) -> impl Iterator<Item = &LogLine> {
-        let before = self.start.saturating_sub(self.dropped);
+    fn of_start(&self) -> impl Iterator<Item = &RawLine> {
+        self.from(self.start)
+    }
+
+    /// Lines have numbers, from the first one ever.
+    fn from(&self, first: u64) -> impl Iterator<Item = &RawLine> {
+        let before = first.saturating_sub(self.dropped);
         self.lines
             .iter()
             .skip(usize::try_from(before).unwrap_or(usize::MAX))
     }
 
-    fn push(&mut self, stream: Stream, text: String) {
-        self.bytes += text.len();
-        self.lines.push_back(LogLine {
+    fn next(&self) -> u64 {
+        self.dropped + self.lines.len() as u64
+    }
+
+    fn push(&mut self, stream: Stream, bytes: &[u8], full_length: usize) {
+        let bytes = &bytes[..bytes.len().min(LINE_BYTES_MAX)];
+        self.bytes += bytes.len();
+        self.lines.push_back(RawLine {
             at_ms: clock::wall_ms(),
             stream,
-            text,
+            bytes: bytes.into(),
+            full_length,
         });
         while self.lines.len() > LINES_MAX || self.bytes > BYTES_MAX {
             let Some(oldest) = self.lines.pop_front() else {
                 return;
             };
-            self.bytes -= oldest.text.len();
+            self.bytes -= oldest.bytes.len();
             self.dropped += 1;
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use serde::Serialize;
 use steadyhand::{Category, Tool, ToolError};
 use tokio::sync::{Notify, watch};
@@ -16,9 +16,10 @@ use crate::catalogue::{Catalogue, Greeting};
 use crate::connection::Connection;
 use crate::definition::Unusable;
 use crate::failure::{StartFailure, Step};
+use crate::kept_log;
 use crate::offer::Offer;
 use crate::record::{LogLine, Record};
-use crate::settings::{ServerSettings, Transport};
+use crate::settings::{ServerSettings, Transport, When};
 use crate::supervisor;
 
 /// So long before a call's own limit we give up waiting for a start: then it is us who say what happened, and
@@ -42,7 +43,10 @@ impl Drop for Life {
 }
 
 pub(crate) struct Inner {
+    /// As it is started.
     pub(crate) settings: ServerSettings,
+    /// What is offered, and how: may change while it runs.
+    current: ArcSwap<ServerSettings>,
     pub(crate) record: Arc<Record>,
     pub(crate) connection: ArcSwapOption<Connection>,
     pub(crate) state: watch::Sender<ServerState>,
@@ -56,10 +60,9 @@ pub(crate) struct Inner {
     pub(crate) retired: CancellationToken,
     pub(crate) stopped: CancellationToken,
     pub(crate) calls: AtomicU64,
-    /// The file that was started last.
-    pub(crate) program: Mutex<Option<PathBuf>>,
     is_started: AtomicBool,
     kept_at: Option<PathBuf>,
+    logged_at: Option<PathBuf>,
 }
 
 /// Where a server stands.
@@ -74,11 +77,24 @@ pub struct ServerState {
     /// The step of its start, or the one it failed at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<Step>,
+    /// The steps of its last start that it has done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepDone>,
+    /// Since when it is at its step.
+    #[serde(skip)]
+    pub step_since: Instant,
     /// The attempt to connect, from 1; 0 before the first.
     pub attempt: u32,
+    /// So many attempts there are, before it is known to be down.
+    pub attempts_max: u32,
+    /// The file that was started last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// The program, while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
+    /// How often it was tried to start it, be it in vain.
+    pub tries: u64,
     /// How often it was up.
     pub starts: u64,
     /// How often it ended by itself after it had been up.
@@ -118,6 +134,15 @@ pub struct ServerState {
     /// Where it is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
+}
+
+/// A step of a start, and how long it took.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StepDone {
+    /// Which.
+    pub step: Step,
+    /// In milliseconds.
+    pub took_ms: f64,
 }
 
 /// What a server is doing.
@@ -161,17 +186,23 @@ impl Server {
     /// A server that is not started yet. What is known of its tools is kept in `state`.
     pub fn new(settings: ServerSettings, state: Option<PathBuf>) -> Server {
         let Transport::Stdio(stdio) = &settings.transport;
-        let kept_at = state.map(|folder| {
+        let kept_at = state.as_ref().map(|folder| {
             let name = crate::names::file_name(&settings.name);
             folder.join("mcp").join(format!("{name}.json"))
         });
+        let logged_at = state.map(|folder| kept_log::path(&folder, &settings.name));
         let first = ServerState {
             name: settings.name.clone(),
             transport: settings.transport.word(),
             phase: Phase::Idle,
             step: None,
+            steps: Vec::new(),
+            step_since: Instant::now(),
             attempt: 0,
+            attempts_max: u32::try_from(settings.start.waits.len().max(1)).unwrap_or(u32::MAX),
+            program: None,
             pid: None,
+            tries: 0,
             starts: 0,
             deaths: 0,
             tools: 0,
@@ -200,9 +231,10 @@ impl Server {
             retired: retired.clone(),
             stopped: CancellationToken::new(),
             calls: AtomicU64::new(0),
-            program: Mutex::default(),
             is_started: AtomicBool::new(false),
             kept_at,
+            logged_at,
+            current: ArcSwap::from_pointee(settings.clone()),
             settings,
         });
         if let Some(kept) = inner.kept_catalogue() {
@@ -217,6 +249,10 @@ impl Server {
     /// Starts to watch over it, in the background. A second time does nothing.
     pub fn start(&self) {
         if !self.inner.is_started.swap(true, Ordering::AcqRel) {
+            // Whoever looks from now on sees that it is on its way.
+            if !self.inner.may_rest() {
+                self.inner.change(|state| state.phase = Phase::Starting);
+            }
             tokio::spawn(supervisor::watch_over(Arc::clone(&self.inner)));
         }
     }
@@ -227,8 +263,27 @@ impl Server {
     }
 
     /// Its settings.
-    pub fn settings(&self) -> &ServerSettings {
-        &self.inner.settings
+    pub fn settings(&self) -> Arc<ServerSettings> {
+        self.inner.current.load_full()
+    }
+
+    /// Takes over other settings without starting it anew. False, and nothing is changed, if they need another
+    /// process.
+    pub fn adapt(&self, settings: ServerSettings) -> bool {
+        if !self.inner.settings.is_same_process(&settings) {
+            return false;
+        }
+        let tools = {
+            let mut offer = self.inner.offer();
+            offer.pick(&settings);
+            offer.len()
+        };
+        self.inner.current.store(Arc::new(settings));
+        self.inner.change(|state| {
+            state.tools = tools;
+            state.tools_version += 1;
+        });
+        true
     }
 
     /// Its tools as they are known now; those of a server that is down say so when they are called.
@@ -250,15 +305,15 @@ impl Server {
     pub fn may_still_bring(&self, tool: &str) -> bool {
         let state = self.inner.state.borrow();
         let is_open = !self.inner.knows_tools_in(&state) || state.phase.is_on_its_way();
-        is_open && self.inner.settings.may_bring(tool)
+        is_open && self.settings().may_bring(tool)
     }
 
     /// Why nobody can say whether it has a tool of this name, if it is the one that should know.
     pub fn why_unknown(&self, tool: &str) -> Option<ToolError> {
         let state = self.inner.state.borrow();
-        let is_its_own = tool.starts_with(&crate::names::prefix(self.name()));
+        let may_be_its_own = self.settings().may_bring(tool);
         let is_unknown = !self.inner.knows_tools_in(&state) && state.phase != Phase::Running;
-        (is_its_own && is_unknown).then(|| self.inner.away(&state))
+        (may_be_its_own && is_unknown).then(|| self.inner.away(&state))
     }
 
     /// Where it stands.
@@ -275,14 +330,19 @@ impl Server {
 
     /// What it printed last.
     pub fn logs(&self) -> Vec<LogLine> {
-        self.inner.record.lines()
+        self.logs_from(0).0
     }
 
-    /// Waits, for at most so long, until it is up or known to be down. Whether it is up.
+    /// What is still there of the lines from this one on, and the number of the next one to come.
+    pub fn logs_from(&self, first: u64) -> (Vec<LogLine>, u64) {
+        self.inner.record.lines_from(first)
+    }
+
+    /// Waits, for at most so long, until it is up, known to be down, or at rest until a call comes. Whether it
+    /// is up.
     pub async fn settled(&self, limit: Duration) -> bool {
         let mut changes = self.changes();
-        let settled = changes
-            .wait_for(|state| matches!(state.phase, Phase::Running | Phase::Down | Phase::Stopped));
+        let settled = changes.wait_for(|state| !state.phase.is_on_its_way());
         match timeout(limit, settled).await {
             Ok(Ok(state)) => state.phase == Phase::Running,
             Ok(Err(_)) | Err(_) => false,
@@ -381,7 +441,7 @@ impl Inner {
         );
         let (changed, tools) = {
             let mut offer = self.offer();
-            let changed = offer.renew(catalogue, &self.settings);
+            let changed = offer.renew(catalogue, &self.current.load());
             (changed, offer.len())
         };
         self.state.send_modify(|state| {
@@ -412,9 +472,24 @@ impl Inner {
         }
     }
 
-    pub(crate) fn program(&self) -> Option<String> {
-        let program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
-        program.as_ref().map(|path| path.display().to_string())
+    /// Keeps what it printed; that it cannot be kept is no reason not to go on.
+    pub(crate) async fn keep_log(&self) {
+        let (Some(path), lines) = (self.logged_at.clone(), self.record.take_unkept()) else {
+            return;
+        };
+        if lines.is_empty() {
+            return;
+        }
+        let append = move || kept_log::append(&path, &lines);
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(append).await {
+            let server = &self.settings.name;
+            tracing::warn!(server, %error, "what it printed could not be kept on disk");
+        }
+    }
+
+    /// Nobody has to start it before a call comes.
+    pub(crate) fn may_rest(&self) -> bool {
+        self.settings.start.when == When::FirstCall && self.knows_tools()
     }
 
     /// Whether its tools are known, from an earlier time or now.

@@ -28,6 +28,8 @@ pub(crate) const PROTOCOL_VERSION: &str = "2025-11-25";
 const LAST_WORDS: Duration = Duration::from_millis(300);
 /// How long a program that has closed its stdout may take to end.
 const ENDING: Duration = Duration::from_millis(500);
+/// How long a server may take to end when its stdin has ended, before it is told by a signal: the protocol's way.
+const OWN_ACCORD: Duration = Duration::from_secs(1);
 /// A list of tools may have so many pages, and so many tools.
 const PAGES_MAX: usize = 200;
 const TOOLS_MAX: usize = 10_000;
@@ -106,7 +108,8 @@ pub(crate) async fn start(
     if !stdio.cwd.is_dir() {
         return Err(stuck(io::ErrorKind::NotADirectory.into()));
     }
-    let (group, pipes) = steadyhand_process::start(command).await.map_err(stuck)?;
+    let (mut group, pipes) = steadyhand_process::start(command).await.map_err(stuck)?;
+    group.ends_by_itself_within(OWN_ACCORD);
     let missing = || io::Error::other("it has no pipes");
     let open = || -> io::Result<_> {
         let stdin = pipes.stdin.ok_or_else(missing)?.into_owned_fd()?;

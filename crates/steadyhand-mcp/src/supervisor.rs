@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
@@ -12,9 +12,8 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::connection::{Answer, Connection};
 use crate::failure::{StartFailure, Step, What};
-use crate::server::{Inner, Phase, ServerState};
+use crate::server::{Inner, Phase, ServerState, StepDone};
 use crate::session::{self, Session, Stuck, Witness};
-use crate::settings::When;
 
 /// So many servers start at the same time: the others wait for their turn.
 static STARTING: Semaphore = Semaphore::const_new(32);
@@ -48,6 +47,10 @@ pub(crate) async fn watch_over(server: Arc<Inner>) {
         state.pid = None;
         state.next_try = None;
     });
+    if server.state.borrow().starts > 0 {
+        server.record.note("stopped: it is no longer wanted");
+    }
+    server.keep_log().await;
     server.stopped.cancel();
 }
 
@@ -86,7 +89,7 @@ enum Way {
 async fn live(server: &Arc<Inner>) {
     let mut deaths: VecDeque<Instant> = VecDeque::new();
     let mut way = Way::Connect(Phase::Starting);
-    if server.settings.start.when == When::FirstCall && server.knows_tools() {
+    if server.may_rest() {
         rest(server).await;
     }
     loop {
@@ -159,6 +162,7 @@ async fn connect(server: &Arc<Inner>, phase: Phase) -> Result<Session, StartFail
             state.attempt = number;
             state.step = None;
             state.pid = None;
+            state.next_try = (!wait.is_zero()).then(|| Instant::now() + wait);
         });
         tracing::info!(
             server = name,
@@ -169,6 +173,7 @@ async fn connect(server: &Arc<Inner>, phase: Phase) -> Result<Session, StartFail
             () = sleep(wait) => {}
             () = server.restart.notified() => {}
         }
+        server.change(|state| state.next_try = None);
         match start_once(server, number).await {
             Ok(session) => {
                 tracing::info!(
@@ -184,6 +189,8 @@ async fn connect(server: &Arc<Inner>, phase: Phase) -> Result<Session, StartFail
                     attempt,
                     "MCP connection attempt failed: {summary}"
                 );
+                let shown = Arc::new(failure.clone());
+                server.change(|state| state.failure = Some(shown));
                 last = Some(failure);
             }
         }
@@ -250,6 +257,18 @@ async fn come_back(server: &Arc<Inner>, mut failure: StartFailure) -> Session {
 
 /// One start, from finding the program to knowing its tools.
 async fn start_once(server: &Arc<Inner>, attempt: u32) -> Result<Session, StartFailure> {
+    let tried = try_to_start(server, attempt).await;
+    if let Err(failure) = &tried {
+        server
+            .record
+            .note(&format!("did not start: {}", failure.summary()));
+        server.keep_log().await;
+    }
+    server.change(|state| state.tries += 1);
+    tried
+}
+
+async fn try_to_start(server: &Arc<Inner>, attempt: u32) -> Result<Session, StartFailure> {
     // Never closed.
     let _turn = STARTING.acquire().await;
     let began = Instant::now();
@@ -270,6 +289,7 @@ async fn start_once(server: &Arc<Inner>, attempt: u32) -> Result<Session, StartF
     };
     server.keep(&catalogue).await;
     server.take_catalogue(catalogue);
+    server.step_done();
     let pid = session.pid;
     server
         .connection
@@ -312,7 +332,9 @@ async fn run(server: &Arc<Inner>, mut session: Session) -> After {
     };
     // Calls learn of it before the program has been stopped, which may take its time.
     connection.close(&reason);
+    server.record.note(&format!("is down: {reason}"));
     tokio::spawn(async move { session.stop(&reason, GRACE).await });
+    server.keep_log().await;
     after
 }
 
@@ -382,6 +404,16 @@ impl Inner {
         });
     }
 
+    /// The step it is at is over, and well.
+    fn step_done(&self) {
+        self.change(|state| {
+            if let Some(step) = state.step.take() {
+                let took_ms = state.step_since.elapsed().as_secs_f64() * 1000.0;
+                state.steps.push(StepDone { step, took_ms });
+            }
+        });
+    }
+
     fn failure(&self, step: Step, what: What, elapsed: Duration, attempts: u32) -> StartFailure {
         let noise = self.record.noise_of_start();
         StartFailure {
@@ -389,7 +421,7 @@ impl Inner {
             elapsed,
             attempts,
             command: self.state.borrow().command.clone(),
-            program: self.program(),
+            program: self.state.borrow().program.clone(),
             place: self.settings.place.clone(),
             cwd: self.settings.shown_cwd(),
             stderr: self.record.stderr_tail(TAIL_LINES),
@@ -402,15 +434,23 @@ impl Inner {
 
 impl Witness for Inner {
     fn step(&self, step: Step) {
-        self.change(|state| state.step = Some(step));
+        self.step_done();
+        self.change(|state| {
+            if step == Step::FindCommand {
+                state.steps.clear();
+            }
+            state.step = Some(step);
+            state.step_since = Instant::now();
+        });
     }
 
     fn found(&self, program: &Path) {
-        let mut found = self.program.lock().unwrap_or_else(PoisonError::into_inner);
-        *found = Some(program.to_owned());
+        self.change(|state| state.program = Some(program.display().to_string()));
     }
 
     fn started(&self, pid: u32) {
+        let program = self.state.borrow().program.clone().unwrap_or_default();
+        self.record.note(&format!("started {program}, pid {pid}"));
         self.change(|state| state.pid = Some(pid));
     }
 }

@@ -1,7 +1,5 @@
 //! Tools that are on their way: a call that comes before them waits for them, and is told if they do not come.
 
-use std::time::Duration;
-
 use futures_util::future::BoxFuture;
 
 use crate::call::Call;
@@ -31,7 +29,11 @@ impl ToolManager {
             Ended::Finished(Ok(())) => Ok(()),
             Ended::Finished(Err(error)) => Err(Box::new(error.into_failure(&call.name))),
             Ended::Panicked(_) => Ok(()),
-            Ended::TimedOut => Err(refused(FailureCode::Timeout, call, &too_late(patience))),
+            Ended::TimedOut => Err(refused(
+                FailureCode::Timeout,
+                call,
+                "the tool's source was still starting when the call's time was up; the tool was not run",
+            )),
             Ended::Cancelled => Err(refused(
                 FailureCode::Cancelled,
                 call,
@@ -39,10 +41,6 @@ impl ToolManager {
             )),
         }
     }
-}
-
-fn too_late(patience: Duration) -> String {
-    format!("the tool's source was still starting after {patience:?}; the tool was not run")
 }
 
 fn refused(code: FailureCode, call: &Call, message: &str) -> Box<Failure> {

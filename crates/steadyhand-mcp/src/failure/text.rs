@@ -102,6 +102,14 @@ impl StartFailure {
 
     /// The whole story: what happened to what, the evidence, the next step.
     pub fn detail(&self) -> String {
+        let server = &self.server;
+        self.detail_for(&format!(
+            "More: steadyhand mcp logs {server}     Again: steadyhand mcp restart {server}"
+        ))
+    }
+
+    /// The same for those who have another way to look closer and to try again; nothing is said of none.
+    pub fn detail_for(&self, more: &str) -> String {
         let mut text = format!("Error: {}\n", self.headline());
         if !self.command.is_empty() {
             let command = self.command_shown();
@@ -129,11 +137,8 @@ impl StartFailure {
             text.push('\n');
         }
         let mut help = self.help();
-        if self.was_running() {
-            let server = &self.server;
-            help.push(format!(
-                "More: steadyhand mcp logs {server}     Again: steadyhand mcp restart {server}"
-            ));
+        if self.was_running() && !more.is_empty() {
+            help.push(more.to_owned());
         }
         row(&mut text, "   help: ", &help);
         text.truncate(text.trim_end().len());

@@ -319,6 +319,30 @@ def stdin_never_read(server):
     server.on_list = list_and_stop
 
 
+@mode("stops to read during a call (says so in the ledger); asked to end, it first does all that was sent to it")
+def reads_to_the_end(server):
+    def trouble(id, params):
+        asked = threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: asked.set())
+        add_line(os.environ["HOSTILE_LEDGER"], "asleep")
+        while not asked.is_set():
+            time.sleep(0.01)
+        # Whatever still comes has one second.
+        signal.alarm(1)
+
+    server.on_trouble(server.if_due(trouble))
+
+
+@mode("needs a moment to tidy up when its stdin ends; says in the ledger that it did")
+def tidies_up(server):
+    def run_and_tidy():
+        run()
+        time.sleep(0.2)
+        add_line(os.environ["HOSTILE_LEDGER"], "tidied up")
+
+    run, server.run = server.run, run_and_tidy
+
+
 @mode("never answers initialize")
 def silent_init(server):
     well_behaved = server.on_initialize

@@ -30,6 +30,7 @@ pub(super) async fn run(session: &Session<'_>, args: &BatchArgs) -> Result<(), F
         outcomes = running => outcomes?,
         // What runs is dropped, and withdrawn with that; here or in the server.
         code = interrupts.next() => {
+            command::settle(STOPPING_MAX).await;
             let failed = Failed::new(Exit::Signal(code), "interrupted", "interrupted; calls that ran were withdrawn");
             return Err(failed.help("steadyhand calls list shows what became of those a server ran"));
         }
@@ -71,14 +72,13 @@ async fn outcomes(session: &Session<'_>, calls: &[Call]) -> Result<Vec<Value>, F
     let calls = calls.iter().map(|call| call.clone().caller("cli"));
     let outcomes = runtime.executor().execute_batch(calls.collect());
     let outcomes = match session.time_left() {
-        None => outcomes.await,
-        Some(left) => tokio::time::timeout(left, outcomes)
-            .await
-            .map_err(|_| Failed::timed_out(session.global.timeout.unwrap_or_default()))?,
+        None => Ok(outcomes.await),
+        Some(left) => tokio::time::timeout(left, outcomes).await,
     };
-    runtime.stop_servers().await;
-    runtime.settle(STOPPING_MAX).await;
+    session.stop(&runtime, &mut Interrupts::listen()).await;
     written(history).await;
+    let too_late = |_| Failed::timed_out(session.global.timeout.unwrap_or_default());
+    let outcomes = outcomes.map_err(too_late)?;
     Ok(outcomes.iter().map(|outcome| json!(outcome)).collect())
 }
 

@@ -1,21 +1,30 @@
 //! `steadyhand call`: run one tool, show its answer, end with the exit code of its outcome.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::{Value, json};
-use steadyhand::{Call, Event, Failure, FailureCode, Outcome};
+use steadyhand::{Call, Effect, Event, Failure, FailureCode, Outcome};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
 use super::remote::{Remote, Reply, in_path};
-use super::{Interrupts, STOPPING_MAX, Session, arguments, complete, written};
+use super::{
+    Interrupts, STOPPING_MAX, Session, arguments, complete, named_server, starting, written,
+};
 use crate::http::status::{CODE_HEADER, FALLBACK_HEADER};
 use crate::progress::Progress;
 use crate::runtime::Runtime;
 use crate::source::command;
+
+/// How long a call waits for its tool where nothing is said: as long as its deadline usually is.
+const ARRIVAL_MAX: Duration = Duration::from_secs(60);
+/// What is left of a deadline that has passed.
+const MOMENT: Duration = Duration::from_millis(1);
 
 #[derive(Args)]
 pub(super) struct CallArgs {
@@ -49,6 +58,9 @@ pub(super) struct CallArgs {
     /// Allow a tool that needs approval: a name, or a pattern
     #[arg(long, value_name = "NAME")]
     approve: Vec<String>,
+    /// Ask this MCP server, without any configuration: its command line, in quotes
+    #[arg(long, value_name = "COMMAND")]
+    mcp: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -71,16 +83,23 @@ impl View {
 pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Failed> {
     let mut interrupts = Interrupts::listen();
     // What is allowed or left out for one call cannot be told to a server.
-    let is_special = args.no_fallback || !args.approve.is_empty();
+    let is_special = args.no_fallback || !args.approve.is_empty() || args.mcp.is_some();
     if !is_special && let Some(remote) = Remote::find(session).await {
         return run_there(session, args, &remote, &mut interrupts).await;
     }
     // Programs whose parents are gone become our children, so that none can slip away.
     command::adopt_orphans();
-    let runtime = session.runtime(|options| {
+    let (configuration, servers) = match &args.mcp {
+        Some(command) => named_server::of(command, &session.surroundings)?,
+        None => (session.configuration()?, Vec::new()),
+    };
+    let runtime = session.runtime_of(configuration, |options| {
         options.approved.clone_from(&args.approve);
         options.without_fallbacks = args.no_fallback;
         options.only = Some(args.tool.clone());
+        options.servers = servers;
+        // It is said with the call's own end.
+        options.degraded = Arc::new(|_, _| {});
         if args.idempotency_key.is_some() {
             let found = session.found().map(|found| found.path);
             options.keys = Some(session.keys(found.as_deref()));
@@ -88,26 +107,34 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
     });
     let runtime = tokio::select! {
         runtime = runtime => runtime?,
-        code = interrupts.next() => {
-            let failed = Failed::new(Exit::Signal(code), "interrupted", "interrupted before the tool was called");
-            return Err(failed);
-        }
+        code = interrupts.next() => return Err(before_the_call(code)),
     };
+    let ended = run_here(session, args, &runtime, &mut interrupts).await;
+    // Whatever became of the call, nothing that was started for it stays.
+    session.stop(&runtime, &mut interrupts).await;
+    ended
+}
+
+async fn run_here(
+    session: &Session<'_>,
+    args: &CallArgs,
+    runtime: &Runtime,
+    interrupts: &mut Interrupts,
+) -> Result<(), Failed> {
     if session.global.verbose > 0 {
-        session.tell_problems(&runtime);
+        session.tell_problems(runtime);
     }
+    let waited = arrived(session, args, runtime, interrupts).await?;
     let tool = runtime.manager().find(&args.tool);
     let schema = tool.map_or(Value::Null, |tool| tool.schema().clone());
-    let call = read_call(session, args, &schema)?.caller("cli");
-    let history = session.remember(&runtime);
-    let watch = tell_attempts(session, &runtime);
-    let (outcome, signal) = execute(session, &runtime, call, &mut interrupts).await;
+    let mut call = read_call(session, args, &schema)?.caller("cli");
+    call.deadline = call
+        .deadline
+        .map(|limit| limit.saturating_sub(waited).max(MOMENT));
+    let history = session.remember(runtime);
+    let watch = tell_attempts(session, runtime);
+    let (outcome, signal) = execute(session, runtime, call, interrupts).await;
     wait_for(watch).await;
-    // A second interrupt does not wait for programs to tidy up: they are killed when the runtime ends.
-    tokio::select! {
-        () = runtime.settle(STOPPING_MAX) => {}
-        _ = interrupts.next() => {}
-    }
     if session.screen.json {
         match args.view {
             View::Structured => session.screen.json(&outcome.structured()),
@@ -115,10 +142,70 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
             View::Message => session.screen.json(&outcome.message()),
         }
     }
+    for server in runtime.servers() {
+        if let Some((text, _)) = runtime.degradation(&server.name) {
+            session.screen.note(&format!("{text}\n"));
+        }
+    }
     written(history).await;
     let ended = Ended::from(&outcome);
     outcome::show(session, &ended)
-        .map_err(|failed| with_problems(failed, &ended, &runtime).by_signal(signal))
+        .map_err(|failed| explained(failed, &ended, args, runtime).by_signal(signal))
+}
+
+/// Waits for a tool of a server that is still starting: its schema says how arguments are read. How long that took
+/// is a part of the call's time. Why a tool does not come, its call says.
+async fn arrived(
+    session: &Session<'_>,
+    args: &CallArgs,
+    runtime: &Runtime,
+    interrupts: &mut Interrupts,
+) -> Result<Duration, Failed> {
+    let began = Instant::now();
+    let patience = patience(session, args).unwrap_or(ARRIVAL_MAX);
+    tokio::select! {
+        _ = tokio::time::timeout(patience, runtime.arrival(&args.tool)) => Ok(began.elapsed()),
+        code = interrupts.next() => Err(before_the_call(code)),
+        never = starting::shown(session, runtime) => match never {},
+    }
+}
+
+fn before_the_call(code: u8) -> Failed {
+    let message = "interrupted before the tool was called";
+    Failed::new(Exit::Signal(code), "interrupted", message)
+}
+
+/// More than the call itself could know: the whole story of a server that did not start, or what is missing.
+fn explained(failed: Failed, ended: &Ended, args: &CallArgs, runtime: &Runtime) -> Failed {
+    let Some(failure) = &ended.failure else {
+        return failed;
+    };
+    if failure.code == FailureCode::NetworkError
+        && failure.effect == Effect::None
+        && let Some(start) = runtime.failed_start_of(&args.tool)
+    {
+        let server = &start.server;
+        // One that is configured nowhere has no other commands.
+        let more = match args.mcp {
+            Some(_) => format!("More: steadyhand mcp logs {server}"),
+            None => format!(
+                "More: steadyhand mcp logs {server}     Again: steadyhand mcp test {server}"
+            ),
+        };
+        return Failed::of_start(&start, &more)
+            .detail("tool", json!(ended.tool_name))
+            .detail("call_id", json!(ended.call_id))
+            .detail("effect", json!(failure.effect));
+    }
+    let is_too_late = failure.code == FailureCode::Timeout && failure.effect == Effect::None;
+    let starting = runtime.servers().into_iter();
+    let starting = starting.filter(|server| is_too_late && server.phase.is_on_its_way());
+    let failed = starting.fold(failed, |failed, server| {
+        let step = server.step.map(|step| format!(" at {step}"));
+        let doing = format!("{}{}", server.phase.word(), step.unwrap_or_default());
+        failed.evidence(server.name, doing)
+    });
+    with_problems(failed, ended, runtime)
 }
 
 /// A tool that is not there may be one of a source that could not be loaded.
@@ -144,8 +231,8 @@ async fn run_there(
         .get(&format!("/v1/tools/{}", in_path(&args.tool)))
         .await;
     // Without a tool of this name, the outcome says so.
-    let schema = tool.map_or(Value::Null, |tool| tool["schema"].clone());
-    let call = read_call(session, args, &schema)?;
+    let tool = tool.unwrap_or_default();
+    let call = read_call(session, args, &tool["schema"])?;
     let view = match session.screen.json {
         true => args.view,
         false => View::Structured,
@@ -167,10 +254,25 @@ async fn run_there(
         session.screen.json(&reply.body);
     }
     let shown = match view {
-        View::Structured => outcome::show(session, &Ended::read(&reply.body)?),
+        View::Structured => {
+            let ended = Ended::read(&reply.body)?;
+            outcome::show(session, &ended).map_err(|failed| of_a_server(failed, &ended, &tool))
+        }
         View::Flat | View::Message => by_headers(&reply),
     };
     shown.map_err(|failed| failed.by_signal(signal))
+}
+
+/// What an MCP server printed tells more about its failure than we can.
+fn of_a_server(failed: Failed, ended: &Ended, tool: &Value) -> Failed {
+    let failure = ended.failure.as_ref();
+    let is_away = failure.is_some_and(|failure| failure.code == FailureCode::NetworkError);
+    match (tool["kind"].as_str(), tool["source"].as_str()) {
+        (Some("mcp"), Some(server)) if is_away => failed.help(format!(
+            "More: steadyhand mcp logs {server}     Again: steadyhand mcp restart {server}"
+        )),
+        _ => failed,
+    }
 }
 
 /// The views that do not have the code of a failure: the answer's headers do.
@@ -195,11 +297,7 @@ fn read_call(session: &Session<'_>, args: &CallArgs, schema: &Value) -> Result<C
     if let Some(id) = &args.id {
         call = call.id(id);
     }
-    let patience = [args.deadline, session.time_left()]
-        .into_iter()
-        .flatten()
-        .min();
-    if let Some(deadline) = patience {
+    if let Some(deadline) = patience(session, args) {
         call = call.deadline(deadline);
     }
     if let Some(key) = &args.idempotency_key {
@@ -209,6 +307,12 @@ fn read_call(session: &Session<'_>, args: &CallArgs, schema: &Value) -> Result<C
         call = call.no_retry();
     }
     Ok(call)
+}
+
+/// How long the call may take, where that is said.
+fn patience(session: &Session<'_>, args: &CallArgs) -> Option<Duration> {
+    let said = [args.deadline, session.time_left()];
+    said.into_iter().flatten().min()
 }
 
 /// Runs the call; an interrupt cancels it, and what it started is given a moment to stop.
@@ -232,6 +336,7 @@ async fn execute(
         outcome = &mut execution => return (outcome, None),
         signal = interrupts.next() => signal,
         never = show_that_it_runs(session, &name, deadline) => match never {},
+        never = starting::shown(session, runtime) => match never {},
     };
     token.cancel();
     (execution.await, Some(signal))

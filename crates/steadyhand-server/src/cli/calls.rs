@@ -10,6 +10,7 @@ use super::outcome::{self, Ended};
 use super::remote::{Remote, in_path};
 use super::{Interrupts, STOPPING_MAX, Session, value, written};
 use crate::history::{CallRecord, Cursor, Filter, History, HistoryError};
+use crate::runtime::Runtime;
 use crate::source::command;
 use crate::views::{self, calls::NotAgain, calls::ask};
 
@@ -237,6 +238,7 @@ async fn replay(session: &Session<'_>, place: &Place, id: &str, force: bool) -> 
     let view = tokio::select! {
         view = running => view?,
         code = interrupts.next() => {
+            command::settle(STOPPING_MAX).await;
             let failed = Failed::new(Exit::Signal(code), "interrupted", "interrupted; the call was withdrawn");
             return Err(failed);
         }
@@ -263,20 +265,26 @@ async fn replayed(
     let record = find(history, id).await?;
     command::adopt_orphans();
     let runtime = session.runtime(|_| {}).await?;
-    let call = match views::calls::again(&runtime, record, force) {
+    let _ = history.attach(runtime.executor());
+    let ended = again_here(&runtime, record, force).await;
+    session.stop(&runtime, &mut Interrupts::listen()).await;
+    written(Some(history.clone())).await;
+    ended
+}
+
+async fn again_here(runtime: &Runtime, record: CallRecord, force: bool) -> Result<Value, Failed> {
+    // A tool of a server that is still starting; why it does not come, its call would say.
+    let _ = runtime.arrival(&record.call.tool).await;
+    let call = match views::calls::again(runtime, record, force) {
         Ok(call) => call,
         Err(NotAgain::NoSuchTool(tool)) => {
-            return Err(super::tools::no_such_tool(&runtime, &tool));
+            return Err(super::tools::no_such_tool(runtime, &tool));
         }
         Err(NotAgain::NotSafe { message, help }) => {
             return Err(Failed::new(Exit::Refused, "not_safe_to_repeat", message).help(help));
         }
     };
-    let _ = history.attach(runtime.executor());
     let outcome = runtime.executor().execute(call.caller("cli")).await;
-    runtime.stop_servers().await;
-    runtime.settle(STOPPING_MAX).await;
-    written(Some(history.clone())).await;
     Ok(json!(outcome))
 }
 

@@ -6,7 +6,7 @@ use clap_complete::env::{CompleteEnv, EnvCompleter};
 use super::error::Failed;
 use super::screen::Screen;
 use crate::config::{Configuration, Surroundings, find};
-use crate::source::builtin;
+use crate::source::{builtin, mcp};
 
 /// The variable by which a shell asks the program itself for completions.
 const VARIABLE: &str = "STEADYHAND_COMPLETE";
@@ -43,7 +43,8 @@ pub(super) fn print(shell: Shell, screen: &Screen, command: clap::Command) -> Re
     Ok(())
 }
 
-/// The tools that the configuration names; sources with many tools are not loaded for this.
+/// The tools that the configuration names, and those of MCP servers as far as they are known: nothing is started
+/// or looked up for this, and sources with many tools are not loaded.
 pub(super) fn tool_names() -> Vec<CompletionCandidate> {
     let surroundings = Surroundings::of_this_process();
     let found = find::find(None, &surroundings);
@@ -53,12 +54,30 @@ pub(super) fn tool_names() -> Vec<CompletionCandidate> {
             .map(CompletionCandidate::new)
             .collect();
     };
-    match Configuration::load(Some(&found.path), &surroundings) {
-        Ok(configuration) => configuration
-            .tools
-            .into_iter()
-            .map(|table| CompletionCandidate::new(table.name))
-            .collect(),
-        Err(_) => Vec::new(),
-    }
+    let Ok(configuration) = Configuration::load(Some(&found.path), &surroundings) else {
+        return Vec::new();
+    };
+    let kept = mcp::Kept::new(&configuration, &surroundings);
+    let names = configuration
+        .tools
+        .iter()
+        .flat_map(|table| match table.is_server() {
+            true => kept.tool_names(table),
+            false => vec![table.name.clone()],
+        });
+    names.map(CompletionCandidate::new).collect()
+}
+
+/// The MCP servers of the configuration.
+pub(super) fn server_names() -> Vec<CompletionCandidate> {
+    let surroundings = Surroundings::of_this_process();
+    let found = find::find(None, &surroundings);
+    let path = found.as_ref().map(|found| found.path.as_path());
+    let configuration = Configuration::load(path, &surroundings);
+    let names = configuration.map(|configuration| super::mcp::names(&configuration));
+    names
+        .unwrap_or_default()
+        .into_iter()
+        .map(CompletionCandidate::new)
+        .collect()
 }

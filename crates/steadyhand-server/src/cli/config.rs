@@ -35,7 +35,9 @@ pub(super) async fn run(session: &Session<'_>, command: &ConfigCommand) -> Resul
 
 /// Reads the file, and loads what it names: a document that is not there is found now, not at the first call.
 async fn check(session: &Session<'_>) -> Result<(), Failed> {
-    let runtime = match session.runtime(|_| {}).await {
+    // Nothing is started for it.
+    let looking = session.runtime(|options| options.only_look = true);
+    let runtime = match looking.await {
         Ok(runtime) => runtime,
         Err(failed) => {
             if session.screen.json {
@@ -67,6 +69,8 @@ async fn check(session: &Session<'_>) -> Result<(), Failed> {
         .collect();
     let inactive = configuration.inactive();
     let tools = runtime.manager().len();
+    let tables = configuration.tools.iter();
+    let configured = tables.filter(|table| table.is_server()).count();
     if session.screen.json {
         let warnings: Vec<Value> = configuration
             .warnings
@@ -77,6 +81,7 @@ async fn check(session: &Session<'_>) -> Result<(), Failed> {
             "valid": true,
             "file": configuration.file.as_ref().map(|file| file.display().to_string()),
             "tools": tools,
+            "mcp_servers": configured,
             "warnings": warnings,
             "remarks": remarks,
             "imported_servers": servers,
@@ -92,7 +97,7 @@ async fn check(session: &Session<'_>) -> Result<(), Failed> {
     }
     if !servers.is_empty() {
         session.screen.note(&format!(
-            "note: {} found in other programs' files, for a later version to connect: {}",
+            "note: {} from other programs' files: {}",
             value::counted(servers.len(), "MCP server"),
             servers.join(", ")
         ));
@@ -106,12 +111,21 @@ async fn check(session: &Session<'_>) -> Result<(), Failed> {
         Some(file) => format!(
             "{} is right: {}, {}",
             session.surroundings.shown(file).display(),
-            value::counted(tools, "tool"),
+            counted(tools, configured),
             value::counted(configuration.warnings.len() + remarks.len(), "warning"),
         ),
         None => "No configuration file; the builtins are used.".to_owned(),
     });
     Ok(())
+}
+
+/// Tools that are known, and servers that bring more when they are started.
+fn counted(tools: usize, servers: usize) -> String {
+    let tools = value::counted(tools, "tool");
+    match servers {
+        0 => tools,
+        _ => format!("{tools}, {}", value::counted(servers, "MCP server")),
+    }
 }
 
 fn show(session: &Session<'_>) -> Result<(), Failed> {

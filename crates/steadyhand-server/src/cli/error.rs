@@ -9,6 +9,7 @@ use std::time::Duration;
 use miette::Diagnostic;
 use serde_json::{Map, Value, json};
 use steadyhand::FailureCode;
+use steadyhand_mcp::StartFailure;
 
 use super::screen::Screen;
 use crate::config::Report;
@@ -84,6 +85,8 @@ struct Details {
     /// More for machines.
     details: Map<String, Value>,
     report: Option<Arc<Report>>,
+    /// The whole text for people, where someone else has the words.
+    text: Option<String>,
 }
 
 impl Failed {
@@ -96,7 +99,21 @@ impl Failed {
             help: None,
             details: Map::new(),
             report: None,
+            text: None,
         }))
+    }
+
+    /// A server that did not start; `more` says how to look closer.
+    pub(super) fn of_start(failure: &StartFailure, more: &str) -> Failed {
+        let message = failure.to_string();
+        let mut failed = Failed::new(Exit::NotReachable, "mcp_start_failed", message);
+        failed.0.text = Some(failure.detail_for(more));
+        if let Value::Object(mut fields) = json!(failure) {
+            failed.0.help = fields.get("help").and_then(Value::as_str).map(Into::into);
+            fields.retain(|name, _| !["code", "message", "help"].contains(&name.as_str()));
+            failed.0.details = fields;
+        }
+        failed
     }
 
     pub(super) fn exit(&self) -> Exit {
@@ -117,6 +134,11 @@ impl Failed {
             format!("the command did not end within {after}"),
         )
         .help("Give it longer with --timeout, or find out what is slow with -v")
+    }
+
+    /// A signal came before anything was done.
+    pub(super) fn interrupted(code: u8) -> Failed {
+        Failed::new(Exit::Signal(code), "interrupted", "interrupted")
     }
 
     /// An exit code alone: what there is to say has been said.
@@ -163,7 +185,8 @@ impl Failed {
                 screen.diagnostic(problem);
             }
         } else {
-            screen.line_to_stderr(&self.to_string());
+            let text = self.0.text.clone();
+            screen.line_to_stderr(&text.unwrap_or_else(|| self.to_string()));
         }
     }
 

@@ -1,7 +1,7 @@
 //! `steadyhand mcp-stdio`: all tools for an MCP client that starts us.
 
 use super::error::Failed;
-use super::{Interrupts, STOPPING_MAX, Session};
+use super::{Interrupts, Session};
 
 pub(super) async fn run(session: &Session<'_>) -> Result<(), Failed> {
     let mut interrupts = Interrupts::listen();
@@ -15,7 +15,6 @@ pub(super) async fn run(session: &Session<'_>) -> Result<(), Failed> {
         served = serving => served,
         _ = interrupts.next() => Ok(()),
     };
-    runtime.stop_servers().await;
-    runtime.settle(STOPPING_MAX).await;
+    session.stop(&runtime, &mut interrupts).await;
     ended.map_err(|error| Failed::unexpected(format!("the client cannot be reached: {error}")))
 }

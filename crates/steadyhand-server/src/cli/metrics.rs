@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::error::Failed;
 use super::remote::in_path;
-use super::tools::{Place, no_such_tool};
+use super::tools::{self, Place, no_such_tool};
 use super::{Session, value};
 use crate::views;
 
@@ -15,7 +15,7 @@ pub(super) struct MetricsArgs {
 }
 
 pub(super) async fn run(session: &Session<'_>, args: &MetricsArgs) -> Result<(), Failed> {
-    let place = Place::find(session).await?;
+    let place = Place::find(session, tools::Need::Names).await?;
     let metrics = match (&place, &args.tool) {
         (Place::There(remote), None) => remote.get("/v1/metrics").await?,
         (Place::There(remote), Some(tool)) => {

@@ -8,13 +8,16 @@ mod complete;
 mod config;
 mod conversation;
 mod error;
+mod mcp;
 mod mcp_stdio;
 mod metrics;
+mod named_server;
 mod outcome;
 mod progress;
 mod remote;
 mod screen;
 mod serve;
+mod starting;
 mod tools;
 mod value;
 
@@ -116,6 +119,11 @@ enum Command {
         #[command(subcommand)]
         command: Option<tools::ToolsCommand>,
     },
+    /// MCP servers: how they fare, why one does not start, which there are
+    Mcp {
+        #[command(subcommand)]
+        command: Option<mcp::McpCommand>,
+    },
     /// Say what a provider would refuse in a conversation
     Validate(conversation::ValidateArgs),
     /// Mend a conversation so that its provider accepts it, and say what was changed
@@ -184,6 +192,7 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
         Command::Metrics(args) => session.block_on(metrics::run(&session, args)),
         Command::Call(args) => session.block_on(call::run(&session, args)),
         Command::Tools { command } => session.block_on(tools::run(&session, command.as_ref())),
+        Command::Mcp { command } => session.block_on(mcp::run(&session, command.as_ref())),
     }
 }
 
@@ -297,6 +306,12 @@ impl<'a> Session<'a> {
         let mut options = Options::new(self.surroundings.clone());
         options.state = self.state();
         options.progress = self.screen.progress();
+        let is_silent = self.screen.quiet || self.screen.json;
+        options.degraded = Arc::new(move |text, _| {
+            if !is_silent {
+                screen::line(text);
+            }
+        });
         adapt(&mut options);
         let starting = Runtime::start(configuration, options);
         match self.time_left() {
@@ -304,6 +319,18 @@ impl<'a> Session<'a> {
             Some(left) => tokio::time::timeout(left, starting)
                 .await
                 .map_err(|_| Failed::timed_out(self.global.timeout.unwrap_or_default())),
+        }
+    }
+
+    /// Stops everything a runtime has started; another interrupt does not wait for that.
+    async fn stop(&self, runtime: &Runtime, interrupts: &mut Interrupts) {
+        let stopping = async {
+            let _ = tokio::time::timeout(STOPPING_MAX, runtime.stop_servers()).await;
+            runtime.settle(STOPPING_MAX).await;
+        };
+        tokio::select! {
+            () = stopping => {}
+            _ = interrupts.next() => {}
         }
     }
 

@@ -120,6 +120,14 @@ impl Screen {
         }
     }
 
+    /// In the colour for this state, where colours are wanted.
+    pub(super) fn colored(&self, text: &str, color: anstyle::AnsiColor) -> String {
+        match self.stdout_color {
+            true => format!("{0}{text}{0:#}", color.on_default()),
+            false => text.to_owned(),
+        }
+    }
+
     /// Progress of what takes over a second: a bar for people, a line for logs, nothing with `-q`.
     pub(super) fn progress(&self) -> Progress {
         match self.quiet || self.json {
@@ -136,7 +144,8 @@ impl Screen {
         }
     }
 
-    fn has_bars(&self) -> bool {
+    /// Whether what happens may be drawn and drawn over.
+    pub(super) fn has_bars(&self) -> bool {
         let in_ci = std::env::var_os("CI").is_some();
         self.stderr_is_terminal && !self.plain && !in_ci
     }
@@ -165,6 +174,12 @@ impl Screen {
             .with(ours)
             .try_init();
     }
+}
+
+/// A line for people, from where there is no screen at hand.
+#[allow(clippy::print_stderr, reason = "what happens goes to stderr")]
+pub(super) fn line(text: &str) {
+    eprintln!("{}", visible(text));
 }
 
 /// Control characters but for line breaks and tabs, as something one can see: `\u{1b}`.

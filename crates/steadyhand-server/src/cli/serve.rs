@@ -1,21 +1,19 @@
 //! `steadyhand serve`: the tools over HTTP, until a signal ends it.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use steadyhand_mcp::Phase;
 
 use super::error::{Exit, Failed};
-use super::{Interrupts, STOPPING_MAX, Session, value};
-use crate::runtime::Runtime;
+use super::{Interrupts, Session, screen, starting, value};
+use crate::runtime::{Degraded, Options, Runtime};
 use crate::serve::{self, CannotServe, DRAIN_MAX, Drained, Fault, Server, Waiting};
 use crate::source::command;
 
 /// Calls that are named while they are waited for; the others are counted.
 const NAMED_MAX: usize = 5;
-/// A required server is up or known to be down within this time, whatever its own limits are.
-const REQUIRED_MAX: Duration = Duration::from_secs(600);
 
 #[derive(Args)]
 pub(super) struct ServeArgs {
@@ -41,21 +39,17 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
         .await
         .map_err(|cannot| failed(cannot, Exit::NotReachable))?;
     let keys = session.keys(configuration.file.as_deref());
+    let adapt = |options: &mut Options| {
+        options.degraded = told(session);
+        options.keys = Some(keys);
+    };
     let runtime = tokio::select! {
-        runtime = session.runtime_of(configuration, |options| options.keys = Some(keys)) => runtime?,
+        runtime = session.runtime_of(configuration, adapt) => runtime?,
         code = interrupts.next() => {
             let message = "interrupted before the server was up";
             return Err(Failed::new(Exit::Signal(code), "interrupted", message));
         }
     };
-    tokio::select! {
-        settled = required_servers(&runtime) => settled?,
-        code = interrupts.next() => {
-            runtime.stop_servers().await;
-            let message = "interrupted while servers were being started";
-            return Err(Failed::new(Exit::Signal(code), "interrupted", message));
-        }
-    }
     let history = session.history(&runtime.generation().configuration, &settings.history);
     if let Err(error) = history.attach(runtime.executor()) {
         session.screen.note(&format!(
@@ -73,26 +67,37 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
     }
     let _watching = runtime.watch();
     tell_what_is_served(session, &runtime, server.address());
-    let code = tokio::select! {
+    let ended = tokio::select! {
         never = server.accept() => match never {},
         never = server.follow(&session.surroundings) => match never {},
-        code = interrupts.next() => code,
+        never = starting::told(session, &runtime) => match never {},
+        failure = runtime.required_failed() => Err(failure),
+        code = interrupts.next() => Ok(code),
     };
     let drained = tokio::select! {
         drained = server.drain(|waiting| tell_what_is_waited_for(session, waiting)) => drained,
         code = interrupts.next() => {
             session.screen.note("Stopped at once; calls that still ran were cut off.");
+            session.stop(&runtime, &mut interrupts).await;
             return Err(ended_by(code));
         }
     };
-    let stopped = async {
-        runtime.stop_servers().await;
-        runtime.settle(STOPPING_MAX).await;
+    session.stop(&runtime, &mut interrupts).await;
+    let code = match ended {
+        Ok(code) => code,
+        Err(failure) => {
+            let name = &failure.server;
+            let message = format!(
+                "{name} is required, and did not start: {}",
+                failure.summary()
+            );
+            return Err(Failed::new(Exit::NotReachable, "mcp_start_failed", message)
+                .detail("server", name.as_str().into())
+                .help(format!(
+                    "steadyhand mcp test {name}; without required = true, the rest would be served"
+                )));
+        }
     };
-    tokio::select! {
-        () = stopped => {}
-        code = interrupts.next() => return Err(ended_by(code)),
-    }
     match drained {
         Drained { cancelled: 0 } => {
             session.screen.note("Stopped. Every call was answered.");
@@ -109,37 +114,14 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
     }
 }
 
-/// Servers without which there is no point in serving: `required = true`.
-async fn required_servers(runtime: &Runtime) -> Result<(), Failed> {
-    let generation = runtime.generation();
-    let settings = &generation.configuration.root.mcp;
-    let required = settings
-        .iter()
-        .filter(|(_, settings)| settings["required"] == true);
-    for (name, _) in required {
-        let Some(server) = runtime.server(name) else {
-            continue;
-        };
-        server.wake();
-        server.settled(REQUIRED_MAX).await;
-        let state = server.state();
-        if state.phase == Phase::Running {
-            continue;
+/// A server that did not start: what goes on working, then the whole story (SPEC V17).
+fn told(session: &Session<'_>) -> Degraded {
+    let is_silent = session.screen.quiet || session.screen.json;
+    Arc::new(move |text, failure| {
+        if !is_silent {
+            screen::line(&format!("{text}\n\n{}\n", failure.detail()));
         }
-        let reason = match &state.failure {
-            Some(failure) => failure.to_string(),
-            None => format!("it is {}", state.phase.word()),
-        };
-        runtime.stop_servers().await;
-        let message = format!("{name} is required, and did not start");
-        return Err(Failed::new(Exit::NotReachable, "mcp_start_failed", message)
-            .evidence("reason", reason)
-            .detail("server", serde_json::json!(name))
-            .help(format!(
-                "Mend it, or serve without it: required = false under [mcp.{name}]"
-            )));
-    }
-    Ok(())
+    })
 }
 
 fn ended_by(code: u8) -> Failed {

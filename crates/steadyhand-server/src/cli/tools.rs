@@ -1,12 +1,14 @@
 //! `steadyhand tools`: which tools there are, everything about one of them, and closing its breaker.
 
+use std::sync::Arc;
+
 use clap::Subcommand;
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::{Value, json};
 
 use super::error::{Exit, Failed};
 use super::remote::{Remote, in_path};
-use super::{Session, complete, value};
+use super::{Interrupts, Session, complete, starting, value};
 use crate::runtime::Runtime;
 use crate::views;
 
@@ -32,12 +34,21 @@ pub(super) async fn run(
     session: &Session<'_>,
     command: Option<&ToolsCommand>,
 ) -> Result<(), Failed> {
-    let place = Place::find(session).await?;
-    match command.unwrap_or(&ToolsCommand::List) {
+    let command = command.unwrap_or(&ToolsCommand::List);
+    let need = match command {
+        ToolsCommand::List | ToolsCommand::Show { .. } => Need::All,
+        ToolsCommand::Reset { .. } => Need::Names,
+    };
+    let place = Place::find(session, need).await?;
+    let ended = match command {
         ToolsCommand::List => list(session, &place).await,
         ToolsCommand::Show { tool } => show(session, &place, tool).await,
         ToolsCommand::Reset { tool } => reset(session, &place, tool).await,
+    };
+    if let Place::Here(runtime) = &place {
+        session.stop(runtime, &mut Interrupts::listen()).await;
     }
+    ended
 }
 
 /// Where the tools are: in a server, or in this process.
@@ -46,12 +57,35 @@ pub(super) enum Place {
     Here(Runtime),
 }
 
+/// What is wanted of the tools of MCP servers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    /// Those that are known from earlier times: no server is started.
+    Names,
+    /// All: servers whose tools are not known yet are started, and asked.
+    All,
+}
+
 impl Place {
-    pub(super) async fn find(session: &Session<'_>) -> Result<Place, Failed> {
-        match Remote::find(session).await {
-            Some(remote) => Ok(Place::There(remote)),
-            None => Ok(Place::Here(session.runtime(|_| {}).await?)),
+    pub(super) async fn find(session: &Session<'_>, need: Need) -> Result<Place, Failed> {
+        if let Some(remote) = Remote::find(session).await {
+            return Ok(Place::There(remote));
         }
+        let mut configuration = session.configuration()?;
+        for table in configuration.tools.iter_mut().filter(|it| it.is_server()) {
+            table.set_start("when", json!("first-call"));
+            table.set_start("waits", json!(["0s"]));
+        }
+        let runtime = session.runtime_of(configuration, |options| {
+            options.only_look = need == Need::Names;
+            // It is said in a line of its own.
+            options.degraded = Arc::new(|_, _| {});
+        });
+        let runtime = runtime.await?;
+        if need == Need::All {
+            starting::waited_for(session, &runtime).await?;
+        }
+        Ok(Place::Here(runtime))
     }
 }
 
@@ -80,17 +114,12 @@ async fn list(session: &Session<'_>, place: &Place) -> Result<(), Failed> {
         );
     }
     for tool in &tools {
-        let state = if tool["available"] == true {
-            "ready"
-        } else {
-            "disabled"
-        };
         let description = text(tool, "description");
         let first_line = description.lines().next().unwrap_or_default();
         rows.push(vec![
             text(tool, "name"),
             text(tool, "kind"),
-            state.to_owned(),
+            text(tool, "state"),
             first_line.to_owned(),
         ]);
     }
@@ -111,16 +140,27 @@ async fn list(session: &Session<'_>, place: &Place) -> Result<(), Failed> {
 
 fn tell_where_they_are_from(session: &Session<'_>, runtime: &Runtime) {
     let generation = runtime.generation();
-    let servers = generation.configuration.imported.servers.len();
-    if runtime.manager().is_empty() && servers > 0 {
-        let servers = value::counted(servers, "MCP server");
-        session.screen.note(&format!(
-            "No tools yet: {servers} found, for a later version to connect."
-        ));
-    } else if runtime.manager().is_empty() {
+    let mut is_told = false;
+    for server in views::servers::all(runtime) {
+        let (name, status) = (
+            starting::text(&server, "name"),
+            starting::text(&server, "status"),
+        );
+        if starting::text(&server, "phase") == "down" {
+            let reason = starting::text(&server, "reason");
+            is_told = true;
+            session.screen.note(&format!(
+                "{name} is {status}: {reason}; see why: steadyhand mcp test {name}"
+            ));
+        }
+    }
+    if is_told {
+        return;
+    }
+    if runtime.manager().is_empty() {
         session
             .screen
-            .note("No tools. Add a [tools.name] table to steadyhand.toml");
+            .note("No tools. Add a [tools.name] or [mcp.name] table to steadyhand.toml");
     } else if generation.configuration.file.is_none() {
         session
             .screen
@@ -142,6 +182,15 @@ fn in_words(problem: &Value) -> String {
 async fn show(session: &Session<'_>, place: &Place, name: &str) -> Result<(), Failed> {
     let tool = match place {
         Place::There(remote) => remote.get(&format!("/v1/tools/{}", in_path(name))).await?,
+        Place::Here(runtime) if runtime.manager().find(name).is_none() => {
+            return Err(match runtime.failed_start_of(name) {
+                Some(failure) => {
+                    let server = &failure.server;
+                    Failed::of_start(&failure, &format!("Again: steadyhand mcp test {server}"))
+                }
+                None => no_such_tool(runtime, name),
+            });
+        }
         Place::Here(runtime) => {
             views::tools::one(runtime, name).ok_or_else(|| no_such_tool(runtime, name))?
         }

@@ -169,6 +169,7 @@ impl Checker<'_> {
             shown: None,
             secrets: Vec::new(),
             unusable: None,
+            imported_keys: Vec::new(),
         })
     }
 

@@ -83,8 +83,13 @@ impl<'a> Loading<'a> {
             if !server.enabled {
                 continue;
             }
-            let is_it = |table: &&ToolTable| table.is_server() && table.name == server.name;
-            if let Some(own) = self.tools.iter().find(is_it) {
+            let imported = server_table(server, &self.imported, self.surroundings);
+            let is_it = |table: &&mut ToolTable| table.is_server() && table.name == server.name;
+            if let Some(own) = self.tools.iter_mut().find(is_it) {
+                if !own.says_how_to_reach_it() {
+                    add_to(own, imported);
+                    continue;
+                }
                 let place = self.surroundings.shown(&server.origin.file);
                 self.problems.push(Problem::warning(format!(
                     "{}:{}: {} is also defined in {}; that one is used",
@@ -95,8 +100,27 @@ impl<'a> Loading<'a> {
                 )));
                 continue;
             }
-            self.tools
-                .push(server_table(server, &self.imported, self.surroundings));
+            self.tools.push(imported);
+        }
+        for table in &self.tools {
+            if table.is_server() && !table.says_how_to_reach_it() {
+                let problem = self.unreachable(table);
+                self.problems.push(problem);
+            }
+        }
+    }
+
+    fn unreachable(&self, table: &ToolTable) -> Problem {
+        let pointer = table.pointer();
+        let problem = Problem::error(format!(
+            "{} has neither command nor url, and no imported server has its name",
+            super::words::dotted(&pointer)
+        ))
+        .help("Write command = \"…\" for a server on stdio, or import the file that has it: steadyhand mcp import");
+        let origin = self.document.nearest_origin(&pointer);
+        match origin.and_then(|origin| origin.key_place()) {
+            Some(place) => problem.at(place.clone(), "what is it?"),
+            None => problem,
         }
     }
 
@@ -238,7 +262,25 @@ fn table(tool: FlexTool, policy: PolicySettings, file: &Arc<SourceFile>) -> Tool
         shown: None,
         secrets: Vec::new(),
         unusable: None,
+        imported_keys: Vec::new(),
     }
+}
+
+/// A table of ours that only adds to an imported server: what it says itself stands.
+fn add_to(own: &mut ToolTable, imported: ToolTable) {
+    let mut shown = imported.shown.unwrap_or_default();
+    shown.extend(own.own.clone());
+    own.shown = Some(shown);
+    for (key, value) in imported.own {
+        if !own.own.contains_key(&key) {
+            own.imported_keys.push(key.clone());
+            own.own.insert(key, value);
+        }
+    }
+    own.policy.timeout = own.policy.timeout.or(imported.policy.timeout);
+    own.place = imported.place;
+    own.secrets.extend(imported.secrets);
+    own.unusable = imported.unusable;
 }
 
 /// A server of another program as a table of ours.
@@ -272,5 +314,6 @@ fn server_table(
         shown: Some(shown),
         secrets: imported.secrets.clone(),
         unusable,
+        imported_keys: Vec::new(),
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod document;
+pub mod edit;
 pub mod find;
 pub mod flex_chat;
 pub mod foreign;
@@ -82,6 +83,8 @@ pub struct ToolTable {
     pub alias: Option<String>,
     /// It comes from a file of another program: `${…}` in it means nothing to us.
     pub is_imported: bool,
+    /// Keys of it that do, where the rest is ours.
+    pub imported_keys: Vec<String>,
     /// Where it is defined: `steadyhand.toml:12`.
     pub place: Option<String>,
     /// As it may be shown, where that is not `own`: a server from another program's file.
@@ -101,6 +104,17 @@ impl ToolTable {
     /// An MCP server.
     pub fn is_server(&self) -> bool {
         self.section == "mcp"
+    }
+
+    /// Whether it says which program or address its server is.
+    pub(crate) fn says_how_to_reach_it(&self) -> bool {
+        self.own.contains_key("command") || self.own.contains_key("url")
+    }
+
+    /// Another value for one of a server's `start` settings.
+    pub(crate) fn set_start(&mut self, key: &str, value: Value) {
+        let start = self.own.entry("start").or_insert_with(|| Map::new().into());
+        start[key] = value;
     }
 }
 

@@ -26,6 +26,8 @@ const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
 const KEYS_MAX: i64 = 1_000_000;
 /// Outcomes kept, in bytes; of older ones only the key is.
 const OUTCOMES_BYTES_MAX: i64 = 256 * 1024 * 1024;
+/// What the log beside the file may take.
+const LOG_BYTES: u64 = 4 * 1024 * 1024;
 /// How often old keys are forgotten, and how many in one step.
 const TIDY: Duration = Duration::from_secs(10);
 const FORGET_MAX: i64 = 2000;
@@ -239,7 +241,7 @@ impl Keeper {
 }
 
 fn open(path: &Path) -> Result<Database, Trouble> {
-    let mut database = Database::open(path, &KIND)?;
+    let mut database = Database::open(path, &KIND, LOG_BYTES)?;
     forget_old(&mut database, clock::wall_ms()).map_err(|error| Trouble::of(&error, path))?;
     Ok(database)
 }

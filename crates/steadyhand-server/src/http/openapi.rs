@@ -53,6 +53,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(events::stream))
         .routes(routes!(servers::list))
         .routes(routes!(servers::restart))
+        .routes(routes!(servers::logs))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
         .routes(routes!(document))

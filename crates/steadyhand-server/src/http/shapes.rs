@@ -420,9 +420,20 @@ pub(crate) struct Servers {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ServerRestarted {
+pub(crate) struct ServerLog {
     name: String,
-    restarting: bool,
+    lines: Vec<ServerLogLine>,
+    /// Where the next question begins
+    next: u64,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ServerLogLine {
+    /// Milliseconds since 1970
+    at_ms: u64,
+    /// stderr, stdout, or note: a remark of ours
+    stream: String,
+    text: String,
 }
 
 #[derive(Serialize, ToSchema)]

@@ -11,6 +11,7 @@ use steadyhand_mcp::Server;
 use super::standing_before::{Disabled, NeedsApproval, Paced, Scrubbed, Why};
 use super::{Options, SourceProblem, policy};
 use crate::config::reference::{Resolution, Resolver, Unresolved};
+use crate::config::secret;
 use crate::config::settings::{Approval, PolicySettings};
 use crate::config::{Configuration, ToolTable};
 use crate::progress::Progress;
@@ -28,6 +29,8 @@ pub(super) struct Loaded {
     pub(super) tools: Vec<Tool>,
     /// Why the tools are listed but cannot be called.
     unavailable: Option<String>,
+    /// A server that the configuration has switched off.
+    pub(super) is_off: bool,
     left_out: Vec<LeftOut>,
     pub(super) problem: Option<SourceProblem>,
     place: Option<String>,
@@ -43,6 +46,8 @@ pub(super) struct Loaded {
     raw: Vec<Tool>,
     secrets: Vec<SecretString>,
     alias: Option<String>,
+    /// Tools of a server whose names were taken already, and by whom.
+    pub(super) shadowed: Vec<(String, String)>,
 }
 
 impl Loaded {
@@ -60,6 +65,7 @@ impl Loaded {
         let unavailable = table.unusable.clone().or(unresolved);
         let mut secrets = resolution.secrets;
         secrets.extend(table.secrets.iter().cloned());
+        secrets.extend(literal_secrets(table, &settings));
         let mut loaded = Loaded {
             name: table.name.clone(),
             pointer: table.pointer(),
@@ -76,9 +82,20 @@ impl Loaded {
             raw: Vec::new(),
             secrets,
             alias: table.alias.clone(),
+            shadowed: Vec::new(),
             settings: None,
             unavailable,
+            is_off: table.is_server() && settings["disabled"] == true,
         };
+        if loaded.is_off {
+            return loaded;
+        }
+        // A server is not started with what could not be looked up.
+        if let (true, Some(reason)) = (table.is_server(), loaded.unavailable.clone()) {
+            loaded.failed(reason, table, before);
+            loaded.tools = loaded.policies_laid(options);
+            return loaded;
+        }
         let same = before
             .filter(|old| old.kind == loaded.kind && old.settings.as_ref() == Some(&settings));
         match same {
@@ -90,7 +107,18 @@ impl Loaded {
                     secrets: loaded.secrets.clone(),
                     ..context.clone()
                 };
-                match bring(table, settings.clone(), &context).await {
+                let of_before = before.filter(|old| old.kind == loaded.kind);
+                let adapted = of_before
+                    .and_then(|old| old.source.clone())
+                    .filter(|source| source.adapt(&settings, &context));
+                let brought = match adapted {
+                    Some(source) => {
+                        let tools = source.tools().await.map_err(|error| error.reason);
+                        tools.map(|tools| (source, tools))
+                    }
+                    None => bring(table, settings.clone(), &context).await,
+                };
+                match brought {
                     Ok((source, tools)) => {
                         loaded.left_out = source.left_out();
                         loaded.source = Some(source);
@@ -104,13 +132,14 @@ impl Loaded {
         }
         loaded.tools = match same {
             Some(old) if old.has_policy_of(&loaded) => old.tools.clone(),
-            _ => loaded
-                .raw
-                .iter()
-                .map(|tool| loaded.with_policy(tool, options))
-                .collect(),
+            _ => loaded.policies_laid(options),
         };
         loaded
+    }
+
+    fn policies_laid(&self, options: &Options) -> Vec<Tool> {
+        let raw = self.raw.iter();
+        raw.map(|tool| self.with_policy(tool, options)).collect()
     }
 
     /// The same source with the tools it has now. A tool that is still the same goes on as it is.
@@ -137,6 +166,16 @@ impl Loaded {
         Some(next)
     }
 
+    /// Whether its table is one of an MCP server.
+    pub(super) fn is_server(&self) -> bool {
+        self.pointer.starts_with("/mcp/")
+    }
+
+    /// Where its table stands.
+    pub(super) fn place(&self) -> Option<&str> {
+        self.place.as_deref()
+    }
+
     /// The MCP server behind it.
     pub(super) fn server(&self) -> Option<&Server> {
         self.source.as_ref()?.server()
@@ -149,13 +188,25 @@ impl Loaded {
     }
 
     /// What it found and cannot offer.
-    pub(super) fn left_out(&self) -> &[LeftOut] {
-        &self.left_out
+    pub(super) fn left_out(&self) -> Vec<LeftOut> {
+        let shadowed = self.shadowed.iter().map(|(tool, other)| LeftOut {
+            name: tool.clone(),
+            reason: format!(
+                "{other} brings a tool of this name already; rename = {{ … }} under [mcp.{}] gives it another",
+                self.name
+            ),
+        });
+        self.left_out.iter().cloned().chain(shadowed).collect()
+    }
+
+    /// The tools that callers get.
+    pub(super) fn offered(&self) -> impl Iterator<Item = &Tool> {
+        let is_shadowed = |tool: &&Tool| self.shadowed.iter().any(|(name, _)| name == tool.name());
+        self.tools.iter().filter(move |tool| !is_shadowed(tool))
     }
 
     pub(super) fn brings(&self, tool: &str) -> bool {
-        self.tools
-            .iter()
+        self.offered()
             .any(|mine| mine.name() == tool || mine.lc_name() == Some(tool))
     }
 
@@ -292,6 +343,29 @@ impl Loaded {
     }
 }
 
+/// What a server is given in the clear and must be hidden all the same: by its name, or by its look.
+fn literal_secrets(table: &ToolTable, settings: &Value) -> Vec<SecretString> {
+    let mut secrets = Vec::new();
+    if !table.is_server() {
+        return secrets;
+    }
+    let named = ["env", "headers"].map(|key| settings.get(key).and_then(Value::as_object));
+    let named = named.into_iter().flatten().flatten();
+    let args = settings.get("args").and_then(Value::as_array);
+    let args = args.into_iter().flatten().map(|arg| ("", arg));
+    for (name, value) in named
+        .map(|(name, value)| (name.as_str(), value))
+        .chain(args)
+    {
+        if let Some(value) = value.as_str()
+            && secret::is_secret(&[name], value)
+        {
+            secret::keep_secret(&mut secrets, value);
+        }
+    }
+    secrets
+}
+
 /// The settings of a table with its references replaced.
 async fn resolved(
     table: &ToolTable,
@@ -303,9 +377,13 @@ async fn resolved(
     }
     let resolver = Resolver::new(options.surroundings.clone(), configuration.folder.clone());
     let (templates, mut settings) = (table.kind.templates, table.own.clone());
+    let imported = table.imported_keys.clone();
     let resolve = move || {
         let mut resolution = Resolution::default();
-        for (key, value) in &mut settings {
+        let ours = settings
+            .iter_mut()
+            .filter(|(key, _)| !imported.contains(key));
+        for (key, value) in ours {
             let resolver = resolver
                 .clone()
                 .in_templates(templates.contains(&key.as_str()));

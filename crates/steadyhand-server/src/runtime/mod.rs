@@ -17,6 +17,7 @@ use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{KeyStore, RefusedTool, ToolExecutor, ToolManager};
+use steadyhand_mcp::StartFailure;
 use tokio::sync::watch::{Receiver, Sender};
 
 use crate::config::settings::PolicySettings;
@@ -25,8 +26,9 @@ use crate::documents::{self, Documents};
 use crate::net::Client;
 use crate::progress::Progress;
 use crate::source::{Context, builtin, mcp};
-use inspect::clashes;
+use inspect::{clashes, settle_clashes};
 use loaded::Loaded;
+pub use servers::NotUsed;
 
 /// The tools of a configuration, ready to be called. Cheap to clone: clones are the same runtime.
 #[derive(Clone)]
@@ -47,6 +49,8 @@ struct Inner {
     last_reload: Mutex<Option<Result<u64, Arc<Report>>>>,
     /// The number of the generation in force.
     changed: Sender<u64>,
+    /// Counts changes of the servers' states.
+    servers_changed: Sender<u64>,
 }
 
 /// What a runtime is started with, besides the configuration.
@@ -64,7 +68,7 @@ pub struct Options {
     pub approved: Vec<String>,
     /// The bare error, even where a fallback is configured.
     pub without_fallbacks: bool,
-    /// Servers beside those of the configuration.
+    /// Servers beside those of the configuration; without one, they take the place of the builtins.
     pub servers: Vec<ToolTable>,
     /// Only look: no MCP server is started.
     pub only_look: bool,
@@ -76,8 +80,8 @@ pub struct Options {
     pub keys: Option<Arc<dyn KeyStore>>,
 }
 
-/// Told in words for people.
-pub type Degraded = Arc<dyn Fn(&str) + Send + Sync>;
+/// Told in words for people, and what they are about.
+pub type Degraded = Arc<dyn Fn(&str, &StartFailure) + Send + Sync>;
 
 /// One configuration in force.
 pub struct Generation {
@@ -113,7 +117,7 @@ impl Options {
             without_fallbacks: false,
             servers: Vec::new(),
             only_look: false,
-            degraded: Arc::new(|text| tracing::error!("{text}")),
+            degraded: Arc::new(|text, _| tracing::error!("{text}")),
             only: None,
             keys: None,
         }
@@ -138,6 +142,7 @@ impl Runtime {
                 changing: tokio::sync::Mutex::new(()),
                 last_reload: Mutex::new(None),
                 changed: Sender::new(0),
+                servers_changed: Sender::new(0),
                 options,
             }),
         };
@@ -270,6 +275,8 @@ impl Runtime {
         let context = self.context(&next.configuration);
         let tables = match next.configuration.file {
             Some(_) => next.configuration.tools.clone(),
+            // Who names a server wants its tools, under their own names.
+            None if !self.inner.options.servers.is_empty() => Vec::new(),
             None => all_builtins(),
         };
         let tables = [tables, self.inner.options.servers.clone()].concat();
@@ -285,7 +292,8 @@ impl Runtime {
                 old,
             )
         }));
-        let sources = sources.await;
+        let mut sources = sources.await;
+        settle_clashes(&mut sources);
         next.problems = sources
             .iter()
             .filter_map(|source| source.problem.clone())
@@ -297,7 +305,7 @@ impl Runtime {
         let tools = next
             .sources
             .iter()
-            .flat_map(|source| source.tools.iter().cloned());
+            .flat_map(|source| source.offered().cloned());
         let refused = self.inner.manager.replace_all(tools);
         next.problems
             .extend(refused.into_iter().map(SourceProblem::from));
@@ -387,6 +395,7 @@ fn all_builtins() -> Vec<ToolTable> {
             shown: None,
             secrets: Vec::new(),
             unusable: None,
+            imported_keys: Vec::new(),
         }
     };
     builtin::names().iter().map(|name| table(name)).collect()

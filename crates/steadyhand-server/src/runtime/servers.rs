@@ -5,14 +5,29 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt, join_all};
-use steadyhand::{Arrivals, ToolError};
+use serde_json::json;
+use steadyhand::{Arrivals, Tool, ToolError};
 use steadyhand_mcp::failure::continuing;
-use steadyhand_mcp::{LogLine, Phase, Server, ServerState};
+use steadyhand_mcp::{Phase, Server, ServerState, StartFailure};
 
+use tokio::sync::watch::Receiver;
+
+use super::inspect::settle_clashes;
 use super::{Generation, Inner, Runtime};
 
 /// A server that will be up or known to be down within this time, whatever its limits are.
 const SETTLING_MAX: Duration = Duration::from_secs(600);
+
+/// A server that is configured and not used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotUsed {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub reason: String,
+    /// Where it is configured.
+    pub place: Option<String>,
+}
 
 impl Runtime {
     /// Where each MCP server stands, in the order of the configuration.
@@ -26,9 +41,72 @@ impl Runtime {
         servers.find(|server| server.name() == name)
     }
 
-    /// What a server printed last.
-    pub fn server_logs(&self, name: &str) -> Option<Vec<LogLine>> {
-        Some(self.server(name)?.logs())
+    /// Servers that are configured and not used, each with the reason.
+    pub fn servers_not_used(&self) -> Vec<NotUsed> {
+        let generation = self.generation();
+        let sources = generation.sources.iter();
+        let unused = sources.filter(|source| source.is_server() && source.server().is_none());
+        let unused = unused.map(|source| NotUsed {
+            name: source.name.clone(),
+            reason: match source.is_off {
+                true => "switched off: disabled = true".to_owned(),
+                false => source.unavailable().unwrap_or_default(),
+            },
+            place: source.place().map(str::to_owned),
+        });
+        let imported = generation.configuration.imported.servers.iter();
+        let off = imported.filter(|server| !server.enabled).map(|server| {
+            let file = &server.origin.file;
+            let file = self.inner.options.surroundings.shown(file);
+            NotUsed {
+                name: server.name.clone(),
+                reason: "switched off in that file".to_owned(),
+                place: Some(format!("{}:{}", file.display(), server.origin.line)),
+            }
+        });
+        unused.chain(off).collect()
+    }
+
+    /// Why the server of a tool did not start; of a tool nobody knows, the one that may have it.
+    pub fn failed_start_of(&self, tool: &str) -> Option<Arc<StartFailure>> {
+        let known = self.manager().find(tool);
+        let is_it = |server: &Server| match &known {
+            Some(known) => known.kind() == "mcp" && known.source() == Some(server.name()),
+            None => server.why_unknown(tool).is_some(),
+        };
+        let servers = self.all_servers().into_iter();
+        let mut states = servers.filter(is_it).map(|server| server.state());
+        states.find_map(|state| state.failure.filter(|_| state.phase == Phase::Down))
+    }
+
+    /// What failed and what goes on working, for people (SPEC V15, V17): none while the server is not known to
+    /// be down.
+    pub fn degradation(&self, server: &str) -> Option<(String, Arc<StartFailure>)> {
+        let server = self.server(server)?;
+        let state = server.state();
+        let failure = state.failure.filter(|_| state.phase == Phase::Down)?;
+        let down: HashSet<String> = self
+            .servers()
+            .into_iter()
+            .filter(|state| !matches!(state.phase, Phase::Running | Phase::Idle))
+            .map(|state| state.name)
+            .collect();
+        let is_up = |tool: &Tool| {
+            let source = tool.source().filter(|_| tool.kind() == "mcp");
+            !source.is_some_and(|source| down.contains(source))
+        };
+        let tools = self.manager().list();
+        let local: Vec<&str> = tools
+            .iter()
+            .filter(|tool| is_up(tool))
+            .map(|tool| tool.name())
+            .collect();
+        let text = format!(
+            "{}\n{}",
+            failure.v17(&server.settings().check),
+            continuing(&local)
+        );
+        Some((text, failure))
     }
 
     /// Starts a server anew. Whether there is one of this name.
@@ -58,6 +136,33 @@ impl Runtime {
             Some(arrival) => arrival.await,
             None => Ok(()),
         }
+    }
+
+    /// Waits until a server that is required turns out not to start; for ever, if all of them do.
+    pub async fn required_failed(&self) -> Arc<StartFailure> {
+        let mut changes = self.server_changes();
+        loop {
+            changes.mark_unchanged();
+            let generation = self.generation();
+            let tables = generation.configuration.tools.iter();
+            let required = tables.filter(|table| table.own.get("required") == Some(&json!(true)));
+            for table in required.filter(|table| table.is_server()) {
+                let state = self.server(&table.name).map(|server| server.state());
+                if let Some(state) = state
+                    && let (Phase::Down, 0, Some(failure)) =
+                        (state.phase, state.starts, state.failure)
+                {
+                    return failure;
+                }
+            }
+            // The sender lives as long as this runtime.
+            let _ = changes.changed().await;
+        }
+    }
+
+    /// Tells that the state of a server has changed.
+    pub fn server_changes(&self) -> Receiver<u64> {
+        self.inner.servers_changed.subscribe()
     }
 
     /// Stops all servers, with everything they have started.
@@ -113,9 +218,8 @@ impl Runtime {
         };
         let mut sources = now.sources.clone();
         sources[place] = renewed;
-        let tools = sources
-            .iter()
-            .flat_map(|source| source.tools.iter().cloned());
+        settle_clashes(&mut sources);
+        let tools = sources.iter().flat_map(|source| source.offered().cloned());
         let refused = self.inner.manager.replace_all(tools);
         for refusal in &refused {
             tracing::warn!(server, "{refusal}");
@@ -170,11 +274,7 @@ impl Arrivals for OnTheirWay {
 
 /// Follows a server as long as it lives: its tools are taken over, its failures told, and the breakers of its tools
 /// closed when it is back (SPEC D17).
-async fn follow(
-    runtime: Weak<Inner>,
-    mut changes: tokio::sync::watch::Receiver<ServerState>,
-    name: String,
-) {
+async fn follow(runtime: Weak<Inner>, mut changes: Receiver<ServerState>, name: String) {
     let mut version = 0;
     let mut starts = 0;
     let mut was_down = false;
@@ -194,9 +294,13 @@ async fn follow(
         }
         let is_down = state.phase == Phase::Down;
         if is_down && !was_down {
-            runtime.tell_degraded(&state);
+            runtime.tell_degraded(&name);
         }
         was_down = is_down;
+        runtime
+            .inner
+            .servers_changed
+            .send_modify(|count| *count += 1);
         drop(runtime);
         if state.phase == Phase::Stopped || changes.changed().await.is_err() {
             return;
@@ -216,27 +320,9 @@ impl Runtime {
     }
 
     /// Says what failed, and what goes on working (SPEC V15, V17).
-    fn tell_degraded(&self, state: &ServerState) {
-        let (Some(failure), Some(server)) = (&state.failure, self.server(&state.name)) else {
-            return;
-        };
-        let down: HashSet<String> = self
-            .servers()
-            .into_iter()
-            .filter(|state| state.phase != Phase::Running)
-            .map(|state| state.name)
-            .collect();
-        let tools = self.manager().list();
-        let local: Vec<&str> = tools
-            .iter()
-            .filter(|tool| !tool.source().is_some_and(|source| down.contains(source)))
-            .map(|tool| tool.name())
-            .collect();
-        let text = format!(
-            "{}\n{}",
-            failure.v17(&server.settings().check),
-            continuing(&local)
-        );
-        (self.inner.options.degraded)(&text);
+    fn tell_degraded(&self, server: &str) {
+        if let Some((text, failure)) = self.degradation(server) {
+            (self.inner.options.degraded)(&text, &failure);
+        }
     }
 }

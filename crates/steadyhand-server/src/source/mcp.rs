@@ -16,9 +16,9 @@ use steadyhand_mcp::{
 };
 
 use super::{Context, Fault, Kind, LeftOut, Settings, Source};
-use crate::config::SecretText;
 use crate::config::import::{self, ImportedServer};
 use crate::config::units::Span;
+use crate::config::{Configuration, SecretText, Surroundings, ToolTable};
 use crate::scrub::Scrubber;
 
 /// The kind of all tables under `[mcp]`. No `kind = "…"` names it.
@@ -151,18 +151,13 @@ impl Settings for McpSettings {
             help: Some(help.to_owned()),
         };
         let mut faults = Vec::new();
-        match (&self.command, &self.url) {
-            (Some(_), Some(_)) => faults.push(fault(
+        // One that has neither adds to a server that is imported; the loader knows whether there is one.
+        if self.command.is_some() && self.url.is_some() {
+            faults.push(fault(
                 "",
                 "has both command and url",
                 "command is for a server on stdio, url for one over HTTP: keep one",
-            )),
-            (None, None) => faults.push(fault(
-                "",
-                "has neither command nor url",
-                "Write command = \"…\" for a server on stdio, or url = \"…\" for one over HTTP",
-            )),
-            _ => {}
+            ));
         }
         if self.command.as_deref().is_some_and(|c| c.trim().is_empty()) {
             faults.push(fault("/command", "is empty", "Name the program to start"));
@@ -191,8 +186,8 @@ impl McpSettings {
         let Some(command) = self.command else {
             return Err(Fault {
                 at: "/url".to_owned(),
-                message: "servers over HTTP are not supported yet".to_owned(),
-                help: Some("They come with a later version; use one on stdio".to_owned()),
+                message: "servers over HTTP come with a later version".to_owned(),
+                help: Some("Use one on stdio: command = \"…\"".to_owned()),
             });
         };
         let args: Vec<String> = self
@@ -298,7 +293,6 @@ impl ToolSource for McpSource {
 
     /// Those that are known now. Nobody waits for a server to start (SPEC V16).
     fn tools(&self) -> BoxFuture<'_, Result<Vec<Tool>, SourceError>> {
-        self.server.start();
         ready(Ok(self.server.tools())).boxed()
     }
 }
@@ -320,6 +314,13 @@ impl Source for McpSource {
             .collect()
     }
 
+    /// Another choice of tools, other names: no reason to start a server anew.
+    fn adapt(&self, settings: &Value, context: &Context) -> bool {
+        let settings = super::read::<McpSettings>(settings.clone());
+        let settings = settings.and_then(|new| new.for_server(self.server.name(), context));
+        settings.is_ok_and(|settings| self.server.adapt(settings))
+    }
+
     fn server(&self) -> Option<&Server> {
         Some(&self.server)
     }
@@ -336,6 +337,42 @@ impl Source for McpSource {
             }
             _ => None,
         }
+    }
+}
+
+/// What is known of servers from earlier times, without a look at anything else.
+pub(crate) struct Kept {
+    context: Context,
+}
+
+impl Kept {
+    pub(crate) fn new(configuration: &Configuration, surroundings: &Surroundings) -> Kept {
+        Kept {
+            context: Context {
+                folder: configuration.folder.clone(),
+                state: surroundings.state_folder(),
+                internal: Default::default(),
+                http: crate::net::Client::new(),
+                progress: Default::default(),
+                home: surroundings.home.clone().unwrap_or_default(),
+                place: None,
+                written: Map::new(),
+                secrets: Vec::new(),
+            },
+        }
+    }
+
+    /// The names of a server's tools; none if they cannot be told without its secrets.
+    pub(crate) fn tool_names(&self, table: &ToolTable) -> Vec<String> {
+        let settings: Result<McpSettings, _> =
+            serde_json::from_value(Value::Object(table.own.clone()));
+        let settings = settings.map(|settings| settings.for_server(&table.name, &self.context));
+        let Ok(Ok(settings)) = settings else {
+            return Vec::new();
+        };
+        let server = Server::new(settings, Some(self.context.state.clone()));
+        let tools = server.tools();
+        tools.iter().map(|tool| tool.name().to_owned()).collect()
     }
 }
 

@@ -1,28 +1,61 @@
-//! MCP servers: where each stands, what it printed last, when it is tried again.
+//! MCP servers: where each stands, what it does next, why it is not used.
 
 use serde_json::{Value, json};
+use steadyhand_mcp::{LogLine, ServerState};
 use tokio::time::Instant;
 
-use crate::runtime::Runtime;
+use crate::runtime::{NotUsed, Runtime};
 
-/// Lines of a server's own words that are shown beside its state.
-const LINES: usize = 20;
+/// All servers: those in use in the order of the configuration, then the others.
+pub(crate) fn list(runtime: &Runtime) -> Value {
+    let servers = all(runtime);
+    json!({"count": servers.len(), "servers": servers})
+}
 
-/// Of all servers, in the order of the configuration.
+/// The same without a count.
 pub(crate) fn all(runtime: &Runtime) -> Vec<Value> {
-    let states = runtime.servers();
-    let one = |state: &steadyhand_mcp::ServerState| {
-        let mut view = json!(state);
-        view["state"] = json!(state.phase.word());
-        view["for_ms"] = json!(state.since.elapsed().as_millis() as u64);
-        let next = state
-            .next_try
-            .map(|at| at.saturating_duration_since(Instant::now()));
-        view["next_try_ms"] = json!(next.map(|wait| wait.as_millis() as u64));
-        let lines = runtime.server_logs(&state.name).unwrap_or_default();
-        let last = &lines[lines.len().saturating_sub(LINES)..];
-        view["printed"] = json!(last);
-        view
-    };
-    states.iter().map(one).collect()
+    let used = runtime.servers();
+    let unused = runtime.servers_not_used();
+    let used = used.iter().map(described);
+    used.chain(unused.iter().map(not_used)).collect()
+}
+
+/// One server, by its name.
+pub(crate) fn one(runtime: &Runtime, name: &str) -> Option<Value> {
+    let mut servers = all(runtime).into_iter();
+    servers.find(|server| server["name"] == name)
+}
+
+/// What a server printed, from a line on; the next question begins at `next`.
+pub(crate) fn log(name: &str, lines: &[LogLine], next: u64) -> Value {
+    json!({"name": name, "lines": lines, "next": next})
+}
+
+fn described(state: &ServerState) -> Value {
+    let now = Instant::now();
+    let mut view = json!(state);
+    view["status"] = json!(state.phase.word());
+    if let Some(failure) = &state.failure {
+        view["reason"] = json!(failure.summary());
+    }
+    view["for_ms"] = json!(now.duration_since(state.since).as_millis() as u64);
+    if let Some(at) = state.next_try {
+        let wait = at.saturating_duration_since(now);
+        view["next_try_in_ms"] = json!(wait.as_millis() as u64);
+    }
+    view
+}
+
+fn not_used(server: &NotUsed) -> Value {
+    let mut view = json!({
+        "name": server.name,
+        "phase": "disabled",
+        "status": "disabled",
+        "reason": server.reason,
+        "tools": 0,
+    });
+    if let Some(place) = &server.place {
+        view["place"] = json!(place);
+    }
+    view
 }

@@ -100,6 +100,7 @@ fn described(tool: &Tool, runtime: &Runtime) -> Value {
         "kind": tool.kind(),
         "source": tool.source(),
         "available": unavailable.is_none(),
+        "state": runtime.state_of(tool.name()),
     });
     if let Some(alias) = tool.lc_name() {
         described["lc_name"] = json!(alias);

@@ -1,4 +1,9 @@
 //! The program, its configuration and its sources, tested from outside.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "tests tell what they saw"
+)]
 
 mod cli;
 mod command;
@@ -9,6 +14,7 @@ mod history;
 mod http;
 mod import;
 mod live;
+mod mcp;
 mod openapi;
 mod serve;
 mod support;

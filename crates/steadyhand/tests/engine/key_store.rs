@@ -13,10 +13,13 @@ use steadyhand::{
 
 use crate::support::{code, executor, failure, secs};
 
+/// A call's fingerprint, and its outcome once it has one.
+type Written = ([u8; 32], Option<String>);
+
 /// What a store would have on its disk.
 #[derive(Debug, Default)]
 struct Disk {
-    keys: Mutex<HashMap<String, ([u8; 32], Option<String>)>>,
+    keys: Mutex<HashMap<String, Written>>,
     is_full: Mutex<bool>,
     hangs: bool,
 }

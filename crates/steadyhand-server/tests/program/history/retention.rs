@@ -18,7 +18,7 @@ fn bytes_on_disk(place: &Place) -> u64 {
 #[tokio::test]
 async fn calls_older_than_they_are_kept_are_forgotten() {
     let place = Place::with([echo()], |options| {
-        options.keep = Duration::from_millis(1500)
+        options.keep = Duration::from_millis(1500);
     });
     for number in 0..50 {
         place.run(call(&format!("old-{number}"), "echo")).await;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Served, TOOLS};
 
 /// What API.md fixes, as far as it is there.
-const ROUTES: [(&str, &str); 25] = [
+const ROUTES: [(&str, &str); 26] = [
     ("get", "/v1/tools"),
     ("get", "/v1/tools/{name}"),
     ("post", "/v1/tools/{name}/breaker/reset"),
@@ -28,6 +28,7 @@ const ROUTES: [(&str, &str); 25] = [
     ("get", "/v1/servers"),
     ("get", "/v1/events"),
     ("post", "/v1/servers/{name}/restart"),
+    ("get", "/v1/servers/{name}/logs"),
     ("get", "/health/live"),
     ("get", "/health/ready"),
     ("get", "/openapi.json"),

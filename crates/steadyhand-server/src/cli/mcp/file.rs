@@ -1,0 +1,99 @@
+//! The `steadyhand.toml` that a command changes: checked by the real loader first, then replaced in one step.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::super::Session;
+use super::super::error::{Exit, Failed};
+use crate::config::document::plain;
+use crate::config::{Configuration, find};
+
+/// The file that applies, or the one to be made here.
+pub(super) struct File {
+    path: PathBuf,
+    /// As people name it.
+    pub(super) shown: String,
+    /// What it says now; nothing if it is not there.
+    pub(super) text: String,
+    /// What that means.
+    pub(super) configuration: Configuration,
+    pub(super) is_new: bool,
+}
+
+impl File {
+    pub(super) fn find(session: &Session<'_>) -> Result<File, Failed> {
+        let path = match session.found() {
+            Some(found) => found.path,
+            None => session.surroundings.current.join(find::FILE_NAME),
+        };
+        let shown = session.surroundings.shown(&path).display().to_string();
+        if path.extension().is_none_or(|ending| ending != "toml") {
+            let message = format!("{shown} is another program's file: it is read, never written");
+            return Err(Failed::new(Exit::Usage, "not_our_file", message)
+                .help("Name a file of ours: --config steadyhand.toml"));
+        }
+        // A link stays a link: what it leads to is replaced.
+        let path = fs::canonicalize(&path).unwrap_or(path);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(cannot("read", &shown, &error)),
+        };
+        let existing = text.as_ref().map(|_| path.as_path());
+        let configuration = Configuration::load(existing, &session.surroundings)?;
+        Ok(File {
+            is_new: text.is_none(),
+            text: text.unwrap_or_default(),
+            path,
+            shown,
+            configuration,
+        })
+    }
+
+    /// The folder that relative paths in it start from.
+    pub(super) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+
+    /// Writes the new text, if it makes a right configuration.
+    pub(super) fn write(&self, session: &Session<'_>, text: &str) -> Result<Configuration, Failed> {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let new = self
+            .folder()
+            .join(format!(".{name}.{}.toml", std::process::id()));
+        let written = self.write_to(&new, text);
+        written.map_err(|error| cannot("write", &self.shown, &error))?;
+        let checked = Configuration::load(Some(&new), &session.surroundings);
+        let replaced = match &checked {
+            Ok(_) => fs::rename(&new, &self.path),
+            Err(_) => fs::remove_file(&new),
+        };
+        let configuration = checked.map_err(|mut report| {
+            report.subject = format!("what {} would say", self.shown);
+            Failed::from(report)
+        })?;
+        replaced.map_err(|error| cannot("write", &self.shown, &error))?;
+        Ok(configuration)
+    }
+
+    fn write_to(&self, new: &Path, text: &str) -> io::Result<()> {
+        if let Some(folder) = new.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(new, text)?;
+        match fs::metadata(&self.path) {
+            Ok(old) => fs::set_permissions(new, old.permissions()),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+fn cannot(what: &str, file: &str, error: &io::Error) -> Failed {
+    let message = format!(
+        "{file} cannot be {what}{}: {}",
+        if what == "write" { "ten" } else { "" },
+        plain(error)
+    );
+    Failed::new(Exit::Config, "config_file", message)
+}

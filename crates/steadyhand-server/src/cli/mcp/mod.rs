@@ -1,0 +1,125 @@
+//! `steadyhand mcp`: the MCP servers: how they fare, why one does not start, and which there are.
+
+mod add;
+mod file;
+mod import;
+mod list;
+mod logs;
+mod remove;
+mod restart;
+mod test;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
+
+use super::error::{Exit, Failed};
+use super::{Session, complete};
+use crate::config::Configuration;
+use crate::config::words::nearest;
+
+#[derive(Subcommand)]
+pub(super) enum McpCommand {
+    /// All servers: whether they run, their tools, where they are configured
+    List,
+    /// Start a server once and show every step of it, then its tools
+    Test {
+        /// The server
+        #[arg(add = ArgValueCandidates::new(complete::server_names))]
+        server: String,
+    },
+    /// What a server printed last
+    Logs {
+        /// The server
+        #[arg(add = ArgValueCandidates::new(complete::server_names))]
+        server: String,
+        /// Go on with what it prints from now on
+        #[arg(short, long)]
+        follow: bool,
+    },
+    /// Start a server of the running steadyhand serve anew
+    Restart {
+        /// The server
+        #[arg(add = ArgValueCandidates::new(complete::server_names))]
+        server: String,
+    },
+    /// Write a server into steadyhand.toml
+    Add(AddArgs),
+    /// Take over servers from the files of other programs
+    Import(ImportArgs),
+    /// Take a server out of steadyhand.toml
+    Remove {
+        /// The server
+        #[arg(add = ArgValueCandidates::new(complete::server_names))]
+        server: String,
+    },
+}
+
+#[derive(Args)]
+pub(super) struct AddArgs {
+    /// Its name: its tools will be called NAME__tool
+    name: String,
+    /// A variable it gets: NAME=value, or NAME alone for the one of the environment (${env:NAME})
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    env: Vec<String>,
+    /// The folder it runs in
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// The program and its arguments, behind --
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+#[derive(Args)]
+pub(super) struct ImportArgs {
+    /// A file such as .mcp.json, or a program: claude-desktop, claude-code, cursor, vscode, windsurf, gemini, goose, codex, crush
+    #[arg(value_name = "FILE|PROGRAM")]
+    source: Option<String>,
+    /// The servers to take over
+    #[arg(value_name = "SERVER", conflicts_with = "all")]
+    servers: Vec<String>,
+    /// Take over all of them
+    #[arg(long)]
+    all: bool,
+}
+
+pub(super) async fn run(session: &Session<'_>, command: Option<&McpCommand>) -> Result<(), Failed> {
+    match command.unwrap_or(&McpCommand::List) {
+        McpCommand::List => list::run(session).await,
+        McpCommand::Test { server } => test::run(session, server).await,
+        McpCommand::Logs { server, follow } => logs::run(session, server, *follow).await,
+        McpCommand::Restart { server } => restart::run(session, server).await,
+        McpCommand::Add(args) => add::run(session, args),
+        McpCommand::Import(args) => import::run(session, args),
+        McpCommand::Remove { server } => remove::run(session, server),
+    }
+}
+
+/// The names of all servers of a configuration, those that are switched off too.
+pub(super) fn names(configuration: &Configuration) -> Vec<String> {
+    let tables = configuration.tools.iter().filter(|table| table.is_server());
+    let mut names: Vec<String> = tables.map(|table| table.name.clone()).collect();
+    for imported in &configuration.imported.servers {
+        if !names.contains(&imported.name) {
+            names.push(imported.name.clone());
+        }
+    }
+    names
+}
+
+fn no_such_server(configuration: &Configuration, name: &str) -> Failed {
+    let names = names(configuration);
+    let near = nearest(name, names.iter().map(String::as_str));
+    let help = match (near, names.is_empty()) {
+        (Some(near), _) => format!("Did you mean {near}?\nsteadyhand mcp list"),
+        (None, true) => {
+            "No MCP servers are configured: steadyhand mcp add NAME -- COMMAND ARGS".to_owned()
+        }
+        (None, false) => format!("There are: {}", names.join(", ")),
+    };
+    let message = format!("there is no MCP server {name}");
+    Failed::new(Exit::ToolError, "no_such_server", message)
+        .detail("server", name.into())
+        .help(help)
+}

@@ -1,0 +1,166 @@
+//! MCP servers as people and programs meet them: through the commands, the configuration and REST.
+
+mod calls;
+mod commands;
+mod editing;
+mod failing;
+mod importing;
+mod leaving;
+mod naming;
+mod noise;
+mod parameters;
+mod reload;
+mod repeating;
+mod secrets;
+mod served;
+mod starting;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use steadyhand_server::config::{Configuration, Surroundings};
+use steadyhand_server::runtime::{Options, Runtime};
+
+use crate::support::{PATIENCE, Workplace};
+
+/// A place to work in, and an eye on what is left running of it.
+struct Bench {
+    workplace: Workplace,
+}
+
+impl std::ops::Deref for Bench {
+    type Target = Workplace;
+
+    fn deref(&self) -> &Workplace {
+        &self.workplace
+    }
+}
+
+impl Bench {
+    /// A folder with this `steadyhand.toml`.
+    fn with(config: &str) -> Bench {
+        Bench {
+            workplace: Workplace::with_config(config),
+        }
+    }
+
+    /// An empty folder.
+    fn empty() -> Bench {
+        Bench {
+            workplace: Workplace::new(),
+        }
+    }
+
+    /// Everything that was started from here is gone: it would have this folder as its home.
+    fn assert_nobody_left(&self) {
+        let mark = format!("HOME={}\0", self.path().display());
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let left = with_variable(&mark);
+            if left.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < until, "left behind: {left:?}");
+            pause();
+        }
+    }
+
+    fn text(&self, file: &str) -> String {
+        std::fs::read_to_string(self.file(file)).unwrap_or_default()
+    }
+}
+
+/// The command lines of processes whose environment holds this.
+fn with_variable(mark: &str) -> Vec<String> {
+    let processes = std::fs::read_dir("/proc").expect("a Linux system");
+    processes
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let environment = std::fs::read(path.join("environ")).ok()?;
+            let command = std::fs::read(path.join("cmdline")).ok()?;
+            let has_it = String::from_utf8_lossy(&environment).contains(mark);
+            // A process that is dead and not buried has no command line.
+            (has_it && !command.is_empty())
+                .then(|| String::from_utf8_lossy(&command).replace('\0', " "))
+        })
+        .collect()
+}
+
+fn pause() {
+    std::thread::park_timeout(Duration::from_millis(20));
+}
+
+/// The tools of a bench, in this process.
+async fn started(bench: &Bench) -> Runtime {
+    let surroundings = Surroundings::of_this_process();
+    let file = bench.file("steadyhand.toml");
+    let configuration = Configuration::load(Some(&file), &surroundings).expect("a right file");
+    let mut options = Options::new(surroundings);
+    options.state = bench.file("state");
+    Runtime::start(configuration, options).await
+}
+
+/// Looks until it is so.
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let patience = Instant::now() + PATIENCE;
+    while !is_so().await {
+        assert!(Instant::now() < patience, "never came true: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Whether a process is there and not dead.
+fn lives(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// The hostile server's script.
+fn script() -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let script = script.join("../steadyhand-mcp/tests/hostile/server.py");
+    let script = script.canonicalize().expect("the hostile server");
+    script.display().to_string()
+}
+
+/// A `[mcp.NAME]` table with the hostile server in one mode; short waits, and files for what it remembers.
+fn hostile(name: &str, mode: &str) -> String {
+    let words: Vec<String> = mode.split(' ').map(|word| format!("{word:?}")).collect();
+    format!(
+        r#"
+[mcp.{name}]
+command = "python3"
+args = ["-S", "-E", {:?}, {}]
+start.waits = ["0s", "20ms", "20ms"]
+start.timeout = "10s"
+env.HOSTILE_LEDGER = "ledger-{name}"
+env.HOSTILE_PIDS = "pids-{name}"
+"#,
+        script(),
+        words.join(", ")
+    )
+}
+
+/// The same as a command line.
+fn hostile_command(mode: &str) -> String {
+    format!("python3 -S -E {} {mode}", script())
+}
+
+/// A program that `./test` installs below `target/peers`.
+fn peer(path: &str) -> PathBuf {
+    let ancestors = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let mut found = ancestors
+        .map(|folder| folder.join("target/peers").join(path))
+        .filter(|path| path.exists());
+    found.next().unwrap_or_else(|| {
+        panic!("target/peers/{path} is not installed: run ./test, or: . scripts/peers.sh && install_peers target/peers")
+    })
+}
+
+/// A server of the MCP project, from npm.
+fn npm(server: &str) -> String {
+    let path = peer(&format!("mcp-npm/node_modules/.bin/mcp-server-{server}"));
+    path.display().to_string()
+}
