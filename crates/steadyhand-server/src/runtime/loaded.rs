@@ -1,5 +1,6 @@
 //! One source with the tools it brought, and the policy laid over each of them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -150,8 +151,16 @@ impl Loaded {
         next.left_out = source.left_out();
         next.raw = Vec::with_capacity(made.len());
         next.tools = Vec::with_capacity(made.len());
+        let places: HashMap<&str, usize> = self
+            .made
+            .iter()
+            .enumerate()
+            .map(|(place, tool)| (tool.name(), place))
+            .collect();
         for tool in &made {
-            let (raw, with_policy) = match self.made.iter().position(|old| old.is_same_as(tool)) {
+            let place = places.get(tool.name()).copied();
+            let same = place.filter(|place| self.made[*place].is_same_as(tool));
+            let (raw, with_policy) = match same {
                 Some(place) => (self.raw[place].clone(), self.tools[place].clone()),
                 None => {
                     let raw = self.guarded(tool);
