@@ -47,6 +47,7 @@ pub(super) struct Loaded {
     raw: Vec<Tool>,
     secrets: Vec<SecretString>,
     alias: Option<String>,
+    lacks_a_secret: bool,
     /// Tools of a server whose names were taken already, and by whom.
     pub(super) shadowed: Vec<(String, String)>,
 }
@@ -83,6 +84,7 @@ impl Loaded {
             raw: Vec::new(),
             secrets,
             alias: table.alias.clone(),
+            lacks_a_secret: unavailable.is_some(),
             shadowed: Vec::new(),
             settings: None,
             unavailable,
@@ -183,6 +185,11 @@ impl Loaded {
     /// Where its table stands.
     pub(super) fn place(&self) -> Option<&str> {
         self.place.as_deref()
+    }
+
+    /// Whether a reference in its settings stands for nothing.
+    pub(super) fn lacks_a_secret(&self) -> bool {
+        self.lacks_a_secret
     }
 
     /// The MCP server behind it.
