@@ -126,8 +126,8 @@ impl Catalogue {
 
     /// Whether the tools are the same as the other's.
     pub(crate) fn is_like(&self, other: &Catalogue) -> bool {
-        let same = |(mine, theirs): (&Box<RawValue>, &Box<RawValue>)| mine.get() == theirs.get();
-        self.raw.len() == other.raw.len() && self.raw.iter().zip(&other.raw).all(same)
+        let mine = self.raw.iter().map(|tool| tool.get());
+        mine.eq(other.raw.iter().map(|tool| tool.get()))
     }
 }
 
