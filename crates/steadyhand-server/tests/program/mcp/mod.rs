@@ -17,7 +17,9 @@ mod starting;
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use steadyhand_server::config::{Configuration, Surroundings};
 use steadyhand_server::runtime::{Options, Runtime};
