@@ -92,6 +92,7 @@ impl Server {
         if let Err(error) = app.live.follow(app.runtime.executor()) {
             tracing::error!(%error, "live events are not told: there is no thread for it");
         }
+        export(&app, settings);
         Ok(Server {
             listener,
             address,
@@ -162,6 +163,7 @@ impl Server {
     }
 
     fn adapt(&self, settings: &Settings) {
+        export(&self.app, settings);
         if let Err(cannot) = self.may_go_on(settings) {
             tracing::error!(
                 reason = cannot.message,
@@ -241,6 +243,7 @@ impl Server {
         // All places are free when no connection is left.
         let all = u32::try_from(self.places_max).unwrap_or(u32::MAX);
         let _ = timeout(LAST_WORDS_MAX, self.places.acquire_many(all)).await;
+        self.app.otlp.shut_down(LAST_WORDS_MAX).await;
         let history = self.app.history.clone();
         let written = tokio::task::spawn_blocking(move || history.flush(LAST_WORDS_MAX)).await;
         if !written.unwrap_or(false) {
@@ -269,6 +272,17 @@ impl Followed {
 impl Drop for Followed {
     fn drop(&mut self) {
         self.telling.abort();
+    }
+}
+
+/// Sends traces and metrics where the settings say, from here on.
+fn export(app: &App, settings: &Settings) {
+    let applied = match &settings.telemetry {
+        Ok(telemetry) => app.otlp.apply(telemetry),
+        Err(problem) => Err(problem.clone()),
+    };
+    if let Err(problem) = applied {
+        tracing::error!("traces and metrics are not sent as the configuration says: {problem}");
     }
 }
 
