@@ -309,6 +309,9 @@ async fn a_collector_that_is_away_or_says_nothing_never_holds_up_a_call() {
 #[tokio::test]
 async fn what_cannot_be_sent_is_one_line_of_log_in_a_minute() {
     const TRIES: usize = 10;
+    // Tests beside this one have no subscriber: without one for all, they could switch the line off for us, too.
+    let for_all = tracing_subscriber::fmt().with_writer(std::io::sink);
+    let _ = tracing::subscriber::set_global_default(for_all.finish());
     let log = Log::default();
     let to_log = {
         let log = log.clone();
