@@ -9,14 +9,14 @@ twilio_cli_core_version=8.3.2
 figma_rest_api_spec_version=0.43.0
 langchain_ollama_version=1.1.0
 mistral_common_version=1.13.0
-schemathesis_version=4.32.5
-# Decoders of what we export, that are not ours.
-opentelemetry_proto_version=1.45.2
-prometheus_client_version=0.26.0
 # The MCP project's own servers; npm publishes all of theirs under one version. Python's stand on the SDK, a peer too.
 mcp_npm_servers_version=2026.8.31
 mcp_py_servers_version=2026.10.19
 mcp_py_sdk_version=2.3.0
+schemathesis_version=4.32.5
+# Decoders of what we export, that are not ours.
+opentelemetry_proto_version=1.45.2
+prometheus_client_version=0.26.0
 
 install_peers() {
     local peers=$1
@@ -27,11 +27,11 @@ install_peers() {
     install_openapi_documents "$peers/openapi"
     install_from_pypi "$peers/langchain-ollama" langchain-ollama "$langchain_ollama_version"
     install_from_pypi "$peers/mistral-common" mistral-common "$mistral_common_version"
+    install_mcp_npm "$peers/mcp-npm"
+    install_mcp_py "$peers/mcp-py"
     install_from_pypi "$peers/schemathesis" schemathesis "$schemathesis_version"
     install_from_pypi "$peers/opentelemetry-proto" opentelemetry-proto "$opentelemetry_proto_version"
     install_from_pypi "$peers/prometheus-client" prometheus-client "$prometheus_client_version"
-    install_mcp_npm "$peers/mcp-npm"
-    install_mcp_py "$peers/mcp-py"
 }
 
 # One Python package in a home of its own. The stamp is written last, so an installation that was cut short

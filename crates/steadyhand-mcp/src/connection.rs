@@ -208,8 +208,9 @@ impl Connection {
     /// Ends it: everyone who waits is answered, at once.
     pub(crate) fn close(&self, reason: &str) {
         let _ = self.shared.why_closed.set(reason.to_owned());
-        self.shared.closed.cancel();
+        // First: nothing goes out any more when those who wait are told what was sent.
         self.shared.writer.close();
+        self.shared.closed.cancel();
         self.shared.answer_all_lost();
     }
 
@@ -457,9 +458,11 @@ impl Drop for Reply {
     }
 }
 
-/// Says that an answer was thrown away.
+/// What was thrown away, in words.
 pub(crate) fn too_large(bytes: usize) -> String {
-    format!("its answer of {bytes} bytes is too large; at most {LINE_BYTES_MAX} bytes are read")
+    format!(
+        "an answer of {bytes} bytes, which is too large; at most {LINE_BYTES_MAX} bytes are read"
+    )
 }
 
 #[derive(Serialize)]

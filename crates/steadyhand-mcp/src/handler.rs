@@ -10,7 +10,7 @@ use steadyhand::{Category, Effect, Handler, Invocation, Output, ToolError};
 
 use crate::connection::{Answer, Heard, Lost, too_large};
 use crate::parameters::{Changes, ParameterNames, Renamed};
-use crate::result::read_result;
+use crate::result::read_raw_result;
 use crate::rpc_error::read_rpc_error;
 use crate::server::Inner;
 
@@ -80,13 +80,7 @@ impl McpTool {
             }
         };
         match answer {
-            Answer::Result(result) => match serde_json::from_str(result.get()) {
-                Ok(result) => read_result(result),
-                Err(error) => Err(ToolError::new(format!(
-                    "MCP server '{}' sent a result that cannot be read: {error}",
-                    server.settings.name
-                ))),
-            },
+            Answer::Result(result) => read_raw_result(result.get()),
             Answer::Error(error) => Err(read_rpc_error(
                 error.code,
                 &error.message,
@@ -94,7 +88,9 @@ impl McpTool {
             )),
             // It has run, and what it says will be as large the next time.
             Answer::TooLarge(bytes) => {
-                Err(ToolError::answer(too_large(bytes)).effect(Effect::Done))
+                let (server, what) = (&server.settings.name, too_large(bytes));
+                let message = format!("MCP server '{server}' sent {what}");
+                Err(ToolError::answer(message).effect(Effect::Done))
             }
             Answer::Lost(lost) => Err(lost_call(&server.settings.name, &lost)),
         }

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use steadyhand::Tool;
 
 use crate::catalogue::Catalogue;
 use crate::definition::Definition;
 use crate::handler::{McpTool, tell_renamed};
 use crate::names;
-use crate::parameters::{ParameterNames, shipped_mapping};
+use crate::parameters::ParameterNames;
 use crate::server::{Inner, Server};
-use crate::settings::ServerSettings;
+use crate::settings::{ServerSettings, Treatment};
 
 /// What is offered.
 #[derive(Default)]
@@ -20,8 +20,17 @@ pub(crate) struct Offer {
     catalogue: Catalogue,
     /// Our name and the server's name of each tool that is offered, in the server's order.
     offered: Vec<(String, usize)>,
+    /// The same by our name.
+    places: HashMap<String, usize>,
     /// Tools that have been handed out, by our name: a breaker lives as long as its tool does.
-    made: HashMap<String, (Value, Tool)>,
+    made: HashMap<String, (MadeOf, Tool)>,
+}
+
+/// What a tool was made of: as long as this stays the same, so does the tool.
+#[derive(PartialEq)]
+struct MadeOf {
+    raw: Map<String, Value>,
+    treatment: Treatment,
 }
 
 impl Offer {
@@ -29,9 +38,14 @@ impl Offer {
     pub(crate) fn renew(&mut self, catalogue: Catalogue, settings: &ServerSettings) -> bool {
         let changed = !self.catalogue.is_like(&catalogue);
         self.catalogue = catalogue;
-        if !changed {
-            return false;
+        if changed {
+            self.pick(settings);
         }
+        changed
+    }
+
+    /// Chooses and names the tools as the settings say.
+    pub(crate) fn pick(&mut self, settings: &ServerSettings) {
         let definitions = self.catalogue.definitions.iter().enumerate();
         let picked: Vec<(usize, &Definition)> = definitions
             .filter(|(_, definition)| settings.tools.takes(&definition.name))
@@ -46,7 +60,7 @@ impl Offer {
                 (renamed.unwrap_or(name), *place)
             })
             .collect();
-        true
+        self.places = self.offered.iter().cloned().collect();
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -55,41 +69,42 @@ impl Offer {
 
     /// The server's own name of a tool.
     pub(crate) fn own_name(&self, tool: &str) -> Option<&str> {
-        let (_, place) = self.offered.iter().find(|(name, _)| name == tool)?;
+        let place = self.places.get(tool)?;
         Some(&self.catalogue.definitions[*place].name)
     }
 
     pub(crate) fn tools(&mut self, server: &Server) -> Vec<Tool> {
+        let settings = server.settings();
         let mut made = HashMap::with_capacity(self.offered.len());
         let mut tools = Vec::with_capacity(self.offered.len());
         for (name, place) in &self.offered {
             let definition = &self.catalogue.definitions[*place];
-            let raw = Value::Object(definition.raw.clone());
+            let made_of = MadeOf {
+                raw: definition.raw.clone(),
+                treatment: settings.treatment(&definition.name),
+            };
             let tool = match self.made.remove(name) {
-                Some((before, tool)) if before == raw => tool,
-                _ => make(name, definition, server),
+                Some((before, tool)) if before == made_of => tool,
+                _ => make(name, definition, &made_of.treatment, server),
             };
             tools.push(tool.clone());
-            made.insert(name.clone(), (raw, tool));
+            made.insert(name.clone(), (made_of, tool));
         }
         self.made = made;
         tools
     }
 }
 
-fn make(name: &str, definition: &Definition, server: &Server) -> Tool {
-    let settings = server.settings();
+fn make(name: &str, definition: &Definition, treatment: &Treatment, server: &Server) -> Tool {
     let own = &definition.name;
-    let mode = settings.camel_case_of.get(own);
-    let mapping = settings.params.get(own).cloned();
     let names = Arc::new(ParameterNames::new(
         &definition.schema,
-        &mapping.or_else(|| shipped_mapping(own)).unwrap_or_default(),
-        mode.copied().unwrap_or(settings.camel_case),
+        &treatment.params,
+        treatment.camel_case,
     ));
     // The server's handle stays with whoever configured it: tools alone do not keep a server running.
     let inner: Weak<Inner> = Arc::downgrade(&server.inner);
-    let handler = McpTool::new(own, inner, Arc::clone(&names), settings.progress_extends);
+    let handler = McpTool::new(own, inner, Arc::clone(&names), treatment.progress_extends);
     let before_check = {
         let own = own.clone();
         move |args: &mut Value| {
@@ -105,11 +120,11 @@ fn make(name: &str, definition: &Definition, server: &Server) -> Tool {
         Arc::new(handler),
     )
     .of_kind("mcp")
-    .from_source(settings.name.as_str())
+    .from_source(server.name())
     .prepared_by(before_check)
     // SPEC D7: safe only if the server says so.
     .adjusted(move |policy| policy.safe_to_repeat = is_safe);
-    match settings.aliases.get(own) {
+    match &treatment.alias {
         Some(alias) => tool.alias(alias),
         None => tool,
     }

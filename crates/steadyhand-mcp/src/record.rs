@@ -50,9 +50,18 @@ pub(crate) struct Record {
     inner: Mutex<Inner>,
 }
 
-#[derive(Debug, Default)]
+/// One line as it came, cut if it was long. What nobody reads is not made readable, so that a
+/// flood costs little; secrets are still in it, so it cannot be printed.
+struct RawLine {
+    at_ms: u64,
+    stream: Stream,
+    bytes: Box<[u8]>,
+    full_length: usize,
+}
+
+#[derive(Default)]
 struct Inner {
-    lines: VecDeque<LogLine>,
+    lines: VecDeque<RawLine>,
     bytes: usize,
     /// Lines of this start begin here, counted from the first line ever.
     start: u64,
@@ -93,7 +102,6 @@ impl Record {
 
     /// Something on stdout that is no message (SPEC V12): said with its content, a flood of it by its number.
     pub(crate) fn noise(&self, bytes: &[u8], full_length: usize) {
-        let text = self.shown(bytes, full_length);
         let mut inner = self.lock();
         inner.noise += 1;
         inner.noise_of_start += 1;
@@ -114,7 +122,7 @@ impl Record {
                 inner.logged += 1;
                 tracing::warn!(
                     server = self.server,
-                    content = text,
+                    content = self.shown(bytes, full_length),
                     "failed to parse a line of an MCP server's stdout; it is skipped"
                 );
             }
@@ -122,35 +130,39 @@ impl Record {
         }
         // Of a flood the beginning tells enough; stderr must not be pushed out by it.
         if inner.noise_of_start <= 50 {
-            inner.push(Stream::Stdout, text);
+            inner.push(Stream::Stdout, bytes, full_length);
         }
     }
 
     pub(crate) fn stderr(&self, line: &[u8], full_length: usize) {
-        let text = self.shown(line, full_length);
-        if text.is_empty() {
+        if line.trim_ascii().is_empty() {
             return;
         }
-        tracing::debug!(server = self.server, text, "stderr of an MCP server");
-        self.lock().push(Stream::Stderr, text);
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            let text = self.shown(line, full_length);
+            tracing::debug!(server = self.server, text, "stderr of an MCP server");
+        }
+        self.lock().push(Stream::Stderr, line, full_length);
     }
 
     /// What became of the server, between what it said itself.
     pub(crate) fn note(&self, text: &str) {
-        let text = self.shown(text.as_bytes(), text.len());
-        self.lock().push(Stream::Note, text);
+        let bytes = text.as_bytes();
+        self.lock().push(Stream::Note, bytes, bytes.len());
     }
 
     /// What is still there of the lines from this one on, and the number of the next one to come.
     pub(crate) fn lines_from(&self, first: u64) -> (Vec<LogLine>, u64) {
         let inner = self.lock();
-        (inner.from(first).cloned().collect(), inner.next())
+        let lines = inner.from(first).map(|line| self.readable(line));
+        (lines.collect(), inner.next())
     }
 
     /// The lines that are not on disk yet. From now on they count as being there.
     pub(crate) fn take_unkept(&self) -> Vec<LogLine> {
         let mut inner = self.lock();
-        let unkept = inner.from(inner.kept).cloned().collect();
+        let unkept = inner.from(inner.kept).map(|line| self.readable(line));
+        let unkept = unkept.collect();
         inner.kept = inner.next();
         unkept
     }
@@ -159,12 +171,11 @@ impl Record {
     pub(crate) fn stderr_tail(&self, count: usize) -> Vec<String> {
         let inner = self.lock();
         let of_start = inner.of_start();
-        let mut tail: Vec<String> = of_start
+        let mut tail: Vec<&RawLine> = of_start
             .filter(|line| line.stream == Stream::Stderr)
-            .map(|line| line.text.clone())
             .collect();
         tail.drain(..tail.len().saturating_sub(count));
-        tail
+        tail.into_iter().map(|line| self.text_of(line)).collect()
     }
 
     /// What was on stdout since the last start and did not belong there.
@@ -174,7 +185,7 @@ impl Record {
             .of_start()
             .filter(|line| line.stream == Stream::Stdout)
             .take(3)
-            .map(|line| line.text.clone())
+            .map(|line| self.text_of(line))
             .collect();
         Noise {
             lines: inner.noise_of_start,
@@ -185,6 +196,18 @@ impl Record {
     /// Lines of noise, all in all.
     pub(crate) fn noise_lines(&self) -> u64 {
         self.lock().noise
+    }
+
+    fn readable(&self, line: &RawLine) -> LogLine {
+        LogLine {
+            at_ms: line.at_ms,
+            stream: line.stream,
+            text: self.text_of(line),
+        }
+    }
+
+    fn text_of(&self, line: &RawLine) -> String {
+        self.shown(&line.bytes, line.full_length)
     }
 
     fn shown(&self, bytes: &[u8], full_length: usize) -> String {
@@ -201,12 +224,12 @@ impl Record {
 }
 
 impl Inner {
-    fn of_start(&self) -> impl Iterator<Item = &LogLine> {
+    fn of_start(&self) -> impl Iterator<Item = &RawLine> {
         self.from(self.start)
     }
 
     /// Lines have numbers, from the first one ever.
-    fn from(&self, first: u64) -> impl Iterator<Item = &LogLine> {
+    fn from(&self, first: u64) -> impl Iterator<Item = &RawLine> {
         let before = first.saturating_sub(self.dropped);
         self.lines
             .iter()
@@ -217,18 +240,20 @@ impl Inner {
         self.dropped + self.lines.len() as u64
     }
 
-    fn push(&mut self, stream: Stream, text: String) {
-        self.bytes += text.len();
-        self.lines.push_back(LogLine {
+    fn push(&mut self, stream: Stream, bytes: &[u8], full_length: usize) {
+        let bytes = &bytes[..bytes.len().min(LINE_BYTES_MAX)];
+        self.bytes += bytes.len();
+        self.lines.push_back(RawLine {
             at_ms: clock::wall_ms(),
             stream,
-            text,
+            bytes: bytes.into(),
+            full_length,
         });
         while self.lines.len() > LINES_MAX || self.bytes > BYTES_MAX {
             let Some(oldest) = self.lines.pop_front() else {
                 return;
             };
-            self.bytes -= oldest.text.len();
+            self.bytes -= oldest.bytes.len();
             self.dropped += 1;
         }
     }
@@ -239,10 +264,7 @@ pub(crate) async fn read_stderr(stream: impl AsyncRead + Unpin, record: &Record)
     let mut reader = BufReader::with_capacity(16 * 1024, stream);
     let mut line: Vec<u8> = Vec::new();
     let mut length = 0;
-    loop {
-        let Ok(bytes) = reader.fill_buf().await else {
-            break;
-        };
+    while let Ok(bytes) = reader.fill_buf().await {
         if bytes.is_empty() {
             break;
         }

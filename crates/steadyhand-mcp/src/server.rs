@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use serde::Serialize;
 use steadyhand::{Category, Tool, ToolError};
 use tokio::sync::{Notify, watch};
@@ -43,7 +43,10 @@ impl Drop for Life {
 }
 
 pub(crate) struct Inner {
+    /// As it is started.
     pub(crate) settings: ServerSettings,
+    /// What is offered, and how: may change while it runs.
+    current: ArcSwap<ServerSettings>,
     pub(crate) record: Arc<Record>,
     pub(crate) connection: ArcSwapOption<Connection>,
     pub(crate) state: watch::Sender<ServerState>,
@@ -231,6 +234,7 @@ impl Server {
             is_started: AtomicBool::new(false),
             kept_at,
             logged_at,
+            current: ArcSwap::from_pointee(settings.clone()),
             settings,
         });
         if let Some(kept) = inner.kept_catalogue() {
@@ -259,8 +263,27 @@ impl Server {
     }
 
     /// Its settings.
-    pub fn settings(&self) -> &ServerSettings {
-        &self.inner.settings
+    pub fn settings(&self) -> Arc<ServerSettings> {
+        self.inner.current.load_full()
+    }
+
+    /// Takes over other settings without starting it anew. False, and nothing is changed, if they need another
+    /// process.
+    pub fn adapt(&self, settings: ServerSettings) -> bool {
+        if !self.inner.settings.is_same_process(&settings) {
+            return false;
+        }
+        let tools = {
+            let mut offer = self.inner.offer();
+            offer.pick(&settings);
+            offer.len()
+        };
+        self.inner.current.store(Arc::new(settings));
+        self.inner.change(|state| {
+            state.tools = tools;
+            state.tools_version += 1;
+        });
+        true
     }
 
     /// Its tools as they are known now; those of a server that is down say so when they are called.
@@ -282,13 +305,13 @@ impl Server {
     pub fn may_still_bring(&self, tool: &str) -> bool {
         let state = self.inner.state.borrow();
         let is_open = !self.inner.knows_tools_in(&state) || state.phase.is_on_its_way();
-        is_open && self.inner.settings.may_bring(tool)
+        is_open && self.settings().may_bring(tool)
     }
 
     /// Why nobody can say whether it has a tool of this name, if it is the one that should know.
     pub fn why_unknown(&self, tool: &str) -> Option<ToolError> {
         let state = self.inner.state.borrow();
-        let may_be_its_own = self.inner.settings.may_bring(tool);
+        let may_be_its_own = self.settings().may_bring(tool);
         let is_unknown = !self.inner.knows_tools_in(&state) && state.phase != Phase::Running;
         (may_be_its_own && is_unknown).then(|| self.inner.away(&state))
     }
@@ -418,7 +441,7 @@ impl Inner {
         );
         let (changed, tools) = {
             let mut offer = self.offer();
-            let changed = offer.renew(catalogue, &self.settings);
+            let changed = offer.renew(catalogue, &self.current.load());
             (changed, offer.len())
         };
         self.state.send_modify(|state| {

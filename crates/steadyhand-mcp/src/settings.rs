@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use crate::parameters::CamelCase;
+use crate::parameters::{CamelCase, shipped_mapping};
 use crate::requests::RequestPolicy;
 
 /// What every child gets of our own environment.
@@ -60,7 +60,7 @@ pub enum Transport {
 }
 
 /// A program that speaks on its stdin and stdout.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct StdioSettings {
     /// A name on PATH, or a path.
     pub command: String,
@@ -117,6 +117,15 @@ pub struct Pick {
     pub deny: Vec<String>,
 }
 
+/// How one tool of a server is treated.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Treatment {
+    pub(crate) params: BTreeMap<String, String>,
+    pub(crate) camel_case: CamelCase,
+    pub(crate) alias: Option<String>,
+    pub(crate) progress_extends: bool,
+}
+
 impl ServerSettings {
     /// A program with its arguments, everything else as it usually is.
     pub fn stdio<A: Into<String>>(
@@ -126,7 +135,12 @@ impl ServerSettings {
     ) -> ServerSettings {
         let command = command.into();
         let args: Vec<String> = args.into_iter().map(Into::into).collect();
-        let shown = [&[command.clone()], &args[..]].concat().join(" ");
+        let words: Vec<&str> = [&command]
+            .into_iter()
+            .chain(&args)
+            .map(String::as_str)
+            .collect();
+        let shown = words.join(" ");
         let stdio = StdioSettings {
             command,
             args,
@@ -159,6 +173,27 @@ impl ServerSettings {
     pub fn as_stdio(&mut self) -> &mut StdioSettings {
         let Transport::Stdio(stdio) = &mut self.transport;
         stdio
+    }
+
+    /// Whether the same process would do: only what is offered, and how, may be different.
+    pub(crate) fn is_same_process(&self, other: &ServerSettings) -> bool {
+        let (Transport::Stdio(mine), Transport::Stdio(theirs)) =
+            (&self.transport, &other.transport);
+        self.name == other.name
+            && mine == theirs
+            && self.start == other.start
+            && self.requests == other.requests
+    }
+
+    pub(crate) fn treatment(&self, tool: &str) -> Treatment {
+        let params = self.params.get(tool).cloned();
+        let mode = self.camel_case_of.get(tool).copied();
+        Treatment {
+            params: params.or_else(|| shipped_mapping(tool)).unwrap_or_default(),
+            camel_case: mode.unwrap_or(self.camel_case),
+            alias: self.aliases.get(tool).cloned(),
+            progress_extends: self.progress_extends,
+        }
     }
 
     /// Whether a tool of the server could have this name among ours.
@@ -219,9 +254,11 @@ impl StdioSettings {
             };
         }
         let path = all.remove(&OsString::from("PATH")).unwrap_or_default();
-        let folders = self.path_add.iter().cloned();
-        let path = std::env::join_paths(folders.chain(std::env::split_paths(&path)));
-        all.insert("PATH".into(), path.unwrap_or_default());
+        // A folder with a colon in its name cannot stand in PATH.
+        let fits = |folder: &&PathBuf| std::env::join_paths([folder]).is_ok();
+        let folders = self.path_add.iter().filter(fits).cloned();
+        let joined = std::env::join_paths(folders.chain(std::env::split_paths(&path)));
+        all.insert("PATH".into(), joined.unwrap_or(path));
         all.into_iter().collect()
     }
 }

@@ -83,7 +83,7 @@ enum Way {
     /// By the attempts that are configured.
     Connect(Phase),
     /// In the background, since it is known to be down.
-    ComeBack(StartFailure),
+    ComeBack(Box<StartFailure>),
 }
 
 async fn live(server: &Arc<Inner>) {
@@ -94,7 +94,7 @@ async fn live(server: &Arc<Inner>) {
     }
     loop {
         let session = match way {
-            Way::ComeBack(failure) => come_back(server, failure).await,
+            Way::ComeBack(failure) => come_back(server, *failure).await,
             Way::Connect(phase) => match connect(server, phase).await {
                 Ok(session) => session,
                 Err(failure) => come_back(server, failure).await,
@@ -122,9 +122,12 @@ async fn live(server: &Arc<Inner>) {
                 deaths.retain(|at| now.duration_since(*at) < server.settings.start.within);
                 let count = u32::try_from(deaths.len()).unwrap_or(u32::MAX);
                 match count > server.settings.start.restarts {
-                    true => {
-                        Way::ComeBack(server.failure(Step::Running, what, Duration::ZERO, count))
-                    }
+                    true => Way::ComeBack(Box::new(server.failure(
+                        Step::Running,
+                        what,
+                        Duration::ZERO,
+                        count,
+                    ))),
                     false => Way::Connect(Phase::Restarting),
                 }
             }

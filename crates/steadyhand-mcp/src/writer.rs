@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::net::unix::pipe;
 use tokio::sync::Notify;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 /// What may wait to be written.
 const QUEUED_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -20,18 +21,19 @@ const STALL_LIMIT: Duration = Duration::from_secs(15);
 
 /// The way to a server's stdin.
 pub(crate) struct Writer {
-    pipe: pipe::Sender,
     queue: Mutex<Queue>,
     wake: Notify,
+    closed: CancellationToken,
 }
 
-#[derive(Default)]
 struct Queue {
+    /// Written to only under this lock: so that nothing goes out any more once it is closed, and what is said
+    /// to be unsent stays so. None when closed, which the server sees as the end of its stdin.
+    pipe: Option<Arc<pipe::Sender>>,
     messages: VecDeque<Message>,
     bytes: usize,
     /// The task has messages in its hands: others must queue behind them.
     busy: bool,
-    closed: bool,
 }
 
 struct Message {
@@ -63,9 +65,14 @@ pub(crate) enum Haste {
 impl Writer {
     pub(crate) fn new(pipe: pipe::Sender) -> Writer {
         Writer {
-            pipe,
-            queue: Mutex::default(),
+            queue: Mutex::new(Queue {
+                pipe: Some(Arc::new(pipe)),
+                messages: VecDeque::new(),
+                bytes: 0,
+                busy: false,
+            }),
             wake: Notify::new(),
+            closed: CancellationToken::new(),
         }
     }
 
@@ -82,12 +89,12 @@ impl Writer {
             sent,
         };
         let mut queue = self.lock();
-        if queue.closed {
+        let Some(pipe) = &queue.pipe else {
             return Err(NotTaken::Closed);
-        }
+        };
         let is_free = queue.messages.is_empty() && !queue.busy;
         if is_free && haste == Haste::Direct {
-            if let Ok(count) = self.pipe.try_write(&message.line) {
+            if let Ok(count) = pipe.try_write(&message.line) {
                 message.written = count;
             }
             if message.written == message.line.len() {
@@ -126,10 +133,11 @@ impl Writer {
     /// Takes no more, and forgets what was not written.
     pub(crate) fn close(&self) {
         let mut queue = self.lock();
-        queue.closed = true;
+        queue.pipe = None;
         queue.messages.clear();
         queue.bytes = 0;
         drop(queue);
+        self.closed.cancel();
         self.wake.notify_one();
     }
 
@@ -138,7 +146,7 @@ impl Writer {
         loop {
             let chunk = {
                 let mut queue = self.lock();
-                if queue.closed {
+                if queue.pipe.is_none() {
                     return Ok(());
                 }
                 queue.take_chunk()
@@ -166,22 +174,33 @@ impl Writer {
         let mut marked = 0;
         let mut end_of_marked = 0;
         while !left.is_empty() {
-            match self.pipe.try_write(left) {
-                Ok(count) => left = &left[count..],
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let writable = timeout(STALL_LIMIT, self.pipe.writable()).await;
-                    let stalled = || io::Error::from(io::ErrorKind::TimedOut);
-                    writable.map_err(|_| stalled())??;
+            let pipe = {
+                let queue = self.lock();
+                let Some(pipe) = &queue.pipe else {
+                    return Ok(());
+                };
+                match pipe.try_write(left) {
+                    Ok(count) => left = &left[count..],
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(error) => return Err(error),
                 }
-                Err(error) => return Err(error),
-            }
-            let gone = bytes.len() - left.len();
-            while let Some(message) = messages.get(marked)
-                && end_of_marked + message.line.len() - message.written <= gone
-            {
-                end_of_marked += message.line.len() - message.written;
-                message.done();
-                marked += 1;
+                let gone = bytes.len() - left.len();
+                while let Some(message) = messages.get(marked)
+                    && end_of_marked + message.line.len() - message.written <= gone
+                {
+                    end_of_marked += message.line.len() - message.written;
+                    message.done();
+                    marked += 1;
+                }
+                Arc::clone(pipe)
+            };
+            if !left.is_empty() {
+                tokio::select! {
+                    writable = timeout(STALL_LIMIT, pipe.writable()) => {
+                        writable.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+                    }
+                    () = self.closed.cancelled() => return Ok(()),
+                }
             }
         }
         messages.clear();

@@ -29,6 +29,7 @@ pub struct Group {
     leader: Pid,
     ending: Ending,
     exit: Option<Exit>,
+    own_accord: Duration,
 }
 
 /// Our ends of the program's pipes, of those that the command asked for.
@@ -84,8 +85,15 @@ impl Group {
             leader,
             ending: Ending::of(leader, children),
             exit: None,
+            own_accord: Duration::ZERO,
         };
         Ok((group, pipes))
+    }
+
+    /// How long it may take to end of its own accord when it is stopped, before TERM: for programs that end when
+    /// their stdin does.
+    pub fn ends_by_itself_within(&mut self, limit: Duration) {
+        self.own_accord = limit;
     }
 
     /// The number of the program itself, which is also the number of its group and session.
@@ -124,7 +132,7 @@ impl Group {
         members.announce_stop();
         // Without a runtime, or when it ends meanwhile, dropping the members kills them at once.
         let runtime = Handle::try_current().ok()?;
-        Some(runtime.spawn(members.stop(grace)))
+        Some(runtime.spawn(members.stop(self.own_accord, grace)))
     }
 }
 

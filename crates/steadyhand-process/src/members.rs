@@ -60,9 +60,9 @@ impl Members {
         });
     }
 
-    pub(crate) async fn stop(mut self, grace: Duration) {
+    pub(crate) async fn stop(mut self, own_accord: Duration, grace: Duration) {
         // Most programs leave nothing behind.
-        if !self.gone_within(Duration::ZERO, &[]).await {
+        if !self.gone_within(own_accord, &[]).await {
             // A stopped program takes no notice of TERM before CONT.
             self.sweep(&[Signal::TERM, Signal::CONT]).await;
             if !self.gone_within(grace, &[]).await {

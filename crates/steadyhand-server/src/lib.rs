@@ -5,6 +5,7 @@ pub mod config;
 pub mod documents;
 pub mod history;
 mod http;
+pub mod live;
 pub mod net;
 pub mod progress;
 pub mod runtime;

@@ -319,6 +319,7 @@ impl<'a> Case<'a> {
                 .progress
                 .entry
                 .and_then(|entry| entry.tool.shared_source()),
+            kind: self.progress.entry.map(|entry| entry.tool.kind()),
             sent: args.is_none().then(|| sent(&self.call.args)),
             args,
             secrets,

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::ArcSwap;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -167,6 +167,9 @@ pub enum Event {
         /// Where the tool comes from; absent if there was no such tool. Not in JSON.
         #[serde(skip)]
         source: Option<Arc<str>>,
+        /// What runs the tool: `http`, `command` …; absent if there was no such tool. Not in JSON.
+        #[serde(skip)]
+        kind: Option<&'static str>,
         /// The secrets among the arguments, for whoever writes the outcome down. Not in JSON.
         #[serde(skip)]
         secrets: Secrets,
@@ -223,8 +226,9 @@ pub(crate) struct Observers {
     count: AtomicUsize,
     /// Calls numbered so far.
     numbered: AtomicU64,
-    /// Set while someone records spans.
-    spans: ArcSwapOption<Spans>,
+    spans: Spans,
+    /// Whether someone makes spans of the events.
+    records_spans: AtomicBool,
     watchers: ArcSwap<Vec<Watcher>>,
 }
 
@@ -247,11 +251,15 @@ impl Observers {
 
     /// The spans that tools are told of, while someone records them.
     pub(crate) fn spans(&self) -> Option<Spans> {
-        self.spans.load().as_deref().copied()
+        self.records_spans
+            .load(Ordering::Relaxed)
+            .then_some(self.spans)
     }
 
-    pub(crate) fn set_spans(&self, spans: Option<Spans>) {
-        self.spans.store(spans.map(Arc::new));
+    /// Always the same ones.
+    pub(crate) fn record_spans(&self, yes: bool) -> Spans {
+        self.records_spans.store(yes, Ordering::Relaxed);
+        self.spans
     }
 
     pub(crate) fn add(&self, observer: impl Observer) -> std::io::Result<Watch> {

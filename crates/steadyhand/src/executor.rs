@@ -68,17 +68,14 @@ impl ToolExecutor {
     }
 
     /// From here on tools are told the span of their attempt, for whoever records those spans from the
-    /// events. An observer must be there already.
+    /// events: an observer must be there already. Always gives back the same ones.
     pub fn record_spans(&self) -> Spans {
-        let observers = self.tools.observers();
-        let spans = observers.spans().unwrap_or_else(Spans::new);
-        observers.set_spans(Some(spans));
-        spans
+        self.tools.observers().record_spans(true)
     }
 
     /// From here on tools are told what the caller sent, as before anyone recorded spans.
     pub fn stop_recording_spans(&self) {
-        self.tools.observers().set_spans(None);
+        self.tools.observers().record_spans(false);
     }
 
     /// Runs a call. Not a `Result`: there is always an outcome.

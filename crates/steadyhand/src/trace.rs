@@ -62,14 +62,16 @@ pub struct Spans {
     seed: [u64; 2],
 }
 
-impl Spans {
-    /// Unlike those of any other process.
-    pub(crate) fn new() -> Spans {
+/// Unlike those of any other process.
+impl Default for Spans {
+    fn default() -> Spans {
         Spans {
             seed: [fastrand::u64(..), fastrand::u64(..)],
         }
     }
+}
 
+impl Spans {
     /// The span of the call of this number ([`Event::Started`](crate::Event::Started)), below the one its
     /// caller names; without one, or with nonsense, it begins a trace.
     pub fn of_call(&self, number: u64, caller: Option<&str>) -> CallSpan {

@@ -8,7 +8,7 @@ use steadyhand::FailureCode::{NetworkError, Timeout, ToolExecutionError};
 use steadyhand::{Call, Effect, FailureCode, Outcome};
 use tokio::time::Instant;
 
-use crate::support::{Stage, set};
+use crate::support::{SILENCE, Stage, is_silent, set};
 
 /// One fault, and what it is to the caller.
 struct Row {
@@ -88,12 +88,10 @@ impl Row {
         match self.shown {
             Shown::InACall => Stage::of(self.mode).await,
             Shown::AtStarts(times) => {
-                let limit = Duration::from_millis(1500);
                 Stage::remembered(self.mode, |settings| {
                     set(settings, "HOSTILE_TIMES", times);
-                    // Some modes are silent for as long.
-                    if self.mode[0] != "slow_start" {
-                        settings.start.limit = limit;
+                    if is_silent(self.mode[0]) {
+                        settings.start.limit = SILENCE;
                     }
                 })
                 .await
@@ -107,13 +105,14 @@ impl Row {
         let began = Instant::now();
         let outcome = stage.run(self.call.clone()).await;
         let took = began.elapsed();
-        print(self.mode[0], &outcome, took);
         self.gets.assert(&outcome);
         assert!(took < self.within, "{took:?}");
+        let next = Instant::now();
         match self.shown {
             Shown::InACall => stage.assert_next_call_works().await,
             Shown::AtStarts(_) => stage.assert_comes_back().await,
         }
+        print(self.mode[0], &outcome, took, next.elapsed());
         stage
     }
 }
@@ -141,7 +140,7 @@ impl Gets {
 
 /// One line of the table.
 #[allow(clippy::print_stdout)]
-fn print(mode: &str, outcome: &Outcome, took: Duration) {
+fn print(mode: &str, outcome: &Outcome, took: Duration, next: Duration) {
     let words = match &outcome.result {
         Ok(output) => output.text(),
         Err(failure) => {
@@ -151,7 +150,8 @@ fn print(mode: &str, outcome: &Outcome, took: Duration) {
     };
     let words: String = words.chars().take(110).collect();
     let words = words.replace(char::is_control, " ");
-    println!("hostile-row|{mode}|{words}|{:.3} s", took.as_secs_f64());
+    let [took, next] = [took, next].map(|time| time.as_secs_f64());
+    println!("hostile-row|{mode}|{took:.3} s|{next:.3} s|{words}");
 }
 
 /// Each mode is a test of its own: `name: row`.
@@ -201,9 +201,9 @@ faults! {
         json!([{"type": "hologram", "depth": 3}, {"type": "text", "text": "beside it"}]));
     d7_content_that_is_a_string: in_a_call(&["content_string"]).gives("just a string");
     d7_a_result_of_100_mb: in_a_call(&["result_100mb"])
-        .fails(ToolExecutionError, Effect::Done, &["is too large; at most 16777216 bytes"]);
+        .fails(ToolExecutionError, Effect::Done, &["MCP server 'hostile' sent an answer of ", "too large; at most 16777216 bytes"]);
     d7_a_result_of_100_mb_whose_id_comes_last: in_a_call(&["result_100mb_typescript"])
-        .fails(ToolExecutionError, Effect::Done, &["is too large; at most 16777216 bytes"]);
+        .fails(ToolExecutionError, Effect::Done, &["MCP server 'hostile' sent an answer of ", "too large; at most 16777216 bytes"]);
 }
 
 // A server that ends or hangs in the middle: the call ends at once, or with its time; the server is started again.
@@ -236,9 +236,9 @@ faults! {
     v15_a_traceback: at_start(&["traceback"])
         .fails(NetworkError, Effect::None, &["exited with code 1 at initialize"]);
     v15_silence_at_initialize: at_start(&["silent_init"])
-        .fails(NetworkError, Effect::None, &["no answer to initialize within 1.5 s"]);
+        .fails(NetworkError, Effect::None, &["no answer to initialize within 2 s"]);
     v15_talk_instead_of_initialize: at_start(&["stdout_talker"])
-        .fails(NetworkError, Effect::None, &["no answer to initialize within 1.5 s"]);
+        .fails(NetworkError, Effect::None, &["no answer to initialize within 2 s"]);
     v15_a_list_of_tools_that_fails: at_start(&["list_fails"])
         .fails(NetworkError, Effect::None, &["refused tools/list: the database of tools is locked"]);
     v14_two_failed_starts_are_no_failure: at_start(&["flaky_start", "2"]).shown(Shown::AtStarts("2")).gives("hi");

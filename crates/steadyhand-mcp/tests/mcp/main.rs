@@ -1,5 +1,6 @@
 //! MCP servers, real and hostile, through the crate's public surface.
 
+mod adapting;
 mod beside;
 mod camel_case_server;
 mod causes;

@@ -10,7 +10,7 @@ use steadyhand_mcp::{Phase, StartPolicy, Step, When};
 use tokio::time::Instant;
 
 use crate::logs::Logs;
-use crate::support::{Folder, PATIENCE, Stage, failure, set, until};
+use crate::support::{Folder, PATIENCE, SILENCE, Stage, failure, is_silent, set, until};
 
 #[test]
 fn v14_the_attempts_are_three_with_waits_of_0_2_and_4_seconds() {
@@ -162,7 +162,9 @@ async fn failed(mode: &str) -> (Stage, std::sync::Arc<steadyhand_mcp::StartFailu
     let folder = Folder::new();
     let mut settings = folder.hostile(&[mode]);
     set(&mut settings, "HOSTILE_TIMES", "1000000");
-    settings.start.limit = Duration::from_millis(1500);
+    if is_silent(mode) {
+        settings.start.limit = SILENCE;
+    }
     settings.start.retry_first = Duration::from_secs(600);
     let stage = Stage::with(folder, settings).await;
     let failure = stage.server.state().failure.expect("it failed");
@@ -261,7 +263,7 @@ async fn v17_a_silent_server_is_explained() {
     assert_eq!(failure.step, Step::Initialize);
     let detail = failure.detail();
     assert!(
-        detail.contains("hostile did not answer initialize within 1.5 s"),
+        detail.contains("hostile did not answer initialize within 2 s"),
         "{detail}"
     );
     assert!(detail.contains("stderr    (nothing)"), "{detail}");

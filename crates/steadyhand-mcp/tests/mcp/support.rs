@@ -15,6 +15,14 @@ use tokio::time::{Instant, sleep};
 /// Whatever takes longer hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The start limit where a start is to reach it: enough for a server that is not silent, on a busy machine, too.
+pub(crate) const SILENCE: Duration = Duration::from_secs(2);
+
+/// Whether a mode of the hostile server says nothing at its start.
+pub(crate) fn is_silent(mode: &str) -> bool {
+    ["silent_init", "stdout_talker"].contains(&mode)
+}
+
 /// One server, its tools under their own names, and what is needed to see that nothing of it is left.
 pub(crate) struct Stage {
     pub(crate) server: Server,
@@ -311,8 +319,11 @@ fn ancestors() -> impl Iterator<Item = &'static Path> {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors()
 }
 
+/// How far a call said it was, and of how much.
+pub(crate) type Done = (f64, Option<f64>);
+
 /// What an executor tells about its calls.
-pub(crate) struct Watched(Arc<Mutex<Vec<(f64, Option<f64>)>>>);
+pub(crate) struct Watched(Arc<Mutex<Vec<Done>>>);
 
 impl Watched {
     pub(crate) fn of(executor: &ToolExecutor) -> Watched {
@@ -328,8 +339,8 @@ impl Watched {
         Watched(told)
     }
 
-    /// How far calls said they were, each with its total.
-    pub(crate) fn progress(&self) -> Vec<(f64, Option<f64>)> {
+    /// How far calls said they were.
+    pub(crate) fn progress(&self) -> Vec<Done> {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -10,7 +10,7 @@ use steadyhand::{Call, Effect, Outcome};
 use steadyhand_mcp::Phase;
 use tokio::time::Instant;
 
-use crate::support::{Folder, PATIENCE, Stage, failure, until};
+use crate::support::{Folder, PATIENCE, Stage, failure, processes, until};
 
 const CALLS: usize = 200;
 
@@ -82,6 +82,69 @@ fn assert_told_the_truth(outcome: &Outcome, number: usize, ledger: &str) {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn d7_what_is_said_to_be_unsent_is_never_sent_later() {
+    let stage = Stage::of(&["reads_to_the_end"]).await;
+    let executor = stage.executor.clone();
+    let sleeper = tokio::spawn({
+        let executor = executor.clone();
+        async move { executor.execute(Call::new("trouble", json!({}))).await }
+    });
+    let ledger = || stage.folder.text("ledger");
+    until("it reads no more", || ledger().contains("asleep")).await;
+    // Far more than a pipe holds: some are with the server, some half sent, some not at all.
+    let message = |number: usize| format!("message {number} {}", "x".repeat(20_000));
+    let notes = (0..60).map(|number| Call::new("note", json!({"message": message(number)})));
+    let notes: Vec<Call> = notes.collect();
+    let notes = tokio::spawn(async move { executor.execute_batch(notes).await });
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    stage.server.restart();
+    let outcomes = tokio::time::timeout(PATIENCE, notes).await;
+    let outcomes = outcomes.expect("a call hangs").expect("no panic");
+    sleeper.await.expect("an outcome");
+    until("the old one is gone", || {
+        processes(&stage.folder.mark).len() == 1
+    })
+    .await;
+
+    let ledger = ledger();
+    for (number, outcome) in outcomes.iter().enumerate() {
+        let message = message(number);
+        let written = ledger.lines().filter(|line| **line == message).count();
+        match outcome.failure().map(|failure| failure.effect) {
+            None => assert_eq!(written, 1, "message {number} was done {written} times"),
+            Some(Effect::None) => assert_eq!(written, 0, "message {number} was not sent"),
+            Some(Effect::Unknown) => assert!(written <= 1, "message {number} was done twice"),
+            Some(Effect::Done) => panic!("nobody can know that"),
+        }
+    }
+    let count = |effect| {
+        outcomes
+            .iter()
+            .filter(|outcome| outcome.failure().map(|failure| failure.effect) == effect)
+            .count()
+    };
+    assert!(
+        count(None) > 0,
+        "those that were not sent are sent to the new one"
+    );
+    assert!(
+        count(Some(Effect::Unknown)) > 0,
+        "some were with the old one"
+    );
+    stage.over().await;
+}
+
+#[tokio::test]
+async fn v07_a_server_may_end_by_itself_when_its_stdin_ends() {
+    let stage = Stage::of(&["tidies_up"]).await;
+    stage.server.stop().await;
+    stage.folder.assert_nobody_left().await;
+    assert_eq!(stage.folder.text("ledger"), "tidied up\n");
 }
 
 #[tokio::test]

@@ -129,7 +129,7 @@ fn v12_of_an_answer_that_is_too_long_is_known_whose_it_is() {
             ">",
         ),
         (format!(r#"{{"result":{{"b":"{long}","id":7}}}}"#), ">"),
-        (long.clone(), ">"),
+        (long, ">"),
     ];
     for (line, expected) in &cases {
         let input = format!("{line}\n{next}\n");

@@ -10,7 +10,7 @@ use steadyhand::Call;
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
 use super::remote::Remote;
-use super::{Interrupts, STOPPING_MAX, Session, value};
+use super::{Interrupts, STOPPING_MAX, Session, value, written};
 use crate::config::document::plain;
 use crate::source::command;
 
@@ -68,12 +68,15 @@ async fn outcomes(session: &Session<'_>, calls: &[Call]) -> Result<Vec<Value>, F
     }
     command::adopt_orphans();
     let runtime = session.runtime(|_| {}).await?;
-    let outcomes = runtime.executor().execute_batch(calls.to_vec());
+    let history = session.remember(&runtime);
+    let calls = calls.iter().map(|call| call.clone().caller("cli"));
+    let outcomes = runtime.executor().execute_batch(calls.collect());
     let outcomes = match session.time_left() {
         None => Ok(outcomes.await),
         Some(left) => tokio::time::timeout(left, outcomes).await,
     };
     session.stop(&runtime, &mut Interrupts::listen()).await;
+    written(history).await;
     let too_late = |_| Failed::timed_out(session.global.timeout.unwrap_or_default());
     let outcomes = outcomes.map_err(too_late)?;
     Ok(outcomes.iter().map(|outcome| json!(outcome)).collect())

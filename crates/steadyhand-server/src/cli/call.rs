@@ -13,7 +13,9 @@ use tokio_util::sync::CancellationToken;
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
 use super::remote::{Remote, Reply, in_path};
-use super::{Interrupts, STOPPING_MAX, Session, arguments, complete, named_server, starting};
+use super::{
+    Interrupts, STOPPING_MAX, Session, arguments, complete, named_server, starting, written,
+};
 use crate::http::status::{CODE_HEADER, FALLBACK_HEADER};
 use crate::progress::Progress;
 use crate::runtime::Runtime;
@@ -98,6 +100,10 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
         options.servers = servers;
         // It is said with the call's own end.
         options.degraded = Arc::new(|_, _| {});
+        if args.idempotency_key.is_some() {
+            let found = session.found().map(|found| found.path);
+            options.keys = Some(session.keys(found.as_deref()));
+        }
     });
     let runtime = tokio::select! {
         runtime = runtime => runtime?,
@@ -121,10 +127,11 @@ async fn run_here(
     let waited = arrived(session, args, runtime, interrupts).await?;
     let tool = runtime.manager().find(&args.tool);
     let schema = tool.map_or(Value::Null, |tool| tool.schema().clone());
-    let mut call = read_call(session, args, &schema)?;
+    let mut call = read_call(session, args, &schema)?.caller("cli");
     call.deadline = call
         .deadline
         .map(|limit| limit.saturating_sub(waited).max(MOMENT));
+    let history = session.remember(runtime);
     let watch = tell_attempts(session, runtime);
     let (outcome, signal) = execute(session, runtime, call, interrupts).await;
     wait_for(watch).await;
@@ -140,6 +147,7 @@ async fn run_here(
             session.screen.note(&format!("{text}\n"));
         }
     }
+    written(history).await;
     let ended = Ended::from(&outcome);
     outcome::show(session, &ended)
         .map_err(|failed| explained(failed, &ended, args, runtime).by_signal(signal))

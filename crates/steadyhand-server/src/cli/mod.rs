@@ -21,23 +21,27 @@ mod starting;
 mod tools;
 mod value;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use steadyhand::KeyStore;
 
 use crate::config::settings::HistorySettings;
 use crate::config::{Configuration, Surroundings, find};
-use crate::history::{History, HistoryOptions};
+use crate::history::{History, HistoryOptions, KeptKeys};
 use crate::runtime::{Options, Runtime};
+use crate::serve as serving;
 use crate::serve::presence;
 use error::{Exit, Failed};
 use screen::Screen;
 
 /// How long a command may take to stop what it started.
 const STOPPING_MAX: Duration = Duration::from_secs(5);
+/// How long a command waits for what it did to be written down.
+const WRITING_MAX: Duration = Duration::from_secs(1);
 
 /// Runs the tools of AI applications, and shows what happens when they fail.
 #[derive(Parser)]
@@ -267,11 +271,31 @@ impl<'a> Session<'a> {
         History::open(options)
     }
 
+    /// Idempotency keys of a configuration that outlive a process.
+    fn keys(&self, configuration: Option<&Path>) -> Arc<dyn KeyStore> {
+        let name = presence::key_of(configuration);
+        let folder = self.state().join("history");
+        Arc::new(KeptKeys::open(folder.join(format!("{name}.keys.db"))))
+    }
+
     /// The history that the configuration means, to read.
     fn past(&self) -> Result<History, Failed> {
         let configuration = self.configuration()?;
-        let settings = configuration.root.server.history.clone();
-        Ok(self.history(&configuration, &settings))
+        Ok(self.history(&configuration, &self.history_settings(&configuration)))
+    }
+
+    /// Writes down what this process runs, where a server would.
+    fn remember(&self, runtime: &Runtime) -> Option<History> {
+        let generation = runtime.generation();
+        let configuration = &generation.configuration;
+        let history = self.history(configuration, &self.history_settings(configuration));
+        history.attach(runtime.executor()).ok()?;
+        Some(history)
+    }
+
+    fn history_settings(&self, configuration: &Configuration) -> HistorySettings {
+        let settings = serving::settings_of(configuration, &self.surroundings);
+        settings.map_or_else(|_| HistorySettings::default(), |settings| settings.history)
     }
 
     async fn runtime_of(
@@ -333,6 +357,15 @@ impl<'a> Session<'a> {
         runtime.shutdown_background();
         ended
     }
+}
+
+/// What was remembered is on the disk, if the disk is quick.
+async fn written(history: Option<History>) {
+    let Some(history) = history else {
+        return;
+    };
+    let flush = tokio::task::spawn_blocking(move || history.flush(WRITING_MAX));
+    let _ = flush.await;
 }
 
 /// The signals that ask the program to end. From the moment this is made, none is missed.

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::error::{Exit, Failed};
 use super::{Interrupts, Session, screen, starting, value};
-use crate::runtime::{Degraded, Runtime};
+use crate::runtime::{Degraded, Options, Runtime};
 use crate::serve::{self, CannotServe, DRAIN_MAX, Drained, Fault, Server, Waiting};
 use crate::source::command;
 
@@ -38,8 +38,13 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
     let listener = serve::listen(&settings)
         .await
         .map_err(|cannot| failed(cannot, Exit::NotReachable))?;
+    let keys = session.keys(configuration.file.as_deref());
+    let adapt = |options: &mut Options| {
+        options.degraded = told(session);
+        options.keys = Some(keys);
+    };
     let runtime = tokio::select! {
-        runtime = session.runtime_of(configuration, |options| options.degraded = told(session)) => runtime?,
+        runtime = session.runtime_of(configuration, adapt) => runtime?,
         code = interrupts.next() => {
             let message = "interrupted before the server was up";
             return Err(Failed::new(Exit::Signal(code), "interrupted", message));

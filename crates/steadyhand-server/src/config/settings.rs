@@ -330,9 +330,15 @@ pub enum LogLevel {
 }
 
 /// Where traces and metrics are sent.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TelemetrySettings {
-    /// An OTLP collector
+    /// An OTLP collector that speaks HTTP, such as http://127.0.0.1:4318; /v1/traces and /v1/metrics are added
     pub otlp: Option<SecretText>,
+    /// Headers sent with every export, such as a key
+    pub headers: BTreeMap<String, SecretText>,
+    /// How this process is called there; steadyhand if not said
+    pub service: Option<String>,
+    /// How often metrics are sent; 60s if not said
+    pub metrics_every: Option<Span>,
 }

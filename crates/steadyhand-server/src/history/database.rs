@@ -12,8 +12,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 const BUSY: Duration = Duration::from_secs(1);
 /// Broken files that are kept for someone to look at.
 const ASIDE_MAX: usize = 3;
-/// The log that SQLite writes first is cut back to this.
-const WAL_BYTES_MAX: i64 = 16 * 1024 * 1024;
+/// SQLite's own size of a page.
+const PAGE_BYTES: u64 = 4096;
 
 /// One kind of database: what makes a file ours, and how each version is made from the one before it.
 pub(super) struct Kind {
@@ -102,7 +102,8 @@ impl Trouble {
 
 impl Database {
     /// Opens the file, or makes it.
-    pub(super) fn open(path: &Path, kind: &Kind) -> Result<Database, Trouble> {
+    /// `log_bytes` is how large the log may grow that SQLite writes first, before it is carried over.
+    pub(super) fn open(path: &Path, kind: &Kind, log_bytes: u64) -> Result<Database, Trouble> {
         make_file(path)?;
         let sql = |error: rusqlite::Error| Trouble::of(&error, path);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -118,10 +119,11 @@ impl Database {
                 .pragma_update(None, "auto_vacuum", "INCREMENTAL")
                 .map_err(sql)?;
         }
-        let settings: [(&str, &dyn rusqlite::ToSql); 6] = [
+        let settings: [(&str, &dyn rusqlite::ToSql); 7] = [
             ("journal_mode", &"WAL"),
             ("synchronous", &"NORMAL"),
-            ("journal_size_limit", &WAL_BYTES_MAX),
+            ("journal_size_limit", &(log_bytes as i64)),
+            ("wal_autocheckpoint", &((log_bytes / PAGE_BYTES / 2) as i64)),
             ("cache_size", &-4000),
             ("temp_store", &"MEMORY"),
             ("trusted_schema", &false),

@@ -289,8 +289,10 @@ fn word(head: &str, quoted: Option<&str>) -> Word {
     if let (Some(than), None) = (head.strip_prefix('>'), quoted) {
         return Word::Slower(than.to_owned());
     }
-    let named = head.split_once(':').filter(|(name, _)| {
-        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic())
+    // An address is a text.
+    let named = head.split_once(':').filter(|(name, value)| {
+        let is_word = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic());
+        is_word && !value.starts_with("//")
     });
     match named {
         Some((name, value)) => {

@@ -23,6 +23,18 @@ pub(super) struct Limits {
     pub(super) bytes_max: u64,
 }
 
+impl Limits {
+    /// What the log beside the file may take.
+    pub(super) fn log_bytes(&self) -> u64 {
+        (self.bytes_max / 16).clamp(128 * 1024, 8 * 1024 * 1024)
+    }
+
+    /// What is left for the file. The log is cut back only now and then.
+    fn file_bytes(&self) -> u64 {
+        self.bytes_max.saturating_sub(2 * self.log_bytes())
+    }
+}
+
 /// Forgets at most `rows_max` of the oldest calls, if they are too old or the file is too large. Whether there is more to do.
 pub(super) fn forget(
     connection: &mut Connection,
@@ -31,8 +43,7 @@ pub(super) fn forget(
     rows_max: usize,
 ) -> rusqlite::Result<bool> {
     let size = Size::of(connection)?;
-    // An eighth of it is for the log beside the file.
-    let bytes_max = (limits.bytes_max - limits.bytes_max / 8) as i64;
+    let bytes_max = limits.file_bytes() as i64;
     let oldest = row_at(now_ms.saturating_sub(limits.keep_ms), 0);
     let is_too_large = size.used() > bytes_max;
     let nth: Option<i64> = connection

@@ -7,6 +7,7 @@ mod database;
 mod filter;
 mod health;
 mod histogram;
+mod keys;
 mod maintenance;
 mod page;
 mod pending;
@@ -32,6 +33,7 @@ use writer::Writer;
 
 pub use filter::{Filter, FilterError, StateWord};
 pub use health::{Health, HealthState, HistoryError};
+pub use keys::KeptKeys;
 pub use page::{Cursor, Page};
 pub use record::{CallDetails, CallRecord, CallState, CallSummary, Stage, StageKind, Try};
 pub use recorder::Recorder;
@@ -138,15 +140,14 @@ impl History {
 
     /// Everything about one call: by its id, the newest where several share it, or by its key.
     pub fn call(&self, id: &str) -> Result<Option<CallRecord>, HistoryError> {
-        let found = self.inner.reader.call(id);
-        if let Ok(Some(found)) = &found
-            && found.call.state != CallState::Running
-        {
-            return Ok(Some(found.clone()));
+        match self.inner.reader.call(id) {
+            Ok(Some(found)) if found.call.state != CallState::Running => Ok(Some(found)),
+            // It may have ended a moment ago.
+            _ => {
+                self.catch_up(SETTLE_ONE);
+                self.inner.reader.call(id)
+            }
         }
-        // It may have ended a moment ago.
-        self.catch_up(SETTLE_ONE);
-        self.inner.reader.call(id)
     }
 
     /// How a tool, or all of them, fared lately.
@@ -195,8 +196,9 @@ impl History {
     /// Readers see what has just happened, unless the writer is busy or cannot write.
     fn catch_up(&self, limit: Duration) {
         let shared = &self.inner.shared;
+        let is_opened = shared.pending().is_opened;
         if shared.reason().is_none() {
-            shared.flush(limit);
+            shared.flush(if is_opened { limit } else { SETTLE_ONE });
         }
     }
 }

@@ -12,6 +12,8 @@ use super::record::{CallState, Try};
 const OPEN_MAX: usize = 50_000;
 /// Texts of all calls that wait, in bytes.
 const BYTES_MAX: usize = 32 * 1024 * 1024;
+/// The same for those that are written at once.
+const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Breakers that opened and are not written yet.
 const TRIPS_MAX: usize = 4096;
 /// A call that runs longer than this is written before it ends.
@@ -109,6 +111,8 @@ pub(super) struct Pending {
     /// Someone waits: write at once, and calls that have only begun, too.
     pub(super) is_urgent: bool,
     pub(super) is_stopped: bool,
+    /// The file was opened, or that was tried.
+    pub(super) is_opened: bool,
     /// Someone has read nonsense from the file.
     pub(super) is_suspect: bool,
 }
@@ -183,9 +187,16 @@ impl Pending {
     /// What is to be written now: at most so many ended calls, and those that have been running for a while.
     pub(super) fn take(&mut self, max: usize, now_ms: u64) -> Batch {
         self.passes_begun += 1;
-        let count = self.ended.len().min(max);
+        let mut bytes = 0;
+        let mut count = 0;
+        for row in self.ended.iter().take(max) {
+            if bytes > BATCH_BYTES_MAX {
+                break;
+            }
+            bytes += row.bytes();
+            count += 1;
+        }
         let ended: Vec<Row> = self.ended.drain(..count).collect();
-        let bytes = ended.iter().map(Row::bytes).sum();
         self.bytes -= bytes;
         self.taken = (ended.len(), bytes);
         let old_enough =

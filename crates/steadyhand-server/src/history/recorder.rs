@@ -213,6 +213,7 @@ impl Observer for Recorder {
                 source,
                 secrets,
                 outcome,
+                kind: _,
             } => {
                 let open = self.shared.pending().close(*number);
                 let arguments = Arguments {
@@ -405,13 +406,15 @@ fn stages(open: &Open, took_ms: f64, failure: Option<&Failure>) -> Vec<Stage> {
             one.message.clone(),
         );
     }
-    let rest = match (open.tries.is_empty(), failure) {
+    let rest = match (open.tries.last(), failure) {
         // Withdrawn or out of time while it waited.
-        (false, _) => StageKind::Backoff,
-        (true, Some(failure)) if waited_in_vain(failure.code) => StageKind::Queue,
-        (true, _) => StageKind::Validate,
+        (Some((last, _)), _) => last.retry_in_ms.map(|_| StageKind::Backoff),
+        (None, Some(failure)) if waited_in_vain(failure.code) => Some(StageKind::Queue),
+        (None, _) => Some(StageKind::Validate),
     };
-    add(rest, at, end, None, None, None);
+    if let Some(rest) = rest {
+        add(rest, at, end, None, None, None);
+    }
     if let Some(fallback) = &open.fallback {
         let end = fallback.end_ms.unwrap_or(took_ms);
         let (tool, message) = (fallback.tool.clone(), fallback.message.clone());

@@ -140,7 +140,7 @@ impl Shared {
         let until = Instant::now() + limit;
         let left = || until.saturating_duration_since(Instant::now());
         let mut pending = self.pending();
-        while !self.has_heard_all() {
+        while !pending.is_opened || !self.has_heard_all() {
             if left().is_zero() {
                 return false;
             }

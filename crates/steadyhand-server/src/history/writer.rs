@@ -44,7 +44,10 @@ pub(super) struct Writer {
     /// What could not be written yet.
     batch: Option<Batch>,
     wait: Duration,
+    /// When trouble was last told, and which. It may come and go many times a minute.
     told: Option<(Instant, std::mem::Discriminant<Trouble>)>,
+    /// Whether people know of the trouble there is now.
+    is_told: bool,
     looked: Instant,
     signed: Instant,
     tidied: Instant,
@@ -65,6 +68,7 @@ impl Writer {
             batch: None,
             wait: WAIT_MIN,
             told: None,
+            is_told: false,
             looked: now,
             signed: now,
             tidied: now,
@@ -80,6 +84,8 @@ impl Writer {
     fn work(&mut self) {
         // The file is opened before the first call: what is wrong with it is known at once.
         self.attempt(Writer::ready);
+        self.shared.pending().is_opened = true;
+        self.shared.tell_progress();
         loop {
             let is_stopped = self.take();
             let written = self.attempt(Writer::write);
@@ -114,8 +120,7 @@ impl Writer {
             return false;
         }
         self.wait = WAIT_MIN;
-        if self.shared.recover() {
-            self.told = None;
+        if self.shared.recover() && std::mem::take(&mut self.is_told) {
             let dropped = self.shared.dropped();
             tracing::info!(dropped, "the history of calls is written again");
         }
@@ -137,10 +142,11 @@ impl Writer {
         if self.database.is_some() {
             return Ok(());
         }
-        let mut database = match Database::open(&path, &KIND) {
+        let log_bytes = self.limits().log_bytes();
+        let mut database = match Database::open(&path, &KIND, log_bytes) {
             Err(Trouble::Broken(reason)) => {
                 self.set_aside(&reason)?;
-                Database::open(&path, &KIND)?
+                Database::open(&path, &KIND, log_bytes)?
             }
             other => other?,
         };
@@ -193,7 +199,7 @@ impl Writer {
     }
 
     /// Someone has read nonsense: is it the file's?
-    fn look_closer(&mut self) -> Result<(), Trouble> {
+    fn look_closer(&self) -> Result<(), Trouble> {
         let path = self.path();
         let is_suspect = std::mem::take(&mut self.shared.pending().is_suspect);
         match &self.database {
@@ -204,6 +210,7 @@ impl Writer {
 
     /// What is due besides calls. Each step is bounded; what is left is done at the next.
     fn tidy_up(&mut self) -> rusqlite::Result<()> {
+        let limits = self.limits();
         let Some(database) = &mut self.database else {
             return Ok(());
         };
@@ -216,10 +223,6 @@ impl Writer {
             self.signed = Instant::now();
         }
         if self.forgot.elapsed() >= LOOK {
-            let limits = Limits {
-                keep_ms: self.shared.options.keep.as_millis() as u64,
-                bytes_max: self.shared.options.max_bytes,
-            };
             let rows_max = FORGET_MIN.max(2 * self.since_forgetting);
             let is_more = maintenance::forget(connection, limits, now_ms, rows_max)?;
             self.since_forgetting = if is_more { rows_max } else { 0 };
@@ -277,11 +280,12 @@ impl Writer {
     /// Says so, once: not for every try.
     fn degrade(&mut self, trouble: Trouble) {
         let kind = std::mem::discriminant(&trouble);
-        let is_told = self
+        let was_told = self
             .told
             .is_some_and(|(when, what)| what == kind && when.elapsed() < TELL);
-        if !is_told {
+        if !was_told {
             self.told = Some((Instant::now(), kind));
+            self.is_told = true;
             let reason = trouble.text();
             tracing::warn!(
                 reason,
@@ -335,6 +339,13 @@ impl Writer {
         }
         self.give_up_batch();
         self.shared.tell_progress();
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            keep_ms: self.shared.options.keep.as_millis() as u64,
+            bytes_max: self.shared.options.max_bytes,
+        }
     }
 
     fn path(&self) -> PathBuf {

@@ -18,6 +18,7 @@ const CALLS_MAX: usize = 10_000;
 /// Many calls
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({"calls": [{"name": "echo", "args": {"text": "hello"}}, {"name": "nothing"}]}))]
 pub(crate) struct Batch {
     #[schema(max_items = 10_000)]
     calls: Vec<CallBody>,
@@ -50,7 +51,7 @@ pub(crate) async fn run(
     let count = sent.value.calls.len();
     if count > CALLS_MAX {
         return Err(Refused::new(
-            Why::TooLarge,
+            Why::BadRequest,
             format!("the batch has {count} calls, and may have {CALLS_MAX}"),
             "Send it in parts",
         ));

@@ -21,7 +21,7 @@ const DEADLINE_MS_MAX: u64 = 3_600_000;
 /// One request to run one tool.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = Call)]
+#[schema(as = Call, example = json!({"name": "echo", "args": {"text": "hello"}}))]
 pub(crate) struct CallBody {
     /// The tool, by name or alias
     #[schema(max_length = 256)]

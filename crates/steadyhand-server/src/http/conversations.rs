@@ -21,6 +21,7 @@ const BYTES_ON_THE_SPOT: usize = 64 * 1024;
 /// A list of messages, a whole request or a whole response.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(transparent)]
+#[schema(example = json!([{"role": "user", "content": "Hello"}]))]
 pub(crate) struct Conversation(Value);
 
 impl Wanted for Conversation {
@@ -232,6 +233,7 @@ fn original(app: &App, provider: Provider, name: &str) -> String {
 /// A call that failed
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(example = json!({"id": "toolu_1", "name": "weather", "message": "it did not answer"}))]
 pub(crate) struct FailedCall {
     /// The call that is answered
     id: String,

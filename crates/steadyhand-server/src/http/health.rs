@@ -7,7 +7,8 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{App, servers, shapes, status};
+use super::{App, shapes, status};
+use crate::views;
 
 /// Whether the process lives
 #[utoipa::path(
@@ -47,7 +48,7 @@ pub(crate) async fn ready(State(app): State<Arc<App>>, headers: HeaderMap) -> Re
     // Names of servers are for those who may see the rest.
     let may_see = app.access.load().check_token(&headers).is_ok();
     let servers: Vec<Value> = match may_see {
-        true => servers::states(&app),
+        true => views::servers::all(&app.runtime),
         false => Vec::new(),
     };
     let mut view = json!({

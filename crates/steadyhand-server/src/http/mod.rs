@@ -5,6 +5,7 @@ mod batches;
 mod calls;
 mod config;
 mod conversations;
+mod events;
 mod health;
 mod history;
 mod limits;
@@ -37,8 +38,9 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::history::History;
+use crate::live::Live;
 use crate::runtime::Runtime;
-use crate::telemetry::{Figures, HistoryFigures, ProcessFigures};
+use crate::telemetry::{Figures, HistoryFigures, ProcessFigures, ServerFigures};
 pub(crate) use access::Access;
 use limits::Bodies;
 pub(crate) use limits::Limits;
@@ -55,6 +57,7 @@ const TRACEPARENT_BYTES_MAX: usize = 128;
 pub(crate) struct App {
     pub(crate) runtime: Runtime,
     pub(crate) history: History,
+    pub(crate) live: Live,
     pub(crate) figures: Arc<Figures>,
     pub(crate) running: Arc<Running>,
     pub(crate) limits: Limits,
@@ -69,10 +72,12 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) fn new(runtime: Runtime, history: History, limits: Limits, access: Access) -> App {
-        let figures = figures(&runtime, &history);
+        let live = Live::new(runtime.manager().clone());
+        let figures = figures(&runtime, &history, &live);
         App {
             runtime,
             history,
+            live,
             figures: Arc::new(figures),
             running: Arc::default(),
             limits,
@@ -145,8 +150,8 @@ impl App {
 }
 
 /// What the exporters of metrics ask the rest of the program for.
-fn figures(runtime: &Runtime, history: &History) -> Figures {
-    let (asked, history) = (runtime.clone(), history.clone());
+fn figures(runtime: &Runtime, history: &History, live: &Live) -> Figures {
+    let (asked, history, live) = (runtime.clone(), history.clone(), live.clone());
     Figures::new(runtime.manager().clone(), move || {
         let health = history.health();
         ProcessFigures {
@@ -155,9 +160,20 @@ fn figures(runtime: &Runtime, history: &History) -> Figures {
                 queued: health.queued,
                 dropped: health.dropped,
             }),
+            event_readers: live.readers() as u64,
+            events_dropped: live.dropped(),
+            servers: asked.servers().iter().map(server_figures).collect(),
             ..ProcessFigures::default()
         }
     })
+}
+
+fn server_figures(state: &steadyhand_mcp::ServerState) -> ServerFigures {
+    ServerFigures {
+        name: state.name.clone(),
+        state: state.phase.word().to_owned(),
+        starts: state.starts,
+    }
 }
 
 /// All routes.

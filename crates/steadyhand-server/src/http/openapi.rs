@@ -10,7 +10,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{
-    App, batches, calls, config, conversations, health, history, metrics, servers, shapes, tools,
+    App, batches, calls, config, conversations, events, health, history, metrics, servers, shapes,
+    tools,
 };
 
 #[derive(OpenApi)]
@@ -49,6 +50,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(conversations::error_response))
         .routes(routes!(config::show))
         .routes(routes!(config::reload))
+        .routes(routes!(events::stream))
         .routes(routes!(servers::list))
         .routes(routes!(servers::restart))
         .routes(routes!(servers::logs))

@@ -6,19 +6,53 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
-use utoipa::IntoParams;
+use steadyhand::conversation::Provider;
+use utoipa::{IntoParams, ToSchema};
 
 use super::status::{self, Refused, Why};
 use super::{App, Asked, Named, shapes};
-use crate::views;
+use crate::views::{self, tools::Format};
 
 /// How the tools are wanted.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct FormatAsked {
-    /// anthropic, openai, openai-responses, gemini, mistral, ollama, langchain or mcp
-    format: Option<String>,
+    /// Whose shape; the plain list if not said
+    #[param(inline)]
+    format: Option<FormatName>,
+}
+
+/// Whose shape tools are given in: a provider's, or MCP's.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum FormatName {
+    Anthropic,
+    #[serde(rename = "openai")]
+    OpenAi,
+    #[serde(rename = "openai-responses")]
+    OpenAiResponses,
+    Gemini,
+    Mistral,
+    Ollama,
+    #[serde(rename = "langchain")]
+    LangChain,
+    Mcp,
+}
+
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Format {
+        Format::Of(match name {
+            FormatName::Anthropic => Provider::Anthropic,
+            FormatName::OpenAi => Provider::OpenAi,
+            FormatName::OpenAiResponses => Provider::OpenAiResponses,
+            FormatName::Gemini => Provider::Gemini,
+            FormatName::Mistral => Provider::Mistral,
+            FormatName::Ollama => Provider::Ollama,
+            FormatName::LangChain => Provider::LangChain,
+            FormatName::Mcp => return Format::Mcp,
+        })
+    }
 }
 
 /// All tools
@@ -37,21 +71,12 @@ pub(crate) struct FormatAsked {
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     Asked(asked): Asked<FormatAsked>,
-) -> Result<Response, Refused> {
+) -> Response {
     let view = match asked.format {
         None => views::tools::list(&app.runtime),
-        Some(format) => {
-            let format = format.parse().map_err(|wrong: String| {
-                Refused::new(
-                    Why::BadRequest,
-                    wrong,
-                    "Leave format out for the plain list",
-                )
-            })?;
-            views::tools::converted(&app.runtime, format)
-        }
+        Some(format) => views::tools::converted(&app.runtime, format.into()),
     };
-    Ok(status::answer(&view))
+    status::answer(&view)
 }
 
 /// One tool

@@ -2,9 +2,11 @@
 
 use std::fmt;
 
-use reqwest::header::HeaderMap;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use tokio::time::Instant;
+
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// One request. Its URL, headers and body may hold secrets: it shows nothing of them.
 #[derive(Clone)]
@@ -27,6 +29,13 @@ impl Request {
             url,
             headers: HeaderMap::new(),
             body: None,
+        }
+    }
+
+    /// Carries this trace context on, unless the configuration sets one of its own.
+    pub fn carry_trace(&mut self, traceparent: Option<&str>) {
+        if let Some(Ok(trace)) = traceparent.map(HeaderValue::from_str) {
+            self.headers.entry(TRACEPARENT).or_insert(trace);
         }
     }
 }

@@ -74,7 +74,6 @@ impl Runtime {
             let name = source.name.clone();
             source
                 .left_out()
-                .to_vec()
                 .into_iter()
                 .map(move |left_out| (name.clone(), left_out))
         };
@@ -135,12 +134,42 @@ impl Runtime {
     }
 }
 
+/// A tool of a server does not take the place of another source's: that would be a way to slip one in from outside.
+pub(super) fn settle_clashes(sources: &mut [Loaded]) {
+    let mut seen: HashMap<String, String> = HashMap::new();
+    // What is written down comes first, wherever a server stands in the file.
+    let (own, servers): (Vec<usize>, Vec<usize>) =
+        (0..sources.len()).partition(|place| sources[*place].server().is_none());
+    for place in own.into_iter().chain(servers) {
+        let source = &mut sources[place];
+        let is_server = source.server().is_some();
+        let mut shadowed = Vec::new();
+        for tool in &source.tools {
+            match seen.get(tool.name()) {
+                Some(other) if is_server => shadowed.push((tool.name().to_owned(), other.clone())),
+                _ => drop(seen.insert(tool.name().to_owned(), source.name.clone())),
+            }
+        }
+        for (tool, other) in &shadowed {
+            if !source.shadowed.iter().any(|(name, _)| name == tool) {
+                tracing::error!(
+                    server = source.name,
+                    tool,
+                    other,
+                    "its tool is left out: the name is taken"
+                );
+            }
+        }
+        source.shadowed = shadowed;
+    }
+}
+
 /// Tools of the same name: the newer replaces the older (SPEC D3), and it is said.
 pub(super) fn clashes(sources: &[Loaded]) -> Vec<SourceProblem> {
     let mut seen: HashMap<&str, &str> = HashMap::new();
     let mut clashes = Vec::new();
     for source in sources {
-        for tool in &source.tools {
+        for tool in source.offered() {
             if let Some(other) = seen.insert(tool.name(), &source.name) {
                 clashes.push(SourceProblem {
                     name: tool.name().to_owned(),

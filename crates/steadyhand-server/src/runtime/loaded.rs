@@ -1,5 +1,6 @@
 //! One source with the tools it brought, and the policy laid over each of them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,6 +47,9 @@ pub(super) struct Loaded {
     raw: Vec<Tool>,
     secrets: Vec<SecretString>,
     alias: Option<String>,
+    lacks_a_secret: bool,
+    /// Tools of a server whose names were taken already, and by whom.
+    pub(super) shadowed: Vec<(String, String)>,
 }
 
 impl Loaded {
@@ -80,6 +84,8 @@ impl Loaded {
             raw: Vec::new(),
             secrets,
             alias: table.alias.clone(),
+            lacks_a_secret: unavailable.is_some(),
+            shadowed: Vec::new(),
             settings: None,
             unavailable,
             is_off: table.is_server() && settings["disabled"] == true,
@@ -104,7 +110,18 @@ impl Loaded {
                     secrets: loaded.secrets.clone(),
                     ..context.clone()
                 };
-                match bring(table, settings.clone(), &context).await {
+                let of_before = before.filter(|old| old.kind == loaded.kind);
+                let adapted = of_before
+                    .and_then(|old| old.source.clone())
+                    .filter(|source| source.adapt(&settings, &context));
+                let brought = match adapted {
+                    Some(source) => {
+                        let tools = source.tools().await.map_err(|error| error.reason);
+                        tools.map(|tools| (source, tools))
+                    }
+                    None => bring(table, settings.clone(), &context).await,
+                };
+                match brought {
                     Ok((source, tools)) => {
                         loaded.left_out = source.left_out();
                         loaded.source = Some(source);
@@ -136,8 +153,16 @@ impl Loaded {
         next.left_out = source.left_out();
         next.raw = Vec::with_capacity(made.len());
         next.tools = Vec::with_capacity(made.len());
+        let places: HashMap<&str, usize> = self
+            .made
+            .iter()
+            .enumerate()
+            .map(|(place, tool)| (tool.name(), place))
+            .collect();
         for tool in &made {
-            let (raw, with_policy) = match self.made.iter().position(|old| old.is_same_as(tool)) {
+            let place = places.get(tool.name()).copied();
+            let same = place.filter(|place| self.made[*place].is_same_as(tool));
+            let (raw, with_policy) = match same {
                 Some(place) => (self.raw[place].clone(), self.tools[place].clone()),
                 None => {
                     let raw = self.guarded(tool);
@@ -162,6 +187,11 @@ impl Loaded {
         self.place.as_deref()
     }
 
+    /// Whether a reference in its settings stands for nothing.
+    pub(super) fn lacks_a_secret(&self) -> bool {
+        self.lacks_a_secret
+    }
+
     /// The MCP server behind it.
     pub(super) fn server(&self) -> Option<&Server> {
         self.source.as_ref()?.server()
@@ -174,13 +204,25 @@ impl Loaded {
     }
 
     /// What it found and cannot offer.
-    pub(super) fn left_out(&self) -> &[LeftOut] {
-        &self.left_out
+    pub(super) fn left_out(&self) -> Vec<LeftOut> {
+        let shadowed = self.shadowed.iter().map(|(tool, other)| LeftOut {
+            name: tool.clone(),
+            reason: format!(
+                "{other} brings a tool of this name already; rename = {{ … }} under [mcp.{}] gives it another",
+                self.name
+            ),
+        });
+        self.left_out.iter().cloned().chain(shadowed).collect()
+    }
+
+    /// The tools that callers get.
+    pub(super) fn offered(&self) -> impl Iterator<Item = &Tool> {
+        let is_shadowed = |tool: &&Tool| self.shadowed.iter().any(|(name, _)| name == tool.name());
+        self.tools.iter().filter(move |tool| !is_shadowed(tool))
     }
 
     pub(super) fn brings(&self, tool: &str) -> bool {
-        self.tools
-            .iter()
+        self.offered()
             .any(|mine| mine.name() == tool || mine.lc_name() == Some(tool))
     }
 

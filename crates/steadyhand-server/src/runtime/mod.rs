@@ -16,7 +16,7 @@ use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use steadyhand::source::internal::InternalHandlers;
-use steadyhand::{RefusedTool, ToolExecutor, ToolManager};
+use steadyhand::{KeyStore, RefusedTool, ToolExecutor, ToolManager};
 use steadyhand_mcp::StartFailure;
 use tokio::sync::watch::{Receiver, Sender};
 
@@ -26,7 +26,7 @@ use crate::documents::{self, Documents};
 use crate::net::Client;
 use crate::progress::Progress;
 use crate::source::{Context, builtin, mcp};
-use inspect::clashes;
+use inspect::{clashes, settle_clashes};
 use loaded::Loaded;
 pub use servers::NotUsed;
 
@@ -76,6 +76,8 @@ pub struct Options {
     pub degraded: Degraded,
     /// Only this tool will be called: sources that can do nothing for it are not loaded.
     pub only: Option<String>,
+    /// Keeps idempotency keys beyond this process.
+    pub keys: Option<Arc<dyn KeyStore>>,
 }
 
 /// Told in words for people, and what they are about.
@@ -117,6 +119,7 @@ impl Options {
             only_look: false,
             degraded: Arc::new(|text, _| tracing::error!("{text}")),
             only: None,
+            keys: None,
         }
     }
 }
@@ -125,9 +128,13 @@ impl Runtime {
     /// Loads every source. A source that fails is a problem of that source: the others work.
     pub async fn start(configuration: Configuration, options: Options) -> Runtime {
         let manager = ToolManager::new();
+        let mut executor = ToolExecutor::new(manager.clone());
+        if let Some(keys) = &options.keys {
+            executor = executor.with_key_store(Arc::clone(keys));
+        }
         let runtime = Runtime {
             inner: Arc::new(Inner {
-                executor: ToolExecutor::new(manager.clone()),
+                executor,
                 manager,
                 http: Client::new(),
                 documents: Mutex::new(None),
@@ -182,12 +189,18 @@ impl Runtime {
             Ok(generation) => tracing::info!(generation, "the configuration is reloaded"),
             Err(report) => tracing::error!(%report, "the configuration stays as it was"),
         }
+        let is_refused = result.is_err();
         let mut last = self
             .inner
             .last_reload
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         *last = Some(result.clone());
+        drop(last);
+        if is_refused {
+            // The number stays; those who follow look at how it went.
+            self.inner.changed.send_modify(|_| {});
+        }
         result
     }
 
@@ -279,7 +292,8 @@ impl Runtime {
                 old,
             )
         }));
-        let sources = sources.await;
+        let mut sources = sources.await;
+        settle_clashes(&mut sources);
         next.problems = sources
             .iter()
             .filter_map(|source| source.problem.clone())
@@ -291,7 +305,7 @@ impl Runtime {
         let tools = next
             .sources
             .iter()
-            .flat_map(|source| source.tools.iter().cloned());
+            .flat_map(|source| source.offered().cloned());
         let refused = self.inner.manager.replace_all(tools);
         next.problems
             .extend(refused.into_iter().map(SourceProblem::from));

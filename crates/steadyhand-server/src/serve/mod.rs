@@ -1,6 +1,7 @@
 //! The server: listens, takes connections in, and ends without leaving a call unanswered.
 
 mod connection;
+mod news;
 pub(crate) mod presence;
 mod settings;
 
@@ -87,6 +88,10 @@ impl Server {
             .max(1);
         let access = Access::new(address, settings.token.as_ref(), &settings.allowed_hosts);
         let app = Arc::new(App::new(runtime, history, limits, access));
+        // Without it calls go on, and nobody can watch them.
+        if let Err(error) = app.live.follow(app.runtime.executor()) {
+            tracing::error!(%error, "live events are not told: there is no thread for it");
+        }
         Ok(Server {
             listener,
             address,
@@ -117,14 +122,31 @@ impl Server {
         Ok(())
     }
 
-    /// Takes over what each new configuration says of the server and can change while it runs, for ever.
+    /// Follows the configuration: tells of every new one, and takes over what it says of the server and can change
+    /// while it runs. For ever.
     pub(crate) async fn follow(&self, surroundings: &Surroundings) -> Infallible {
         let runtime = &self.app.runtime;
         let mut changes = runtime.changes();
+        changes.mark_unchanged();
+        let mut told = *changes.borrow();
+        let mut followed: Vec<Followed> = Vec::new();
         loop {
+            followed.retain(|one| {
+                runtime
+                    .server(one.server.name())
+                    .is_some_and(|it| it.is(&one.server))
+            });
+            for state in runtime.servers() {
+                let server = runtime.server(&state.name);
+                let new = server.filter(|server| !followed.iter().any(|one| one.server.is(server)));
+                followed.extend(new.map(|server| Followed::begin(server, &self.app)));
+            }
             if changes.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
+            let number = *changes.borrow_and_update();
+            news::tell_configuration(runtime, &self.app.live, number != told);
+            told = number;
             // A key store that is asked for a token may take its time.
             let (generation, surroundings) = (runtime.generation(), surroundings.clone());
             let read = move || settings_of(&generation.configuration, &surroundings);
@@ -201,6 +223,7 @@ impl Server {
     /// `tell` hears every second what is waited for.
     pub(crate) async fn drain(self, mut tell: impl FnMut(&[Waiting])) -> Drained {
         self.app.closing.cancel();
+        self.app.live.close();
         self.app.running.close();
         drop(self.listener);
         let until = Instant::now() + DRAIN_MAX;
@@ -218,7 +241,34 @@ impl Server {
         // All places are free when no connection is left.
         let all = u32::try_from(self.places_max).unwrap_or(u32::MAX);
         let _ = timeout(LAST_WORDS_MAX, self.places.acquire_many(all)).await;
+        let history = self.app.history.clone();
+        let written = tokio::task::spawn_blocking(move || history.flush(LAST_WORDS_MAX)).await;
+        if !written.unwrap_or(false) {
+            tracing::warn!("not every call is in the history: it could not be written in time");
+        }
         Drained { cancelled }
+    }
+}
+
+/// An MCP server whose changes are told, until this goes.
+struct Followed {
+    server: steadyhand_mcp::Server,
+    telling: tokio::task::JoinHandle<()>,
+}
+
+impl Followed {
+    fn begin(server: steadyhand_mcp::Server, app: &App) -> Followed {
+        let telling = news::follow(server.clone(), app.runtime.clone(), app.live.clone());
+        Followed {
+            server,
+            telling: tokio::spawn(telling),
+        }
+    }
+}
+
+impl Drop for Followed {
+    fn drop(&mut self) {
+        self.telling.abort();
     }
 }
 

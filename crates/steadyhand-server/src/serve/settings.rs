@@ -94,8 +94,7 @@ impl Settings {
         Err(CannotServe {
             fault: Fault::Settings,
             message: format!(
-                "{} can be reached from other machines, and no token is set: whoever reaches it could run every tool",
-                address
+                "{address} can be reached from other machines, and no token is set: whoever reaches it could run every tool"
             ),
             help: "Set token = \"${env:STEADYHAND_TOKEN}\" under [server], or listen on 127.0.0.1"
                 .to_owned(),

@@ -151,14 +151,13 @@ impl Settings for McpSettings {
             help: Some(help.to_owned()),
         };
         let mut faults = Vec::new();
-        match (&self.command, &self.url) {
-            (Some(_), Some(_)) => faults.push(fault(
+        // One that has neither adds to a server that is imported; the loader knows whether there is one.
+        if self.command.is_some() && self.url.is_some() {
+            faults.push(fault(
                 "",
                 "has both command and url",
                 "command is for a server on stdio, url for one over HTTP: keep one",
-            )),
-            // One that has neither adds to a server that is imported; the loader knows whether there is one.
-            _ => {}
+            ));
         }
         if self.command.as_deref().is_some_and(|c| c.trim().is_empty()) {
             faults.push(fault("/command", "is empty", "Name the program to start"));
@@ -313,6 +312,13 @@ impl Source for McpSource {
                 reason: tool.reason,
             })
             .collect()
+    }
+
+    /// Another choice of tools, other names: no reason to start a server anew.
+    fn adapt(&self, settings: &Value, context: &Context) -> bool {
+        let settings = super::read::<McpSettings>(settings.clone());
+        let settings = settings.and_then(|new| new.for_server(self.server.name(), context));
+        settings.is_ok_and(|settings| self.server.adapt(settings))
     }
 
     fn server(&self) -> Option<&Server> {

@@ -73,6 +73,11 @@ pub trait Source: ToolSource {
         None
     }
 
+    /// Takes over other settings without building anew what is behind it. False if that cannot be done.
+    fn adapt(&self, _settings: &Value, _context: &Context) -> bool {
+        false
+    }
+
     /// Why its tools are listed but cannot be called now.
     fn unavailable(&self) -> Option<String> {
         None

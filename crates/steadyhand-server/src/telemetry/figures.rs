@@ -20,6 +20,7 @@ pub struct Figures {
     manager: ToolManager,
     process: Box<dyn Fn() -> ProcessFigures + Send + Sync>,
     started: Instant,
+    started_at: jiff::Timestamp,
     /// First called, first labelled: a series that was there once must not move to another label.
     labelled: Mutex<BTreeSet<String>>,
 }
@@ -100,8 +101,14 @@ impl Figures {
             manager,
             process: Box::new(process),
             started: Instant::now(),
+            started_at: jiff::Timestamp::now(),
             labelled: Mutex::default(),
         }
+    }
+
+    /// Since when counters count.
+    pub(crate) fn started_at(&self) -> jiff::Timestamp {
+        self.started_at
     }
 
     /// All of them, now.

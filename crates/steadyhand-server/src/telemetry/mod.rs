@@ -2,6 +2,8 @@
 //! Both read the engine's own counters and events; nothing here stands on the path of a call.
 
 pub mod figures;
+pub mod otlp;
 pub mod prometheus;
 
 pub use figures::{Figures, HistoryFigures, ProcessFigures, ServerFigures};
+pub use otlp::Otlp;

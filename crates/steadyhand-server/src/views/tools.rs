@@ -1,7 +1,5 @@
 //! Tools: all of them, one with its policy and where each value comes from, and as others want them.
 
-use std::str::FromStr;
-
 use serde_json::{Map, Value, json};
 use steadyhand::conversation::{self, Provider};
 use steadyhand::{Policy, Tool};
@@ -17,23 +15,6 @@ pub(crate) enum Format {
     Of(Provider),
     /// MCP's `tools/list`.
     Mcp,
-}
-
-impl FromStr for Format {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Format, String> {
-        if name == "mcp" {
-            return Ok(Format::Mcp);
-        }
-        name.parse().map(Format::Of).map_err(|_| {
-            let names: Vec<&str> = Provider::ALL.iter().map(|one| one.as_str()).collect();
-            format!(
-                "there is no format {name:?}: use {} or mcp",
-                names.join(", ")
-            )
-        })
-    }
 }
 
 /// All tools in their order, and what is missing from them.

@@ -1,12 +1,19 @@
 //! The program, its configuration and its sources, tested from outside.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "tests tell what they saw"
+)]
 
 mod cli;
 mod command;
 mod config;
 mod documents;
 mod flex_chat;
+mod history;
 mod http;
 mod import;
+mod live;
 mod mcp;
 mod openapi;
 mod serve;

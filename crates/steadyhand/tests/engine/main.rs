@@ -11,6 +11,7 @@ mod drops;
 mod events;
 mod f_rows;
 mod fuzz;
+mod key_store;
 mod l_conversation;
 mod l_langchain;
 mod limit_and_retry;

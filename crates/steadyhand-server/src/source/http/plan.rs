@@ -119,6 +119,7 @@ impl Plan {
         {
             request.headers.entry(IDEMPOTENCY_KEY).or_insert(key);
         }
+        request.carry_trace(invocation.traceparent());
         Ok(request)
     }
 }

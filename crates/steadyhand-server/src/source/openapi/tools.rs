@@ -300,6 +300,7 @@ impl Handler for Call {
             {
                 request.headers.insert(IDEMPOTENCY_KEY, key);
             }
+            request.carry_trace(invocation.traceparent());
             let limits = Limits {
                 until: invocation.until,
                 response_bytes_max: RESPONSE_BYTES_MAX,

@@ -1,7 +1,7 @@
 //! Whatever ends a command, nothing of the servers it started stays behind.
 
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use tokio::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 

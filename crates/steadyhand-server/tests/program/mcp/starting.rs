@@ -1,6 +1,8 @@
 //! SPEC V14 to V16, D17: attempts and what is logged of them, what goes on meanwhile, and servers that are down.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use serde_json::{Value, json};
 use steadyhand::{BreakerState, Call, Effect, FailureCode, Outcome};

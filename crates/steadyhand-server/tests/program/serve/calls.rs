@@ -234,6 +234,23 @@ async fn a_call_with_an_idempotency_key_goes_on_without_its_client_and_happens_o
 }
 
 #[tokio::test]
+async fn an_idempotency_key_is_known_after_the_server_was_killed() {
+    let served = Served::start().await;
+    let call = json!({"name": "once", "idempotency_key": "pay 1", "args": {"a": 1}});
+    let first = served.post("/v1/calls", call.clone()).await.json();
+    assert_eq!(first["status"], "success", "{first}");
+    let served = Served::in_place(served.killed().await).await;
+    let again = served.post("/v1/calls", call).await.json();
+    assert_eq!(again["status"], "success", "{again}");
+    assert_eq!(again["replayed"], true, "{again}");
+    let other = json!({"name": "once", "idempotency_key": "pay 1", "args": {"a": 2}});
+    let refused = served.post("/v1/calls", other).await.json();
+    assert_eq!(refused["error"]["code"], "IDEMPOTENCY_CONFLICT");
+    let metrics = served.get("/v1/metrics/once").await.json();
+    assert_eq!(metrics["totalExecutions"], 0);
+}
+
+#[tokio::test]
 async fn r10_a_batch_gives_as_many_outcomes_as_calls_in_their_order() {
     let served = Served::start().await;
     let calls = json!({"calls": [

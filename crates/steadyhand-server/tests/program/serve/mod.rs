@@ -7,6 +7,7 @@ mod configuration;
 mod conversations;
 mod document;
 mod ending;
+mod events;
 mod history;
 mod limits;
 mod load;

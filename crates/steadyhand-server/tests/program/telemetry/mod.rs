@@ -1,4 +1,7 @@
 //! Metrics and spans, read by those they are made for.
 
+mod collector;
+mod otlp;
 mod peer;
 mod prometheus;
+mod trace;

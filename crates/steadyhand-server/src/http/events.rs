@@ -1,0 +1,40 @@
+//! What happens now, as a stream (SSE).
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+
+use super::status::{Refused, Why};
+use super::{App, Asked, shapes};
+use crate::live::{self, CannotWatch};
+
+/// Live events
+///
+/// Calls as they begin and end, breakers, servers, the configuration. A stream that resumes where it broke off: send
+/// the last id as Last-Event-ID.
+#[utoipa::path(
+    get,
+    path = "/v1/events",
+    tag = "events",
+    params(live::Asked),
+    responses(
+        (status = 200, description = "Server-sent events", body = String, content_type = "text/event-stream"),
+        shapes::Refusals,
+    )
+)]
+pub(crate) async fn stream(
+    State(app): State<Arc<App>>,
+    Asked(asked): Asked<live::Asked>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    live::open(&app.live, &asked, &headers).map_err(|cannot| {
+        let why = match cannot {
+            CannotWatch::BadFilter(_) => Why::BadRequest,
+            CannotWatch::TooManyReaders => Why::Busy,
+            CannotWatch::Closing => Why::ShuttingDown,
+        };
+        Refused::new(why, cannot.to_string(), cannot.help())
+    })
+}

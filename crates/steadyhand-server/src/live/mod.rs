@@ -1,0 +1,212 @@
+//! What happens now, for those who look: `GET /v1/events`. One bounded ring of events for everyone; each
+//! reader only remembers how far it has read, so that none of them costs memory or holds up another.
+
+mod calls;
+mod event;
+mod ring;
+mod sse;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use steadyhand::{BreakerState, Event, ToolExecutor, ToolManager, Watch};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub use event::{
+    AttemptFailed, BreakerChanged, BreakerNow, CallFinished, CallProgress, CallStarted,
+    ConfigChanged, FallbackStarted, LiveEvent, ServerChanged, Skipped, Snapshot, SnapshotReason,
+    ToolsChanged,
+};
+pub use sse::{Asked, CannotWatch, open, sse};
+
+use calls::Calls;
+use ring::{Batch, Filter, Place, Ring};
+
+/// Readers at the same time.
+const READERS_MAX: usize = 256;
+/// Running calls and open breakers that a snapshot lists.
+const LISTED_MAX: usize = 200;
+
+/// The events of one process. Cheap to clone: clones are the same.
+#[derive(Clone)]
+pub struct Live {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// Tells the ids of this process from those of another that had the same address.
+    run: String,
+    manager: ToolManager,
+    state: Mutex<State>,
+    /// The number of the newest event: what readers wait for.
+    newest: watch::Sender<u64>,
+    readers: AtomicUsize,
+    closing: CancellationToken,
+    watch: OnceLock<Watch>,
+}
+
+struct State {
+    ring: Ring,
+    calls: Calls,
+    /// Events the engine has dropped, as far as readers were told.
+    dropped: u64,
+}
+
+impl Live {
+    /// Nobody watches the engine yet: see [`Live::follow`].
+    pub fn new(manager: ToolManager) -> Live {
+        let random = uuid::Uuid::new_v4().simple().to_string();
+        Live {
+            inner: Arc::new(Inner {
+                run: random[..6].to_owned(),
+                manager,
+                state: Mutex::new(State {
+                    ring: Ring::default(),
+                    calls: Calls::default(),
+                    dropped: 0,
+                }),
+                newest: watch::Sender::new(0),
+                readers: AtomicUsize::new(0),
+                closing: CancellationToken::new(),
+                watch: OnceLock::new(),
+            }),
+        }
+    }
+
+    /// From here on, what happens to the calls of this executor is told.
+    pub fn follow(&self, executor: &ToolExecutor) -> std::io::Result<()> {
+        // The engine must not keep alive what keeps the engine's tools alive.
+        let live = Arc::downgrade(&self.inner);
+        let watch = executor.observe(move |event: &Event| {
+            if let Some(inner) = live.upgrade() {
+                Live { inner }.observe(event);
+            }
+        })?;
+        let _ = self.inner.watch.set(watch);
+        Ok(())
+    }
+
+    /// Tells of something that is no call: a new configuration, a server, the tools.
+    pub fn publish(&self, event: LiveEvent) {
+        let newest = self.state().ring.push(event.bounded()).number;
+        self.inner.newest.send_replace(newest);
+    }
+
+    /// How many read now.
+    pub fn readers(&self) -> usize {
+        self.inner.readers.load(Ordering::Relaxed)
+    }
+
+    /// Events of the engine that were dropped before anyone could read them.
+    pub fn dropped(&self) -> u64 {
+        self.inner.watch.get().map_or(0, Watch::dropped)
+    }
+
+    /// Ends all streams, those to come included: the server is about to end.
+    pub fn close(&self) {
+        self.inner.closing.cancel();
+    }
+
+    /// Runs on the observer's own thread.
+    fn observe(&self, event: &Event) {
+        let dropped = self.dropped();
+        let mut state = self.state();
+        let State {
+            ring,
+            calls,
+            dropped: told,
+        } = &mut *state;
+        let before = (ring.newest(), calls.held_count());
+        if dropped > *told {
+            let count = dropped - *told;
+            ring.push(LiveEvent::Skipped(Skipped { count }));
+            *told = dropped;
+        }
+        calls.observe(event, ring, Instant::now());
+        let newest = ring.newest();
+        let after = (newest, calls.held_count());
+        drop(state);
+        // Progress that is held back for the first time wakes readers too: one of them will tell it.
+        if after > before {
+            self.inner.newest.send_replace(newest);
+        }
+    }
+
+    /// What a reader at this place has not seen yet.
+    fn read(&self, after: u64, filter: &Filter) -> Batch {
+        self.state().ring.after(after, filter)
+    }
+
+    /// Where a reader that has this id goes on; `None` if there is no such place any more.
+    fn place(&self, id: &str) -> Option<u64> {
+        let place = Place::parse(id)?;
+        let state = self.state();
+        (place.run == self.inner.run && state.ring.reaches_back_to(place.number))
+            .then_some(place.number)
+    }
+
+    fn id(&self, number: u64) -> String {
+        format!("{}-{number}", self.inner.run)
+    }
+
+    /// What is to be known now, and the number of the last event it includes.
+    fn snapshot(&self, reason: SnapshotReason) -> (Snapshot, u64) {
+        // Read before the calls: a breaker that moves now is told of by an event that comes after.
+        let breakers = self.breakers_not_closed();
+        let state = self.state();
+        let (running, running_count) = state.calls.running(LISTED_MAX);
+        let snapshot = Snapshot {
+            reason,
+            running,
+            running_count,
+            breakers,
+        };
+        (snapshot, state.ring.newest())
+    }
+
+    fn breakers_not_closed(&self) -> Vec<BreakerNow> {
+        let tools = self.inner.manager.list();
+        tools
+            .iter()
+            .filter_map(|tool| {
+                let state = self.inner.manager.breaker(tool.name())?.state;
+                (state != BreakerState::Closed).then(|| BreakerNow {
+                    tool: tool.name().to_owned(),
+                    state,
+                })
+            })
+            .take(LISTED_MAX)
+            .collect()
+    }
+
+    /// When progress that was held back is to be told, if there is any.
+    fn next_due(&self) -> Option<Instant> {
+        self.state().calls.next_due()
+    }
+
+    /// Tells progress that was held back long enough.
+    fn tell_held(&self, now: Instant) {
+        let mut state = self.state();
+        let State { ring, calls, .. } = &mut *state;
+        calls.tell_held(ring, now);
+        let newest = ring.newest();
+        drop(state);
+        self.inner.newest.send_replace(newest);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic in between leaves at most one event untold.
+        self.inner
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Live {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Live({} readers)", self.readers())
+    }
+}

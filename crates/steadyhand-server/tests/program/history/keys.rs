@@ -1,0 +1,166 @@
+//! Idempotency keys over a restart, on a real file and with a real crash.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use steadyhand::testing::{Script, script};
+use steadyhand::{Call, Effect, Outcome, Tool, ToolError, ToolExecutor};
+use steadyhand_server::history::KeptKeys;
+
+use super::{as_a_process, executor, role, until};
+
+fn process(tool: Tool, folder: &Path) -> ToolExecutor {
+    let keys = KeptKeys::open(folder.join("keys.db"));
+    executor([tool]).with_key_store(Arc::new(keys))
+}
+
+fn shop() -> Script {
+    script("order").answers(json!({"ordered": 7}))
+}
+
+fn order(key: &str) -> Call {
+    Call::new("order", json!({"number": 7})).idempotency_key(key)
+}
+
+fn code(outcome: &Outcome) -> &'static str {
+    outcome
+        .failure()
+        .map_or("", |failure| failure.code.as_str())
+}
+
+#[tokio::test]
+async fn r07_a_key_is_known_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = process(shop().tool(), folder.path())
+        .execute(order("k"))
+        .await;
+    let tool = shop();
+    let executor = process(tool.tool(), folder.path());
+    let second = executor.execute(order("k").id("second")).await;
+    assert_eq!(second.result, first.result);
+    assert_eq!((second.replayed, tool.starts()), (true, 0));
+    let other = Call::new("order", json!({"number": 8})).idempotency_key("k");
+    assert_eq!(code(&executor.execute(other).await), "IDEMPOTENCY_CONFLICT");
+    assert!(executor.execute(order("another")).await.is_success());
+    assert_eq!(tool.starts(), 1);
+}
+
+#[tokio::test]
+async fn r07_a_hundred_keys_at_once_run_once_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let tool = shop();
+    let executor = process(tool.tool().limit(100, 100), folder.path());
+    let calls = (0..200).map(|number| executor.execute(order(&format!("k-{}", number % 100))));
+    let outcomes = futures_util::future::join_all(calls).await;
+    assert!(outcomes.iter().all(Outcome::is_success));
+    assert_eq!(tool.starts(), 100);
+}
+
+/// Runs one call that leaves a mark and never comes back.
+async fn run_until_killed(folder: &Path) {
+    let mark = folder.join("ran");
+    let act = move |_: Value| {
+        let mark = mark.clone();
+        async move {
+            let ran = fs::read_to_string(&mark).unwrap_or_default();
+            fs::write(&mark, ran + "once ")
+                .map_err(|error| ToolError::answer(error.to_string()))?;
+            std::future::pending::<Result<Value, ToolError>>().await
+        }
+    };
+    let executor = process(Tool::function("order", "d", act), folder);
+    executor.execute(order("k")).await;
+}
+
+#[tokio::test]
+async fn i05_a_call_cut_off_by_kill_9_is_not_run_again() {
+    const NAME: &str = "history::keys::i05_a_call_cut_off_by_kill_9_is_not_run_again";
+    if let Some(folder) = role() {
+        return run_until_killed(&folder).await;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = as_a_process(NAME, folder.path(), &[]).spawn().unwrap();
+    let ran = || fs::read_to_string(folder.path().join("ran")).unwrap_or_default();
+    until("the tool has acted", || ran() == "once ").await;
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let tool = shop();
+    let second = process(tool.tool(), folder.path())
+        .execute(order("k"))
+        .await;
+    let failure = second.failure().expect("nobody knows whether it ran");
+    assert_eq!((failure.effect, tool.starts()), (Effect::Unknown, 0));
+    assert!(
+        failure.message.contains("use a new key"),
+        "{}",
+        failure.message
+    );
+    assert_eq!(ran(), "once ");
+}
+
+#[tokio::test]
+async fn i05_a_key_that_cannot_be_written_refuses_its_call_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let tool = shop();
+    let executor = process(tool.tool(), folder.path());
+    assert!(executor.execute(order("first")).await.is_success());
+    let other = Connection::open(folder.path().join("keys.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = executor.execute(order("second")).await;
+    assert_eq!(code(&refused), "OVERLOADED");
+    let failure = refused.failure().unwrap();
+    assert_eq!((failure.effect, tool.starts()), (Effect::None, 1));
+    assert!(
+        failure.message.contains("locked by another process"),
+        "{}",
+        failure.message
+    );
+    let free = Call::new("order", json!({"number": 7}));
+    assert!(executor.execute(free).await.is_success());
+    other.execute_batch("ROLLBACK").unwrap();
+    assert!(executor.execute(order("second")).await.is_success());
+}
+
+#[tokio::test]
+async fn i05_broken_keys_are_promises_still_and_stay_where_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys.db");
+    let garbage = "no database at all ".repeat(300);
+    fs::write(&path, &garbage).unwrap();
+    let tool = shop();
+    let executor = process(tool.tool(), folder.path());
+    let refused = executor.execute(order("k")).await;
+    assert_eq!((code(&refused), tool.starts()), ("OVERLOADED", 0));
+    let message = &refused.failure().unwrap().message;
+    assert!(
+        message.contains("keys.db is broken") && message.contains("move it away"),
+        "{message}"
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), garbage);
+    fs::remove_file(&path).unwrap();
+    assert!(executor.execute(order("k")).await.is_success());
+}
+
+#[tokio::test]
+async fn r07_keys_are_forgotten_after_a_day() {
+    let folder = tempfile::tempdir().unwrap();
+    let tool = shop();
+    process(tool.tool(), folder.path())
+        .execute(order("k"))
+        .await;
+    let file = Connection::open(folder.path().join("keys.db")).unwrap();
+    let day = Duration::from_secs(24 * 60 * 60).as_millis() as i64;
+    file.execute("UPDATE keys SET at_ms = at_ms - ?1 - 1", [day])
+        .unwrap();
+    let executor = process(tool.tool(), folder.path());
+    assert!(executor.execute(order("k")).await.is_success());
+    assert_eq!(tool.starts(), 2);
+    let kept: i64 = file
+        .query_row("SELECT keys FROM totals", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(kept, 1);
+}

@@ -1,0 +1,71 @@
+//! Old calls go, and the file stays as small as it is told to be.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::json;
+use steadyhand::Call;
+
+use super::{Place, call, echo, until};
+
+fn bytes_on_disk(place: &Place) -> u64 {
+    let files = fs::read_dir(place.folder.path()).unwrap();
+    files
+        .map(|file| file.unwrap().metadata().unwrap().len())
+        .sum()
+}
+
+#[tokio::test]
+async fn calls_older_than_they_are_kept_are_forgotten() {
+    let place = Place::with([echo()], |options| {
+        options.keep = Duration::from_millis(1500);
+    });
+    for number in 0..50 {
+        place.run(call(&format!("old-{number}"), "echo")).await;
+    }
+    place.flush();
+    assert_eq!(place.ids("").len(), 50);
+    let mut number = 0;
+    until("the old ones are gone", || {
+        number += 1;
+        let run = place.run(call(&format!("new-{number}"), "echo"));
+        assert!(futures_util::future::FutureExt::now_or_never(run).is_some());
+        !place.ids("").iter().any(|id| id.starts_with("old"))
+    })
+    .await;
+    assert!(!place.ids("").is_empty());
+    assert_eq!(place.history.call("old-7").unwrap(), None);
+}
+
+#[tokio::test]
+async fn the_file_stays_within_its_size_and_keeps_the_newest() {
+    const MAX: u64 = 2 * 1024 * 1024;
+    let place = Place::with([echo()], |options| options.max_bytes = MAX);
+    let mut number = 0;
+    let mut largest = 0;
+    // Six times as much as there is room for, and until the first has gone.
+    while number < 1200 || place.history.call("c-0").unwrap().is_some() {
+        for _ in 0..50 {
+            let args = json!({"text": "x".repeat(5000)});
+            place
+                .run(Call::new("echo", args).id(format!("c-{number}")))
+                .await;
+            number += 1;
+        }
+        assert!(number < 50_000, "nothing is forgotten");
+        place.flush();
+        largest = largest.max(bytes_on_disk(&place));
+    }
+    until("the file is small again", || {
+        place.flush();
+        let run = place.run(call("more", "echo"));
+        assert!(futures_util::future::FutureExt::now_or_never(run).is_some());
+        bytes_on_disk(&place) <= MAX
+    })
+    .await;
+    // It may be larger for the moment between two looks at it.
+    assert!(largest < 16 * MAX, "{largest}");
+    let newest = format!("c-{}", number - 1);
+    assert!(place.history.call(&newest).unwrap().is_some());
+    assert!(place.history.health().bytes <= MAX + 1024 * 1024);
+}
