@@ -6,20 +6,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use serde::Serialize;
 use steadyhand::{Category, Tool, ToolError};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::catalogue::{Catalogue, Greeting};
+use crate::catalogue::Catalogue;
 use crate::connection::Connection;
-use crate::definition::Unusable;
-use crate::failure::{StartFailure, Step};
 use crate::kept_log;
 use crate::offer::Offer;
 use crate::record::{LogLine, Record};
-use crate::settings::{ServerSettings, Transport, When};
+use crate::settings::{ServerSettings, When};
+use crate::state::{Phase, ServerState};
 use crate::supervisor;
 
 /// So long before a call's own limit we give up waiting for a start: then it is us who say what happened, and
@@ -65,160 +63,15 @@ pub(crate) struct Inner {
     logged_at: Option<PathBuf>,
 }
 
-/// Where a server stands.
-#[derive(Debug, Clone, Serialize)]
-pub struct ServerState {
-    /// Its name.
-    pub name: String,
-    /// `stdio`.
-    pub transport: &'static str,
-    /// What it is doing.
-    pub phase: Phase,
-    /// The step of its start, or the one it failed at.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub step: Option<Step>,
-    /// The steps of its last start that it has done.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub steps: Vec<StepDone>,
-    /// Since when it is at its step.
-    #[serde(skip)]
-    pub step_since: Instant,
-    /// The attempt to connect, from 1; 0 before the first.
-    pub attempt: u32,
-    /// So many attempts there are, before it is known to be down.
-    pub attempts_max: u32,
-    /// The file that was started last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub program: Option<String>,
-    /// The program, while it runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pid: Option<u32>,
-    /// How often it was tried to start it, be it in vain.
-    pub tries: u64,
-    /// How often it was up.
-    pub starts: u64,
-    /// How often it ended by itself after it had been up.
-    pub deaths: u64,
-    /// How many tools it offers.
-    pub tools: usize,
-    /// When it last said which tools it has, in milliseconds since 1970.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tools_seen_ms: Option<u64>,
-    /// Counts changes of its tools.
-    pub tools_version: u64,
-    /// Tools it lists that cannot be used, and why.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub unusable: Vec<Unusable>,
-    /// What deserves a look.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-    /// Why it is not up.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub failure: Option<Arc<StartFailure>>,
-    /// When it is tried again.
-    #[serde(skip)]
-    pub next_try: Option<Instant>,
-    /// How long its last start took, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub start_ms: Option<f64>,
-    /// Since when this phase lasts.
-    #[serde(skip)]
-    pub since: Instant,
-    /// What it said at the handshake.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub greeting: Option<Greeting>,
-    /// Lines on its stdout that were no messages.
-    pub noise_lines: u64,
-    /// Its command, without secrets.
-    pub command: String,
-    /// Where it is configured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<String>,
-}
-
-/// A step of a start, and how long it took.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct StepDone {
-    /// Which.
-    pub step: Step,
-    /// In milliseconds.
-    pub took_ms: f64,
-}
-
-/// What a server is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// Not wanted yet.
-    Idle,
-    /// On its way up, for the first time.
-    Starting,
-    /// Up.
-    Running,
-    /// On its way up again.
-    Restarting,
-    /// Known to be down; tried again in the background.
-    Down,
-    /// Stopped for good.
-    Stopped,
-}
-
-impl Phase {
-    /// For people.
-    pub fn word(self) -> &'static str {
-        match self {
-            Phase::Idle => "idle",
-            Phase::Starting => "starting",
-            Phase::Running => "running",
-            Phase::Restarting => "restarting",
-            Phase::Down => "not running",
-            Phase::Stopped => "stopped",
-        }
-    }
-
-    /// Whether waiting helps: it is on its way.
-    pub fn is_on_its_way(self) -> bool {
-        matches!(self, Phase::Starting | Phase::Restarting)
-    }
-}
-
 impl Server {
     /// A server that is not started yet. What is known of its tools is kept in `state`.
     pub fn new(settings: ServerSettings, state: Option<PathBuf>) -> Server {
-        let Transport::Stdio(stdio) = &settings.transport;
         let kept_at = state.as_ref().map(|folder| {
             let name = crate::names::file_name(&settings.name);
             folder.join("mcp").join(format!("{name}.json"))
         });
         let logged_at = state.map(|folder| kept_log::path(&folder, &settings.name));
-        let first = ServerState {
-            name: settings.name.clone(),
-            transport: settings.transport.word(),
-            phase: Phase::Idle,
-            step: None,
-            steps: Vec::new(),
-            step_since: Instant::now(),
-            attempt: 0,
-            attempts_max: u32::try_from(settings.start.waits.len().max(1)).unwrap_or(u32::MAX),
-            program: None,
-            pid: None,
-            tries: 0,
-            starts: 0,
-            deaths: 0,
-            tools: 0,
-            tools_seen_ms: None,
-            tools_version: 0,
-            unusable: Vec::new(),
-            notes: Vec::new(),
-            failure: None,
-            next_try: None,
-            start_ms: None,
-            since: Instant::now(),
-            greeting: None,
-            noise_lines: 0,
-            command: stdio.shown.clone(),
-            place: settings.place.clone(),
-        };
+        let first = ServerState::of(&settings);
         let retired = CancellationToken::new();
         let inner = Arc::new(Inner {
             record: Arc::new(Record::new(&settings.name, settings.hide.clone())),

@@ -12,8 +12,9 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::connection::{Answer, Connection};
 use crate::failure::{StartFailure, Step, What};
-use crate::server::{Inner, Phase, ServerState, StepDone};
+use crate::server::Inner;
 use crate::session::{self, Session, Stuck, Witness};
+use crate::state::{Phase, ServerState, StepDone};
 
 /// So many servers start at the same time: the others wait for their turn.
 static STARTING: Semaphore = Semaphore::const_new(32);

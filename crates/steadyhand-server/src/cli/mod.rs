@@ -11,7 +11,6 @@ mod error;
 mod mcp;
 mod mcp_stdio;
 mod metrics;
-mod named_server;
 mod outcome;
 mod progress;
 mod remote;

@@ -19,6 +19,8 @@ pub(super) struct Screen {
     pub(super) stdout_is_terminal: bool,
     unwritten: Cell<Option<String>>,
     stderr_is_terminal: bool,
+    /// Lines of a log and what is drawn over again do not go together.
+    logs: bool,
     stderr_color: bool,
     stdout_color: bool,
 }
@@ -43,6 +45,7 @@ impl Screen {
             unwritten: Cell::new(None),
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
+            logs: global.verbose > 0,
             stderr_color: colored(&|| anstream::AutoStream::choice(&std::io::stderr())),
             stdout_color: colored(&|| anstream::AutoStream::choice(&std::io::stdout())),
         }
@@ -147,7 +150,7 @@ impl Screen {
     /// Whether what happens may be drawn and drawn over.
     pub(super) fn has_bars(&self) -> bool {
         let in_ci = std::env::var_os("CI").is_some();
-        self.stderr_is_terminal && !self.plain && !in_ci
+        self.stderr_is_terminal && !self.plain && !self.logs && !in_ci
     }
 
     /// What happens inside, on stderr: warnings, with `-v` the steps, with `-vv` everything.

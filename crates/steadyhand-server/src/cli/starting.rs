@@ -32,6 +32,19 @@ pub(super) async fn shown(session: &Session<'_>, runtime: &Runtime) -> Infallibl
     }
 }
 
+/// The same, until none is on its way any more.
+pub(super) async fn shown_until_up(session: &Session<'_>, runtime: &Runtime) {
+    let mut starting = Starting::new(session.screen);
+    loop {
+        let servers = views::servers::all(runtime);
+        if !servers.iter().any(is_on_its_way) {
+            return;
+        }
+        starting.show(&servers);
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
 /// One line for every server once it is up, for as long as this is awaited; one that is not is told elsewhere.
 pub(super) async fn told(session: &Session<'_>, runtime: &Runtime) -> Infallible {
     let mut starts: HashMap<String, u64> = HashMap::new();

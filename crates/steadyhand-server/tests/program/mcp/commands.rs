@@ -29,7 +29,7 @@ fn mcp_list_starts_every_server_and_says_how_each_fares() {
     };
     assert_eq!(row("up")[1..3], ["running", "4"]);
     assert!(
-        row("up")[3].ends_with("ms") && row("up")[4] == "steadyhand.toml:2",
+        row("up")[3].ends_with('s') && row("up")[4] == "steadyhand.toml:2",
         "{stdout}"
     );
     assert_eq!(row("broken")[1], "not running");

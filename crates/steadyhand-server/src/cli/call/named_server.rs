@@ -2,7 +2,7 @@
 
 use serde_json::{Map, json};
 
-use super::error::{Exit, Failed};
+use super::super::error::{Exit, Failed};
 use crate::config::settings::PolicySettings;
 use crate::config::{Configuration, Surroundings, ToolTable};
 use crate::source::mcp;

@@ -1,5 +1,8 @@
 //! `steadyhand call`: run one tool, show its answer, end with the exit code of its outcome.
 
+mod named_server;
+mod there;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,11 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
-use super::remote::{Remote, Reply, in_path};
-use super::{
-    Interrupts, STOPPING_MAX, Session, arguments, complete, named_server, starting, written,
-};
-use crate::http::status::{CODE_HEADER, FALLBACK_HEADER};
+use super::remote::Remote;
+use super::{Interrupts, Session, arguments, complete, starting, written};
 use crate::progress::Progress;
 use crate::runtime::Runtime;
 use crate::source::command;
@@ -85,7 +85,7 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
     // What is allowed or left out for one call cannot be told to a server.
     let is_special = args.no_fallback || !args.approve.is_empty() || args.mcp.is_some();
     if !is_special && let Some(remote) = Remote::find(session).await {
-        return run_there(session, args, &remote, &mut interrupts).await;
+        return there::run(session, args, &remote, &mut interrupts).await;
     }
     // Programs whose parents are gone become our children, so that none can slip away.
     command::adopt_orphans();
@@ -220,76 +220,6 @@ fn with_problems(failed: Failed, ended: &Ended, runtime: &Runtime) -> Failed {
     })
 }
 
-/// Lets a server run the call; an interrupt cancels it there.
-async fn run_there(
-    session: &Session<'_>,
-    args: &CallArgs,
-    remote: &Remote,
-    interrupts: &mut Interrupts,
-) -> Result<(), Failed> {
-    let tool = remote
-        .get(&format!("/v1/tools/{}", in_path(&args.tool)))
-        .await;
-    // Without a tool of this name, the outcome says so.
-    let tool = tool.unwrap_or_default();
-    let call = read_call(session, args, &tool["schema"])?;
-    let view = match session.screen.json {
-        true => args.view,
-        false => View::Structured,
-    };
-    let path = format!("/v1/calls?view={}", view.as_str());
-    let body = json!(call);
-    let answer = remote.post(&path, Some(&body));
-    tokio::pin!(answer);
-    let (reply, signal) = tokio::select! {
-        reply = &mut answer => (reply?, None),
-        signal = interrupts.next() => {
-            let _ = remote.delete(&format!("/v1/calls/{}", in_path(&call.id))).await;
-            let stopped = tokio::time::timeout(STOPPING_MAX, answer).await;
-            let too_late = Failed::new(Exit::Signal(signal), "interrupted", "interrupted; the server did not say what became of the call");
-            (stopped.unwrap_or(Err(too_late))?, Some(signal))
-        }
-    };
-    if session.screen.json {
-        session.screen.json(&reply.body);
-    }
-    let shown = match view {
-        View::Structured => {
-            let ended = Ended::read(&reply.body)?;
-            outcome::show(session, &ended).map_err(|failed| of_a_server(failed, &ended, &tool))
-        }
-        View::Flat | View::Message => by_headers(&reply),
-    };
-    shown.map_err(|failed| failed.by_signal(signal))
-}
-
-/// What an MCP server printed tells more about its failure than we can.
-fn of_a_server(failed: Failed, ended: &Ended, tool: &Value) -> Failed {
-    let failure = ended.failure.as_ref();
-    let is_away = failure.is_some_and(|failure| failure.code == FailureCode::NetworkError);
-    match (tool["kind"].as_str(), tool["source"].as_str()) {
-        (Some("mcp"), Some(server)) if is_away => failed.help(format!(
-            "More: steadyhand mcp logs {server}     Again: steadyhand mcp restart {server}"
-        )),
-        _ => failed,
-    }
-}
-
-/// The views that do not have the code of a failure: the answer's headers do.
-fn by_headers(reply: &Reply) -> Result<(), Failed> {
-    let header = |name: &str| reply.headers.get(name)?.to_str().ok();
-    let code = header(CODE_HEADER).and_then(|code| serde_json::from_value(json!(code)).ok());
-    let Some(code): Option<FailureCode> = code else {
-        return Ok(());
-    };
-    if header(FALLBACK_HEADER).is_some() {
-        return Ok(());
-    }
-    let text = reply.body.get("error").or(reply.body.get("content"));
-    let message = text.and_then(Value::as_str).unwrap_or(code.as_str());
-    Err(Failed::new(Exit::of(code), code.as_str(), message))
-}
-
 fn read_call(session: &Session<'_>, args: &CallArgs, schema: &Value) -> Result<Call, Failed> {
     let folder = &session.surroundings.current;
     let arguments = arguments::read(&args.arguments, args.args.as_deref(), schema, folder)?;
@@ -335,8 +265,7 @@ async fn execute(
     let signal = tokio::select! {
         outcome = &mut execution => return (outcome, None),
         signal = interrupts.next() => signal,
-        never = show_that_it_runs(session, &name, deadline) => match never {},
-        never = starting::shown(session, runtime) => match never {},
+        never = show_that_it_runs(session, runtime, &name, deadline) => match never {},
     };
     token.cancel();
     (execution.await, Some(signal))
@@ -345,9 +274,12 @@ async fn execute(
 /// What runs shows its time, its deadline and how to stop it.
 async fn show_that_it_runs(
     session: &Session<'_>,
+    runtime: &Runtime,
     name: &str,
     deadline: Duration,
 ) -> std::convert::Infallible {
+    // Its server may have to start first.
+    starting::shown_until_up(session, runtime).await;
     let shown = Running {
         progress: session.screen.live_progress(),
         what: format!("{name} runs, Ctrl-C stops it: seconds"),
