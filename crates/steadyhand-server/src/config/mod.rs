@@ -40,7 +40,7 @@ use loading::Loading;
 const OVERRIDE_PREFIX: &str = "STEADYHAND__";
 
 /// Sections of later parts of the program.
-const NOT_ACTIVE_YET: [&str; 4] = ["models", "proxy", "alerts", "telemetry"];
+const NOT_ACTIVE_YET: [&str; 3] = ["models", "proxy", "alerts"];
 
 /// A configuration without errors.
 pub struct Configuration {

@@ -39,8 +39,9 @@ use tower::ServiceExt;
 
 use crate::history::History;
 use crate::live::Live;
+use crate::net::Client;
 use crate::runtime::Runtime;
-use crate::telemetry::{Figures, HistoryFigures, ProcessFigures, ServerFigures};
+use crate::telemetry::{Figures, HistoryFigures, Otlp, ProcessFigures, ServerFigures};
 pub(crate) use access::Access;
 use limits::Bodies;
 pub(crate) use limits::Limits;
@@ -59,6 +60,7 @@ pub(crate) struct App {
     pub(crate) history: History,
     pub(crate) live: Live,
     pub(crate) figures: Arc<Figures>,
+    pub(crate) otlp: Otlp,
     pub(crate) running: Arc<Running>,
     pub(crate) limits: Limits,
     pub(crate) access: ArcSwap<Access>,
@@ -73,12 +75,16 @@ pub(crate) struct App {
 impl App {
     pub(crate) fn new(runtime: Runtime, history: History, limits: Limits, access: Access) -> App {
         let live = Live::new(runtime.manager().clone());
-        let figures = figures(&runtime, &history, &live);
+        let figures = Arc::new(figures(&runtime, &history, &live));
+        let executor = runtime.executor().clone();
+        // A client of its own: a collector that hangs takes no connection from a tool.
+        let otlp = Otlp::new(executor, Arc::clone(&figures), Client::new());
         App {
             runtime,
             history,
             live,
-            figures: Arc::new(figures),
+            figures,
+            otlp,
             running: Arc::default(),
             limits,
             access: ArcSwap::from_pointee(access),

@@ -20,6 +20,7 @@ use crate::config::{Configuration, Surroundings};
 use crate::history::History;
 use crate::http::{self, Access, App, Limits};
 use crate::runtime::Runtime;
+use crate::telemetry::otlp;
 use presence::Presence;
 pub(crate) use settings::{CannotServe, Fault, Settings};
 
@@ -130,6 +131,7 @@ impl Server {
         changes.mark_unchanged();
         let mut told = *changes.borrow();
         let mut followed: Vec<Followed> = Vec::new();
+        self.export(surroundings).await;
         loop {
             followed.retain(|one| {
                 runtime
@@ -147,6 +149,7 @@ impl Server {
             let number = *changes.borrow_and_update();
             news::tell_configuration(runtime, &self.app.live, number != told);
             told = number;
+            self.export(surroundings).await;
             // A key store that is asked for a token may take its time.
             let (generation, surroundings) = (runtime.generation(), surroundings.clone());
             let read = move || settings_of(&generation.configuration, &surroundings);
@@ -158,6 +161,22 @@ impl Server {
                 ),
                 Err(error) => tracing::error!(%error, "the settings of the server were not read"),
             }
+        }
+    }
+
+    /// Telemetry goes where the configuration in force says.
+    async fn export(&self, surroundings: &Surroundings) {
+        let (generation, surroundings) = (self.app.runtime.generation(), surroundings.clone());
+        let read = move || otlp::settings_of(&generation.configuration, &surroundings);
+        let applied = match tokio::task::spawn_blocking(read).await {
+            Ok(settings) => settings.and_then(|settings| self.app.otlp.apply(&settings)),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(reason) = applied {
+            tracing::error!(
+                reason,
+                "telemetry is not sent as configured; calls are not affected"
+            );
         }
     }
 
@@ -241,6 +260,7 @@ impl Server {
         // All places are free when no connection is left.
         let all = u32::try_from(self.places_max).unwrap_or(u32::MAX);
         let _ = timeout(LAST_WORDS_MAX, self.places.acquire_many(all)).await;
+        self.app.otlp.shut_down(LAST_WORDS_MAX).await;
         let history = self.app.history.clone();
         let written = tokio::task::spawn_blocking(move || history.flush(LAST_WORDS_MAX)).await;
         if !written.unwrap_or(false) {
