@@ -1,5 +1,6 @@
 //! What a server said about itself and its tools; kept on disk, so that a restart can answer at once.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +25,7 @@ pub(crate) struct Catalogue {
     /// When the server last said so, in milliseconds since 1970.
     pub(crate) seen_ms: u64,
     /// As they came: what is kept.
-    raw: Vec<Value>,
+    raw: Vec<Box<RawValue>>,
 }
 
 /// What a server said at the handshake.
@@ -47,19 +48,19 @@ struct Kept {
     version: u32,
     fingerprint: String,
     seen_ms: u64,
-    tools: Vec<Value>,
+    tools: Vec<Box<RawValue>>,
 }
 
 impl Catalogue {
     /// Each tool by itself: an odd one costs that tool, not the list.
-    pub(crate) fn read(raw: Vec<Value>, mut notes: Vec<String>) -> Catalogue {
+    pub(crate) fn read(raw: Vec<Box<RawValue>>, mut notes: Vec<String>) -> Catalogue {
         let mut definitions: Vec<Definition> = Vec::with_capacity(raw.len());
+        let mut names: HashSet<String> = HashSet::with_capacity(raw.len());
         let mut unusable = Vec::new();
         for (position, tool) in raw.iter().enumerate() {
-            match definition::read(tool.clone(), position) {
+            match definition::read_raw(tool, position) {
                 Ok(definition) => {
-                    let is_it = |other: &Definition| other.name == definition.name;
-                    if definitions.iter().any(is_it) {
+                    if !names.insert(definition.name.clone()) {
                         notes.push(format!(
                             "it lists {} twice; the first one is used",
                             definition.name
@@ -88,6 +89,10 @@ impl Catalogue {
 
     /// What was kept, if it is of the same server.
     pub(crate) fn load(path: &Path, fingerprint: &str) -> Option<Catalogue> {
+        // Opening anything but a file could wait for ever.
+        if !std::fs::metadata(path).ok()?.is_file() {
+            return None;
+        }
         let kept: Kept = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
         if kept.version != VERSION || kept.fingerprint != fingerprint {
             return None;
@@ -121,7 +126,8 @@ impl Catalogue {
 
     /// Whether the tools are the same as the other's.
     pub(crate) fn is_like(&self, other: &Catalogue) -> bool {
-        self.raw == other.raw
+        let mine = self.raw.iter().map(|tool| tool.get());
+        mine.eq(other.raw.iter().map(|tool| tool.get()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! One tool as a server lists it: what we need of it read out, everything kept as it came.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use steadyhand::check_schema;
 
@@ -44,6 +45,24 @@ pub struct Unusable {
     pub name: String,
     /// What is wrong with it.
     pub reason: String,
+}
+
+/// Reads one tool from its text: one that is nested too deeply to be read costs only itself.
+pub(crate) fn read_raw(raw: &RawValue, position: usize) -> Result<Definition, Unusable> {
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+    }
+    match serde_json::from_str(raw.get()) {
+        Ok(value) => read(value, position),
+        Err(error) => {
+            let named = serde_json::from_str::<Named>(raw.get()).ok();
+            Err(Unusable {
+                name: named.map_or_else(|| format!("tool {}", position + 1), |named| named.name),
+                reason: format!("its definition cannot be read: {error}"),
+            })
+        }
+    }
 }
 
 /// Reads one tool; `position` counts from 0 and names a tool without a name.

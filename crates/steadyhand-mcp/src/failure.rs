@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use steadyhand_process::{Exit, NotFound};
+use steadyhand_process::{Exit, NotFound, Reason};
 
 use crate::causes::{self, Cause};
 
@@ -134,6 +134,19 @@ impl Serialize for Step {
 impl What {
     /// The program was not found.
     pub fn not_found(not_found: &NotFound) -> What {
+        let file = || match &not_found.file {
+            Some(file) => file.display().to_string(),
+            None => not_found.name.clone(),
+        };
+        match not_found.reason {
+            Reason::Missing => {}
+            Reason::IsFolder => return What::NotStarted(format!("{} is a folder", file())),
+            Reason::NotExecutable => {
+                let file = file();
+                let why = format!("{file} may not be executed; chmod +x {file} allows it");
+                return What::NotStarted(why);
+            }
+        }
         What::NotFound {
             program: not_found.name.clone(),
             path: not_found

@@ -32,6 +32,10 @@ pub(crate) fn append(path: &Path, lines: &[LogLine]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
+    match only_files(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     let mut file = OpenOptions::new()
         .create(true)
         .append(true)
@@ -77,7 +81,16 @@ fn read(bytes: &[u8]) -> Vec<LogLine> {
         .collect()
 }
 
+/// Opening a pipe could wait for ever; a link could lead anywhere.
+fn only_files(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path)?.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("{} is no file", path.display()))),
+    }
+}
+
 fn last_bytes(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    only_files(path)?;
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(bytes_max)))?;

@@ -20,6 +20,8 @@ pub(crate) struct Offer {
     catalogue: Catalogue,
     /// Our name and the server's name of each tool that is offered, in the server's order.
     offered: Vec<(String, usize)>,
+    /// The same by our name.
+    places: HashMap<String, usize>,
     /// Tools that have been handed out, by our name: a breaker lives as long as its tool does.
     made: HashMap<String, (MadeOf, Tool)>,
 }
@@ -58,6 +60,7 @@ impl Offer {
                 (renamed.unwrap_or(name), *place)
             })
             .collect();
+        self.places = self.offered.iter().cloned().collect();
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -66,7 +69,7 @@ impl Offer {
 
     /// The server's own name of a tool.
     pub(crate) fn own_name(&self, tool: &str) -> Option<&str> {
-        let (_, place) = self.offered.iter().find(|(name, _)| name == tool)?;
+        let place = self.places.get(tool)?;
         Some(&self.catalogue.definitions[*place].name)
     }
 

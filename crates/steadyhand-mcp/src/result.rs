@@ -1,8 +1,10 @@
 //! What a server answers to `tools/call`, as the outcome of a call: nothing lost, nothing made up.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use bytesize::ByteSize;
+use regex::Regex;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use steadyhand::{Effect, Output, ToolError};
@@ -50,11 +52,12 @@ pub fn read_result(result: Value) -> Result<Output, ToolError> {
 }
 
 /// The same from the text of the result.
-pub(crate) fn read_raw_result(raw: &str) -> Result<Output, ToolError> {
+pub fn read_raw_result(raw: &str) -> Result<Output, ToolError> {
     if let Some(output) = plain_text(raw) {
         return Ok(output);
     }
-    match serde_json::from_str(raw) {
+    let read = serde_json::from_str(raw).or_else(|_| serde_json::from_str(&without_halves(raw)));
+    match read {
         Ok(result) => read_result(result),
         Err(error) => {
             let message = format!("the server's result cannot be read: {error}");
@@ -304,4 +307,17 @@ fn kind_of(value: &Value) -> &'static str {
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     }
+}
+
+/// JavaScript writes a cut emoji as half of it (`\\ud83d` alone), which is no text: a mark stands in its place.
+fn without_halves(raw: &str) -> String {
+    static HALVES: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?i)\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|\\ud[89a-f][0-9a-f]{2}")
+            .expect("a fixed pattern")
+    });
+    let mend = |found: &regex::Captures<'_>| match &found[0] {
+        half if half.len() == 6 => "\\ufffd".to_owned(),
+        whole => whole.to_owned(),
+    };
+    HALVES.replace_all(raw, mend).into_owned()
 }

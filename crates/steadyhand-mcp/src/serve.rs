@@ -2,7 +2,9 @@
 //! (SPEC V11).
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,6 +13,7 @@ use steadyhand::{Call, Event, Outcome, Tool, ToolExecutor};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::wire::{Incoming, Line, Lines, Outgoing, RpcError};
@@ -21,6 +24,8 @@ const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Messages that may wait to be written; then calls wait, which is what a slow reader asks for.
 const QUEUE_MAX: usize = 1024;
+/// How long the last calls of a client that asks no more may take.
+const LAST_ANSWERS: Duration = Duration::from_secs(60);
 /// Calls of one client at the same time.
 const CALLS_MAX: usize = 1024;
 
@@ -60,15 +65,29 @@ pub async fn serve(
             // Those that are over.
             while calls.try_join_next().is_some() {}
         }
-        // Nobody is left to hear the answers.
+        while let Some(line) = lines.last_line() {
+            client.take(line, &mut calls).await;
+        }
+        // It asks no more; what it has asked is answered, if that can be done in time.
+        let answered = async { while calls.join_next().await.is_some() {} };
+        let _ = timeout(LAST_ANSWERS, answered).await;
         calls.shutdown().await;
         Ok(())
     };
     let changes = client.executor.tools().changes();
-    tokio::select! {
+    let mut writing = pin!(write(outbox, output));
+    let ended = tokio::select! {
         read = reading => read,
-        written = write(outbox, output) => written,
+        written = &mut writing => written,
         () = tell_changes(&client, changes) => Ok(()),
+    };
+    drop(client);
+    // What is left in the queue.
+    let _ = timeout(Duration::from_secs(1), writing).await;
+    match ended {
+        // A client that has seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        ended => ended,
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use steadyhand_process::{Exit, Group, find_command};
@@ -285,12 +285,21 @@ pub(crate) enum ListError {
     Late,
 }
 
+/// One page of the list of tools.
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(borrow, default)]
+    tools: Option<Vec<&'a RawValue>>,
+    #[serde(rename = "nextCursor", default)]
+    next: Option<Value>,
+}
+
 /// Reads all pages of the list of tools.
 pub(crate) async fn list_tools(
     connection: &Connection,
     until: Instant,
 ) -> Result<Catalogue, ListError> {
-    let mut tools: Vec<Value> = Vec::new();
+    let mut tools: Vec<Box<RawValue>> = Vec::new();
     let mut notes = Vec::new();
     let mut cursor: Option<Value> = None;
     for page in 1.. {
@@ -306,22 +315,28 @@ pub(crate) async fn list_tools(
             Ok(Answer::Lost(lost)) => return Err(ListError::Lost(lost.reason)),
             Err(_) => return Err(ListError::Late),
         };
-        let mut value: Value = serde_json::from_str(result.get())
-            .map_err(|error| ListError::Malformed(error.to_string()))?;
-        match value.get_mut("tools").map(Value::take) {
-            Some(Value::Array(page)) => tools.extend(page),
-            _ => {
-                let text = "its answer to tools/list has no list of tools".to_owned();
-                return Err(ListError::Malformed(text));
-            }
-        }
-        let next = value.get_mut("nextCursor").map(Value::take);
+        let page_read: Result<Page<'_>, _> = serde_json::from_str(result.get());
+        let Ok(Page {
+            tools: Some(listed),
+            next,
+        }) = page_read
+        else {
+            let text = "its answer to tools/list has no list of tools".to_owned();
+            return Err(ListError::Malformed(text));
+        };
+        tools.extend(listed.into_iter().map(RawValue::to_owned));
         let next = next.filter(|next| !next.is_null() && *next != json!(""));
+        if tools.len() > TOOLS_MAX {
+            notes.push(format!(
+                "it lists more than {TOOLS_MAX} tools; the first {TOOLS_MAX} are used"
+            ));
+            tools.truncate(TOOLS_MAX);
+            break;
+        }
         if next.is_none() {
             break;
         }
-        if next == cursor || page >= PAGES_MAX || tools.len() > TOOLS_MAX {
-            tools.truncate(TOOLS_MAX);
+        if next == cursor || page >= PAGES_MAX {
             notes.push(format!(
                 "its list of tools did not end after {page} pages; the first {} tools are used",
                 tools.len()

@@ -254,9 +254,11 @@ impl StdioSettings {
             };
         }
         let path = all.remove(&OsString::from("PATH")).unwrap_or_default();
-        let folders = self.path_add.iter().cloned();
-        let path = std::env::join_paths(folders.chain(std::env::split_paths(&path)));
-        all.insert("PATH".into(), path.unwrap_or_default());
+        // A folder with a colon in its name cannot stand in PATH.
+        let fits = |folder: &&PathBuf| std::env::join_paths([folder]).is_ok();
+        let folders = self.path_add.iter().filter(fits).cloned();
+        let joined = std::env::join_paths(folders.chain(std::env::split_paths(&path)));
+        all.insert("PATH".into(), joined.unwrap_or(path));
         all.into_iter().collect()
     }
 }

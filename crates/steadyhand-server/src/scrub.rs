@@ -42,7 +42,15 @@ impl Scrubber {
                 }
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
-            Value::Object(fields) => fields.values_mut().for_each(|field| self.value(field)),
+            Value::Object(fields) => {
+                fields.values_mut().for_each(|field| self.value(field));
+                if fields.keys().any(|key| self.text(key).is_some()) {
+                    let scrubbed = std::mem::take(fields).into_iter();
+                    *fields = scrubbed
+                        .map(|(key, field)| (self.text(&key).unwrap_or(key), field))
+                        .collect();
+                }
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }

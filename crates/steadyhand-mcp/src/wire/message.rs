@@ -56,7 +56,7 @@ struct Envelope<'a> {
     method: Option<&'a RawValue>,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "there")]
     result: Option<&'a RawValue>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
@@ -90,6 +90,11 @@ impl<'a> Incoming<'a> {
         let result = match (envelope.result, envelope.error) {
             (Some(result), _) => Ok(result),
             (None, Some(error)) => Err(RpcError::read(error)),
+            // It answers one of ours, and says nothing: better told than waited for.
+            (None, None) if envelope.id.and_then(number).is_some() => Err(RpcError::new(
+                -32603,
+                "the server's answer has neither a result nor an error",
+            )),
             (None, None) => return None,
         };
         Some(Incoming::Response {
@@ -124,9 +129,16 @@ pub(super) fn read_glued(bytes: &[u8]) -> Option<Vec<Incoming<'_>>> {
         .collect()
 }
 
+/// A member that is there, be it null.
+fn there<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>, D::Error> {
+    Deserialize::deserialize(value).map(Some)
+}
+
 /// Our ids are numbers; some servers give them back as texts.
 fn number(id: &RawValue) -> Option<u64> {
-    id.get().trim_matches('"').parse().ok()
+    let text = id.get().trim_matches('"');
+    let whole = |number: f64| (number >= 0.0 && number.fract() == 0.0).then_some(number as u64);
+    text.parse().ok().or_else(|| whole(text.parse().ok()?))
 }
 
 impl RpcError {

@@ -3,9 +3,9 @@
     python3 -S -E server.py MODE [NUMBER]
     python3 -S -E server.py --list          the modes, one line each
 
-`well_behaved.py` has the server without faults. A mode is a small function in `modes.py`, found in `MODES` by its name,
-that is called once at the start, before anything is read, and puts its fault where it belongs: it replaces a method, adds
-a tool, or acts at once. NUMBER is what the mode's line says it is.
+`well_behaved.py` has the server without faults. A mode is a small function in `messages.py`, `processes.py` or `beside.py`,
+found in `MODES` by its name, that is called once at the start, before anything is read, and puts its fault where it
+belongs: it replaces a method, adds a tool, or acts at once. NUMBER is what the mode's line says it is.
 
 Every mode offers
     echo {message, delay_ms?}       gives `message` back; never at fault, so that "the next call works" can be seen
@@ -26,7 +26,10 @@ import sys
 # Before the imports of our own: the source tree stays clean.
 sys.dont_write_bytecode = True
 
-from modes import MODES
+import beside
+import messages
+import processes
+from table import MODES
 from well_behaved import LIFETIME_SECONDS, Server
 
 

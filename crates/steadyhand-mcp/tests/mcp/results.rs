@@ -489,3 +489,30 @@ async fn d04_the_wait_a_server_asks_for_is_passed_on() {
     assert_eq!(wait(json!({"retry_after": -1})).await, None);
     assert_eq!(wait(json!(null)).await, None);
 }
+
+#[test]
+fn l03_half_an_emoji_is_marked_and_the_rest_of_the_text_is_kept() {
+    let raw = r#"{"content":[{"type":"text","text":"a\ud83db \ud83d\ude00 \\ud83d"}]}"#;
+    let output = steadyhand_mcp::result::read_raw_result(raw).expect("a text");
+    assert_eq!(output.text(), "a\u{fffd}b \u{1f600} \\ud83d");
+}
+
+#[test]
+fn d7_a_result_of_null_is_an_answer_to_its_request() {
+    use steadyhand_mcp::wire::Incoming;
+    for (line, is_result) in [
+        (r#"{"jsonrpc":"2.0","id":7,"result":null}"#, true),
+        (r#"{"jsonrpc":"2.0","id":7.0,"result":{}}"#, true),
+        (r#"{"jsonrpc":"2.0","id":7}"#, false),
+        (r#"{"jsonrpc":"2.0","id":7,"error":null}"#, false),
+    ] {
+        match Incoming::read(line.as_bytes()) {
+            Some(Incoming::Response { id, result }) => {
+                assert_eq!((id, result.is_ok()), (Some(7), is_result), "{line}");
+            }
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+    let failed = steadyhand_mcp::result::read_raw_result("null");
+    assert!(failed.is_err(), "null is no tool result");
+}

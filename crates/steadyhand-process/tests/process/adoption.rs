@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::support::{Owner, is_there, mark, none_is_left, processes, run_at_least, signal};
+use crate::support::{Owner, is_there, mark, none_is_left, processes, run_at_least, signal, until};
 
 /// A leader with a child.
 const PLAIN: &str = "sleep 600 & sleep 601; :";
@@ -12,6 +12,19 @@ fn hides(hidden: &str, then: &str) -> String {
     format!(
         "(env -i PATH=\"$PATH\" setsid sh -c 'trap \"\" TERM; sleep 602; :' {hidden} &) ; {then}"
     )
+}
+
+/// Waits until the hidden one has left the session of its run and the shell that started it.
+async fn is_hidden(hidden: &str) {
+    let is_away = |pid: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        fields.split_whitespace().nth(3) == Some(&pid.to_string())
+    };
+    until("it is in a session of its own", || {
+        processes(hidden).into_iter().any(is_away)
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -52,7 +65,7 @@ async fn v07_an_orphan_that_may_be_of_two_runs_ends_with_the_last() {
     let server = owner.run(&first, PLAIN);
     let tool = owner.run(&second, &hides(&hidden, ":"));
     run_at_least(&first, 3).await;
-    run_at_least(&hidden, 1).await;
+    is_hidden(&hidden).await;
     owner.order(&format!("stop {tool}"));
     assert_eq!(processes(&first).len(), 3, "the other run goes on");
     assert!(!processes(&hidden).is_empty(), "nobody knows whose it is");

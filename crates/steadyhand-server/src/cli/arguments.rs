@@ -114,7 +114,11 @@ fn by_types(text: String, parsed: Option<Value>, types: Vec<&str>) -> Value {
 }
 
 fn property<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
-    let property = schema.get("properties")?.get(name)?;
+    let properties = schema.get("properties")?;
+    // A server's camelCase name may be written in snake_case: it is mended when the tool is called (SPEC D5).
+    let property = properties
+        .get(name)
+        .or_else(|| properties.get(camel_case(name)))?;
     let target = property.get("$ref").and_then(Value::as_str);
     target
         .and_then(|target| schema.pointer(target.strip_prefix('#')?))
@@ -184,4 +188,15 @@ fn bounded(input: impl Read) -> Result<String, String> {
 
 fn wrong(message: String) -> Failed {
     Failed::new(Exit::Usage, "usage", message)
+}
+
+fn camel_case(name: &str) -> String {
+    let mut words = name.split('_');
+    let mut camel = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let mut letters = word.chars();
+        camel.extend(letters.next().into_iter().flat_map(char::to_uppercase));
+        camel.push_str(letters.as_str());
+    }
+    camel
 }

@@ -12,7 +12,7 @@ use super::{Interrupts, STOPPING_MAX, Session, value, written};
 use crate::history::{CallRecord, Cursor, Filter, History, HistoryError};
 use crate::runtime::Runtime;
 use crate::source::command;
-use crate::views::{self, calls::NotAgain};
+use crate::views::{self, calls::NotAgain, calls::ask};
 
 #[derive(Subcommand)]
 pub(super) enum CallsCommand {
@@ -75,7 +75,7 @@ pub(super) async fn run(
 ) -> Result<(), Failed> {
     let place = match Remote::find(session).await {
         Some(remote) => Place::There(remote),
-        None => Place::Here(session.past().await?),
+        None => Place::Here(session.past()?),
     };
     match command {
         None => list(session, &place, &ListArgs::default()).await,
@@ -112,8 +112,9 @@ async fn list(session: &Session<'_>, place: &Place, args: &ListArgs) -> Result<(
         Place::Here(history) => {
             let cursor = args.cursor.as_deref().map(str::parse::<Cursor>);
             let cursor = cursor.transpose().map_err(unreadable)?;
-            let page = history.page(&read_filter(&words)?, cursor, args.limit as usize);
-            json!(page.map_err(unreadable)?)
+            let (filter, limit) = (read_filter(&words)?, args.limit as usize);
+            let page = move |history: &History| history.page(&filter, cursor, limit);
+            json!(ask(history, page).await.map_err(unreadable)?)
         }
     };
     let screen = session.screen;
@@ -171,8 +172,7 @@ async fn show(session: &Session<'_>, place: &Place, id: &str) -> Result<(), Fail
     let call = match place {
         Place::There(remote) => remote.get(&format!("/v1/calls/{}", in_path(id))).await?,
         Place::Here(history) => {
-            let found = history.call(id).map_err(unreadable)?;
-            json!(found.ok_or_else(|| no_such_call(id))?)
+            json!(find(history, id).await?)
         }
     };
     let screen = session.screen;
@@ -262,8 +262,7 @@ async fn replayed(
         }
         Place::Here(history) => history,
     };
-    let record = history.call(id).map_err(unreadable)?;
-    let record = record.ok_or_else(|| no_such_call(id))?;
+    let record = find(history, id).await?;
     command::adopt_orphans();
     let runtime = session.runtime(|_| {}).await?;
     let _ = history.attach(runtime.executor());
@@ -301,12 +300,18 @@ async fn export(place: &Place, words: &str) -> Result<(), Failed> {
             remote.copy(&path, &mut std::io::stdout().lock()).await
         }
         Place::Here(history) => {
-            let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
-            history
-                .export(&read_filter(words)?, &mut stdout)
-                .map_err(unreadable)?;
-            let _ = stdout.flush();
-            Ok(())
+            let filter = read_filter(words)?;
+            let export = move |history: &History| {
+                let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
+                history.export(&filter, &mut stdout)?;
+                let _ = stdout.flush();
+                Ok(())
+            };
+            match ask(history, export).await {
+                // A reader that has seen enough has closed the pipe: nothing is wrong.
+                Err(HistoryError::Export(_)) | Ok(()) => Ok(()),
+                Err(error) => Err(unreadable(error)),
+            }
         }
     }
 }
@@ -326,6 +331,12 @@ async fn cancel(session: &Session<'_>, place: &Place, id: &str) -> Result<(), Fa
         false => session.screen.answer(&format!("{id} is being ended")),
     }
     Ok(())
+}
+
+async fn find(history: &History, id: &str) -> Result<CallRecord, Failed> {
+    let wanted = id.to_owned();
+    let found = ask(history, move |history| history.call(&wanted)).await;
+    found.map_err(unreadable)?.ok_or_else(|| no_such_call(id))
 }
 
 fn read_filter(words: &str) -> Result<Filter, Failed> {

@@ -31,7 +31,7 @@ use steadyhand::KeyStore;
 
 use crate::config::settings::HistorySettings;
 use crate::config::{Configuration, Surroundings, find};
-use crate::history::{History, HistoryError, HistoryOptions, KeptKeys};
+use crate::history::{History, HistoryOptions, KeptKeys};
 use crate::runtime::{Options, Runtime};
 use crate::serve as serving;
 use crate::serve::presence;
@@ -42,9 +42,6 @@ use screen::Screen;
 const STOPPING_MAX: Duration = Duration::from_secs(5);
 /// How long a command waits for what it did to be written down.
 const WRITING_MAX: Duration = Duration::from_secs(1);
-/// How long a history that is being made is waited for.
-const READY_LOOK: Duration = Duration::from_millis(20);
-const READY_LOOKS: u32 = 100;
 
 /// Runs the tools of AI applications, and shows what happens when they fail.
 #[derive(Parser)]
@@ -282,17 +279,9 @@ impl<'a> Session<'a> {
     }
 
     /// The history that the configuration means, to read.
-    async fn past(&self) -> Result<History, Failed> {
+    fn past(&self) -> Result<History, Failed> {
         let configuration = self.configuration()?;
-        let history = self.history(&configuration, &self.history_settings(&configuration));
-        // One that was not there is being made.
-        for _ in 0..READY_LOOKS {
-            match history.call("") {
-                Err(HistoryError::Unavailable(_)) => tokio::time::sleep(READY_LOOK).await,
-                _ => break,
-            }
-        }
-        Ok(history)
+        Ok(self.history(&configuration, &self.history_settings(&configuration)))
     }
 
     /// Writes down what this process runs, where a server would.

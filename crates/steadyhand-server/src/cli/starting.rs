@@ -18,6 +18,8 @@ use crate::views;
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 /// Whatever a server's limits are, nobody waits longer for a look at it.
 const SETTLING_MAX: Duration = Duration::from_secs(600);
+/// What is over sooner would only flicker.
+const GLIMPSE: Duration = Duration::from_millis(200);
 /// What is over sooner needs no lines in a log.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -93,6 +95,9 @@ impl<'a> Starting<'a> {
 
     /// As they are now.
     pub(super) fn show(&mut self, servers: &[Value]) {
+        if self.began.elapsed() < GLIMPSE {
+            return;
+        }
         let wanted = servers
             .iter()
             .filter(|server| is_on_its_way(server) || self.is_known(server));
@@ -134,8 +139,8 @@ impl<'a> Starting<'a> {
 
 impl Drop for Starting<'_> {
     fn drop(&mut self) {
-        for line in self.lines.values() {
-            line.finish_and_clear();
+        if let Some(drawn) = &self.drawn {
+            let _ = drawn.clear();
         }
     }
 }
@@ -203,7 +208,10 @@ fn on_its_way(server: &Value) -> String {
     let step = server["step"].as_str().map(str::to_owned);
     let which = Some(which).filter(|which| !which.is_empty());
     let doing: Vec<String> = step.into_iter().chain(which).collect();
-    format!("{}   {}", doing.join(", "), millis(&server["for_ms"]))
+    let seconds = server["for_ms"].as_f64().unwrap_or(0.0) / 1e3;
+    format!("{}   {seconds:.1} s", doing.join(", "))
+        .trim()
+        .to_owned()
 }
 
 pub(super) fn millis(ms: &Value) -> String {

@@ -139,8 +139,18 @@ pub fn change_imports(text: &str, imports: &Imports) -> Result<String, NotChange
             let name = item.as_str().unwrap_or_default();
             !imports.unskip.iter().any(|unskip| unskip == name)
         });
-        if skip.is_empty() {
-            import.remove("skip");
+        match skip.get_mut(0) {
+            None => drop(import.remove("skip")),
+            // What stood behind another one stands first now.
+            Some(first)
+                if first
+                    .decor()
+                    .prefix()
+                    .is_some_and(|it| it.as_str() == Some(" ")) =>
+            {
+                first.decor_mut().set_prefix("");
+            }
+            Some(_) => {}
         }
     }
     let changed = document.to_string();

@@ -46,9 +46,17 @@ pub(super) fn forget(
     let bytes_max = limits.file_bytes() as i64;
     let oldest = row_at(now_ms.saturating_sub(limits.keep_ms), 0);
     let is_too_large = size.used() > bytes_max;
+    let mut rows = rows_max as i64;
+    if is_too_large {
+        // At most half of them at once: a look at the size later shows whether more must go, and the newest stay.
+        let there: i64 = connection
+            .prepare_cached("SELECT count(*) FROM (SELECT 1 FROM calls LIMIT ?1)")?
+            .query_row([2 * rows], |row| row.get(0))?;
+        rows = rows.min((there / 2).max(1));
+    }
     let nth: Option<i64> = connection
         .prepare_cached("SELECT max(row) FROM (SELECT row FROM calls ORDER BY row LIMIT ?1)")?
-        .query_row([rows_max as i64], |row| row.get(0))?;
+        .query_row([rows], |row| row.get(0))?;
     let Some(nth) = nth else {
         return Ok(false);
     };

@@ -263,7 +263,8 @@ impl Writer {
             // Perhaps the connection is what failed.
             self.database = None;
         }
-        if let Trouble::Refused(_) = trouble {
+        // What did not fit will not fit later, either, if there is but little room then.
+        if let Trouble::Refused(_) | Trouble::Full(_) = trouble {
             self.give_up_batch();
         }
         self.degrade(trouble);

@@ -468,25 +468,20 @@ pub(super) async fn find(app: &App, id: &str) -> Result<CallRecord, Refused> {
 /// Databases are asked where waiting is no harm.
 async fn look<T: Send + 'static>(
     history: &History,
-    ask: impl FnOnce(&History) -> Result<T, HistoryError> + Send + 'static,
+    ask: impl Fn(&History) -> Result<T, HistoryError> + Send + Sync + 'static,
 ) -> Result<T, Refused> {
-    let history = history.clone();
-    let asked = tokio::task::spawn_blocking(move || ask(&history)).await;
+    let asked = views::calls::ask(history, ask).await;
     let help = "Calls go on; GET /health/ready says what is the matter with the history";
-    match asked {
-        Ok(Ok(found)) => Ok(found),
-        Ok(Err(error @ HistoryError::Cursor(_))) => Err(Refused::new(
+    asked.map_err(|error| match error {
+        HistoryError::Cursor(_) => Refused::new(
             Why::BadRequest,
             error.to_string(),
             "Take the cursor from the field next of a page",
-        )),
-        Ok(Err(error)) => Err(Refused::new(Why::NoHistory, error.to_string(), help)),
-        Err(error) => Err(Refused::new(
-            Why::NoHistory,
-            format!("the history of calls cannot be read: {error}"),
-            help,
-        )),
-    }
+        ),
+        HistoryError::Unavailable(_) | HistoryError::Export(_) => {
+            Refused::new(Why::NoHistory, error.to_string(), help)
+        }
+    })
 }
 
 fn now_ms() -> u64 {

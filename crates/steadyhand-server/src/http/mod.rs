@@ -39,7 +39,6 @@ use tower::ServiceExt;
 
 use crate::history::History;
 use crate::live::Live;
-use crate::net::Client;
 use crate::runtime::Runtime;
 use crate::telemetry::{Figures, HistoryFigures, Otlp, ProcessFigures, ServerFigures};
 pub(crate) use access::Access;
@@ -76,9 +75,8 @@ impl App {
     pub(crate) fn new(runtime: Runtime, history: History, limits: Limits, access: Access) -> App {
         let live = Live::new(runtime.manager().clone());
         let figures = Arc::new(figures(&runtime, &history, &live));
-        let executor = runtime.executor().clone();
-        // A client of its own: a collector that hangs takes no connection from a tool.
-        let otlp = Otlp::new(executor, Arc::clone(&figures), Client::new());
+        let (executor, http) = (runtime.executor().clone(), runtime.http().clone());
+        let otlp = Otlp::new(executor, Arc::clone(&figures), http);
         App {
             runtime,
             history,
@@ -169,7 +167,6 @@ fn figures(runtime: &Runtime, history: &History, live: &Live) -> Figures {
             event_readers: live.readers() as u64,
             events_dropped: live.dropped(),
             servers: asked.servers().iter().map(server_figures).collect(),
-            ..ProcessFigures::default()
         }
     })
 }

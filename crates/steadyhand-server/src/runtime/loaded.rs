@@ -1,5 +1,6 @@
 //! One source with the tools it brought, and the policy laid over each of them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,6 +47,7 @@ pub(super) struct Loaded {
     raw: Vec<Tool>,
     secrets: Vec<SecretString>,
     alias: Option<String>,
+    lacks_a_secret: bool,
     /// Tools of a server whose names were taken already, and by whom.
     pub(super) shadowed: Vec<(String, String)>,
 }
@@ -82,6 +84,7 @@ impl Loaded {
             raw: Vec::new(),
             secrets,
             alias: table.alias.clone(),
+            lacks_a_secret: unavailable.is_some(),
             shadowed: Vec::new(),
             settings: None,
             unavailable,
@@ -150,8 +153,16 @@ impl Loaded {
         next.left_out = source.left_out();
         next.raw = Vec::with_capacity(made.len());
         next.tools = Vec::with_capacity(made.len());
+        let places: HashMap<&str, usize> = self
+            .made
+            .iter()
+            .enumerate()
+            .map(|(place, tool)| (tool.name(), place))
+            .collect();
         for tool in &made {
-            let (raw, with_policy) = match self.made.iter().position(|old| old.is_same_as(tool)) {
+            let place = places.get(tool.name()).copied();
+            let same = place.filter(|place| self.made[*place].is_same_as(tool));
+            let (raw, with_policy) = match same {
                 Some(place) => (self.raw[place].clone(), self.tools[place].clone()),
                 None => {
                     let raw = self.guarded(tool);
@@ -174,6 +185,11 @@ impl Loaded {
     /// Where its table stands.
     pub(super) fn place(&self) -> Option<&str> {
         self.place.as_deref()
+    }
+
+    /// Whether a reference in its settings stands for nothing.
+    pub(super) fn lacks_a_secret(&self) -> bool {
+        self.lacks_a_secret
     }
 
     /// The MCP server behind it.

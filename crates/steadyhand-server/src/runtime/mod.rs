@@ -159,6 +159,11 @@ impl Runtime {
         &self.inner.executor
     }
 
+    /// The one pool of outgoing connections.
+    pub(crate) fn http(&self) -> &Client {
+        &self.inner.http
+    }
+
     /// The tools.
     pub fn manager(&self) -> &ToolManager {
         &self.inner.manager

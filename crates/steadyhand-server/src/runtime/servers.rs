@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, FutureExt, join_all};
+use futures_util::future::{BoxFuture, FutureExt, join_all, ready};
 use serde_json::json;
-use steadyhand::{Arrivals, Tool, ToolError};
+use steadyhand::{Arrivals, Category, Tool, ToolError};
 use steadyhand_mcp::failure::continuing;
 use steadyhand_mcp::{Phase, Server, ServerState, StartFailure};
 
@@ -219,9 +219,11 @@ impl Runtime {
         let mut sources = now.sources.clone();
         sources[place] = renewed;
         settle_clashes(&mut sources);
-        let tools = sources.iter().flat_map(|source| source.offered().cloned());
-        let refused = self.inner.manager.replace_all(tools);
-        for refusal in &refused {
+        let offered = sources.iter().flat_map(|source| source.offered().cloned());
+        let (tools, manager) = (offered.collect::<Vec<_>>(), self.inner.manager.clone());
+        // Thousands of schemas take their time; calls must not wait for it.
+        let replaced = tokio::task::spawn_blocking(move || manager.replace_all(tools)).await;
+        for refusal in &replaced.unwrap_or_default() {
             tracing::warn!(server, "{refusal}");
         }
         self.inner.generation.store(Arc::new(Generation {
@@ -233,6 +235,9 @@ impl Runtime {
     }
 
     fn arriving(&self, tool: &str) -> Option<BoxFuture<'static, Result<(), ToolError>>> {
+        if let Some(why) = self.why_never(tool) {
+            return Some(ready(Err(why)).boxed());
+        }
         let servers = self.all_servers().into_iter();
         let candidates: Vec<Server> = servers
             .filter(|server| server.may_still_bring(tool))
@@ -262,6 +267,25 @@ impl Runtime {
     }
 }
 
+impl Runtime {
+    /// Why a tool cannot come whose server is configured and cannot be used.
+    fn why_never(&self, tool: &str) -> Option<ToolError> {
+        let generation = self.generation();
+        let mut sources = generation.sources.iter();
+        let prefix = |name: &str| steadyhand_mcp::names::prefix(name);
+        let unused = sources.find(|source| {
+            let is_unused = source.is_server() && source.server().is_none() && !source.is_off;
+            is_unused && tool.starts_with(&prefix(&source.name))
+        })?;
+        let reason = unused.unavailable()?;
+        let error = match unused.lacks_a_secret() {
+            true => ToolError::of(Category::Authentication, reason),
+            false => ToolError::answer(reason),
+        };
+        Some(error.never_started())
+    }
+}
+
 /// Tools of servers that are not up yet.
 pub(super) struct OnTheirWay(pub(super) Weak<Inner>);
 
@@ -276,7 +300,7 @@ impl Arrivals for OnTheirWay {
 /// closed when it is back (SPEC D17).
 async fn follow(runtime: Weak<Inner>, mut changes: Receiver<ServerState>, name: String) {
     let mut version = 0;
-    let mut starts = 0;
+    let (mut starts, mut deaths) = (0, 0);
     let mut was_down = false;
     loop {
         let state = changes.borrow_and_update().clone();
@@ -288,8 +312,9 @@ async fn follow(runtime: Weak<Inner>, mut changes: Receiver<ServerState>, name: 
             version = state.tools_version;
             runtime.renew(&name).await;
         }
-        if state.starts != starts {
-            starts = state.starts;
+        // Those that died with it have counted against its tools; the next ones wait for it (SPEC V16).
+        if (state.starts, state.deaths) != (starts, deaths) {
+            (starts, deaths) = (state.starts, state.deaths);
             runtime.close_breakers(&name);
         }
         let is_down = state.phase == Phase::Down;

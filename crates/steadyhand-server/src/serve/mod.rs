@@ -20,7 +20,6 @@ use crate::config::{Configuration, Surroundings};
 use crate::history::History;
 use crate::http::{self, Access, App, Limits};
 use crate::runtime::Runtime;
-use crate::telemetry::otlp;
 use presence::Presence;
 pub(crate) use settings::{CannotServe, Fault, Settings};
 
@@ -93,6 +92,7 @@ impl Server {
         if let Err(error) = app.live.follow(app.runtime.executor()) {
             tracing::error!(%error, "live events are not told: there is no thread for it");
         }
+        export(&app, settings);
         Ok(Server {
             listener,
             address,
@@ -131,7 +131,6 @@ impl Server {
         changes.mark_unchanged();
         let mut told = *changes.borrow();
         let mut followed: Vec<Followed> = Vec::new();
-        self.export(surroundings).await;
         loop {
             followed.retain(|one| {
                 runtime
@@ -149,7 +148,6 @@ impl Server {
             let number = *changes.borrow_and_update();
             news::tell_configuration(runtime, &self.app.live, number != told);
             told = number;
-            self.export(surroundings).await;
             // A key store that is asked for a token may take its time.
             let (generation, surroundings) = (runtime.generation(), surroundings.clone());
             let read = move || settings_of(&generation.configuration, &surroundings);
@@ -164,23 +162,8 @@ impl Server {
         }
     }
 
-    /// Telemetry goes where the configuration in force says.
-    async fn export(&self, surroundings: &Surroundings) {
-        let (generation, surroundings) = (self.app.runtime.generation(), surroundings.clone());
-        let read = move || otlp::settings_of(&generation.configuration, &surroundings);
-        let applied = match tokio::task::spawn_blocking(read).await {
-            Ok(settings) => settings.and_then(|settings| self.app.otlp.apply(&settings)),
-            Err(error) => Err(error.to_string()),
-        };
-        if let Err(reason) = applied {
-            tracing::error!(
-                reason,
-                "telemetry is not sent as configured; calls are not affected"
-            );
-        }
-    }
-
     fn adapt(&self, settings: &Settings) {
+        export(&self.app, settings);
         if let Err(cannot) = self.may_go_on(settings) {
             tracing::error!(
                 reason = cannot.message,
@@ -289,6 +272,17 @@ impl Followed {
 impl Drop for Followed {
     fn drop(&mut self) {
         self.telling.abort();
+    }
+}
+
+/// Sends traces and metrics where the settings say, from here on.
+fn export(app: &App, settings: &Settings) {
+    let applied = match &settings.telemetry {
+        Ok(telemetry) => app.otlp.apply(telemetry),
+        Err(problem) => Err(problem.clone()),
+    };
+    if let Err(problem) = applied {
+        tracing::error!("traces and metrics are not sent as the configuration says: {problem}");
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use crate::config::settings::{HistorySettings, RequestLimits, ServerSettings};
+use serde_json::{Map, Value};
+
+use crate::config::reference::Unresolved;
+use crate::config::settings::{HistorySettings, RequestLimits, ServerSettings, TelemetrySettings};
 use crate::config::text::SecretText;
 use crate::config::{Configuration, Resolver, Surroundings};
 
@@ -17,6 +20,8 @@ pub(crate) struct Settings {
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) limits: RequestLimits,
     pub(crate) history: HistorySettings,
+    /// Where traces and metrics are sent; the error says why that is not known.
+    pub(crate) telemetry: Result<TelemetrySettings, String>,
 }
 
 /// Why there is no server.
@@ -43,32 +48,26 @@ impl Settings {
         configuration: &Configuration,
         surroundings: &Surroundings,
     ) -> Result<Settings, CannotServe> {
-        let mut value = configuration
-            .document
-            .value
-            .get("server")
-            .cloned()
-            .unwrap_or_else(|| serde_json::json!({}));
-        let resolver = Resolver::new(surroundings.clone(), configuration.folder.clone());
-        let resolution = resolver.resolve_tree(&mut value);
-        if let Some((pointer, unresolved)) = resolution.unresolved.first() {
-            let setting = crate::config::words::dotted(&format!("/server{pointer}"));
-            return Err(CannotServe {
+        let server = section("server", configuration, surroundings).map_err(|(setting, it)| {
+            CannotServe {
                 fault: Fault::Secret,
-                message: format!(
-                    "{} in {setting}: {}",
-                    unresolved.reference, unresolved.reason
-                ),
-                help: unresolved.help.clone(),
-            });
-        }
+                message: format!("{} in {setting}: {}", it.reference, it.reason),
+                help: it.help,
+            }
+        })?;
+        // Without a collector calls go on: what is wrong with it is no reason not to serve.
+        let telemetry = section("telemetry", configuration, surroundings)
+            .map_err(|(setting, it)| {
+                format!("{} in {setting}: {}; {}", it.reference, it.reason, it.help)
+            })
+            .and_then(|value| serde_json::from_value(value).map_err(|error| error.to_string()));
         let wrong = |message: String| CannotServe {
             fault: Fault::Settings,
             message,
             help: "steadyhand config check says where".to_owned(),
         };
         let server: ServerSettings =
-            serde_json::from_value(value).map_err(|error| wrong(format!("server: {error}")))?;
+            serde_json::from_value(server).map_err(|error| wrong(format!("server: {error}")))?;
         let listen = match server.listen.as_deref().filter(|listen| !listen.is_empty()) {
             None => DEFAULT_LISTEN,
             Some(listen) => listen.parse().map_err(|_| {
@@ -83,6 +82,7 @@ impl Settings {
             allowed_hosts: server.allowed_hosts,
             limits: server.limits,
             history: server.history,
+            telemetry,
         })
     }
 
@@ -99,6 +99,25 @@ impl Settings {
             help: "Set token = \"${env:STEADYHAND_TOKEN}\" under [server], or listen on 127.0.0.1"
                 .to_owned(),
         })
+    }
+}
+
+/// A section of the file with its references replaced, or the first that stands for nothing.
+fn section(
+    name: &str,
+    configuration: &Configuration,
+    surroundings: &Surroundings,
+) -> Result<Value, (String, Unresolved)> {
+    let section = configuration.document.value.get(name).cloned();
+    let mut value = section.unwrap_or_else(|| Value::Object(Map::new()));
+    let resolver = Resolver::new(surroundings.clone(), configuration.folder.clone());
+    let resolution = resolver.resolve_tree(&mut value);
+    match resolution.unresolved.into_iter().next() {
+        None => Ok(value),
+        Some((pointer, unresolved)) => {
+            let setting = crate::config::words::dotted(&format!("/{name}{pointer}"));
+            Err((setting, unresolved))
+        }
     }
 }
 

@@ -1,9 +1,39 @@
-//! Past calls: running one again.
+//! Past calls: asking for them, and running one again.
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use steadyhand::Call;
+use tokio::time::{Instant, sleep};
 
-use crate::history::{CallRecord, CallState};
+use crate::history::{CallRecord, CallState, HealthState, History, HistoryError};
 use crate::runtime::Runtime;
+
+/// How long a history that is being opened is waited for.
+const OPENING_MAX: Duration = Duration::from_secs(2);
+const OPENING_LOOK: Duration = Duration::from_millis(20);
+
+/// Asks the database where waiting is no harm. One that is still being opened is waited for.
+pub(crate) async fn ask<T: Send + 'static>(
+    history: &History,
+    question: impl Fn(&History) -> Result<T, HistoryError> + Send + Sync + 'static,
+) -> Result<T, HistoryError> {
+    let question = Arc::new(question);
+    let until = Instant::now() + OPENING_MAX;
+    loop {
+        let (asked, of) = (Arc::clone(&question), history.clone());
+        let answer = tokio::task::spawn_blocking(move || asked(&of)).await;
+        match answer {
+            Ok(Err(HistoryError::Unavailable(_)))
+                if history.health().state == HealthState::Ok && Instant::now() < until =>
+            {
+                sleep(OPENING_LOOK).await;
+            }
+            Ok(answer) => return answer,
+            Err(error) => return Err(HistoryError::Unavailable(error.to_string())),
+        }
+    }
+}
 
 /// Why a call cannot be run again.
 pub(crate) enum NotAgain {

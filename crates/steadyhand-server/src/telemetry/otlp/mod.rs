@@ -30,7 +30,7 @@ use crate::net::Client;
 use export::Exporter;
 use spans::Traces;
 use target::Target;
-pub use target::{check, settings_of};
+pub use target::check;
 
 /// Calls whose spans wait to be sent; those of further ones are dropped, and counted.
 const CALLS_WAITING_MAX: usize = 1024;

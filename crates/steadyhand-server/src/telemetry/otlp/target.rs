@@ -6,7 +6,6 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 
 use super::message::text;
 use crate::config::settings::TelemetrySettings;
-use crate::config::{Configuration, Resolver, Surroundings};
 use crate::net::header::{HeaderMap, HeaderName, HeaderValue};
 use crate::net::request::site;
 use crate::net::{Reach, Url};
@@ -34,27 +33,6 @@ pub fn check(settings: &TelemetrySettings) -> Result<(), String> {
         Some(_) => Ok(()),
         None => Target::read(settings).map(|_| ()),
     }
-}
-
-/// What `[telemetry]` says, with its references replaced; the error says which one could not be. Asks key
-/// stores, which may take their time.
-pub fn settings_of(
-    configuration: &Configuration,
-    surroundings: &Surroundings,
-) -> Result<TelemetrySettings, String> {
-    let Some(mut value) = configuration.document.value.get("telemetry").cloned() else {
-        return Ok(TelemetrySettings::default());
-    };
-    let resolver = Resolver::new(surroundings.clone(), configuration.folder.clone());
-    let resolution = resolver.resolve_tree(&mut value);
-    if let Some((pointer, unresolved)) = resolution.unresolved.first() {
-        let setting = crate::config::words::dotted(&format!("/telemetry{pointer}"));
-        return Err(format!(
-            "{} in {setting}: {}; {}",
-            unresolved.reference, unresolved.reason, unresolved.help
-        ));
-    }
-    serde_json::from_value(value).map_err(|error| format!("telemetry: {error}"))
 }
 
 impl Target {

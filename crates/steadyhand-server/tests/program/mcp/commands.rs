@@ -91,7 +91,7 @@ fn mcp_test_shows_every_step_the_tools_and_what_is_odd_about_them() {
             .lines()
             .find(|line| line.trim_start().starts_with(step));
         assert!(
-            line.is_some_and(|line| line.ends_with("ms")),
+            line.is_some_and(|line| line.ends_with('s')),
             "{step}: {stderr}"
         );
     }

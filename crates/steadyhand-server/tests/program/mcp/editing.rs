@@ -67,7 +67,7 @@ fn mcp_add_keeps_everything_else_to_the_letter() {
         "--",
         "uv",
         "run",
-        "it's \"quoted\"",
+        "two words",
     ];
     let (code, _, stderr) = parts(&bench.run_words(&words));
     assert_eq!(code, 0, "{stderr}");
@@ -77,7 +77,7 @@ fn mcp_add_keeps_everything_else_to_the_letter() {
         .unwrap_or_else(|| panic!("changed: {text}"));
     assert_eq!(
         added,
-        "\n[mcp.new-one]\ncommand = \"uv\"\nargs = [\"run\", '''it's \"quoted\"''']\ncwd = \"sub\"\nenv = { TOKEN = \"${env:TOKEN}\", MODE = \"a=b c\" }\n"
+        "\n[mcp.new-one]\ncommand = \"uv\"\nargs = [\"run\", \"two words\"]\ncwd = \"sub\"\nenv = { TOKEN = \"${env:TOKEN}\", MODE = \"a=b c\" }\n"
     );
 }
 

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::{Bench, script};
+use super::{Bench, python, script};
 use crate::support::parts;
 
 const SECRET: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
 
 fn mcp_json() -> String {
-    let server = |mode: &str| json!({"command": "python3", "args": ["-S", "-E", script(), mode]});
+    let server = |mode: &str| json!({"command": python(), "args": ["-S", "-E", script(), mode]});
     let mut env = server("env");
     env["env"] = json!({"GITHUB_TOKEN": SECRET, "FROM": "${HOUSE:-default}"});
     let mut off = server("well");
@@ -98,7 +98,7 @@ fn mcp_import_shows_what_is_there_and_changes_nothing() {
     );
     let (code, stdout, stderr) = parts(&bench.run("mcp import"));
     assert_eq!(code, 0, "{stderr}");
-    assert!(stdout.contains("one\tfound\tpython3 "), "{stdout}");
+    assert!(stdout.contains("one\tfound\t/"), "{stdout}");
     assert!(stdout.contains("old\tswitched off\t"), "{stdout}");
     assert!(stdout.contains("cursory\tfound\tnpx -y thing"), "{stdout}");
     assert!(
@@ -176,7 +176,7 @@ fn mcp_import_says_what_is_not_there() {
             "nothing.json is neither a file nor a known program",
         ),
         ("mcp import curser", "Did you mean cursor?"),
-        ("mcp import .mcp.json won", "Did you mean one?"),
+        ("mcp import .mcp.json ones", "Did you mean one?"),
         (
             "mcp import cursor --all",
             "there are no MCP servers in cursor",

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Bench, hostile, hostile_command, pause};
+use super::{Bench, hostile, hostile_command, pause, python, with_variable};
 use crate::support::{PATIENCE, parts};
 
 fn spawned(bench: &Bench, words: &[&str]) -> Child {
@@ -37,7 +37,10 @@ fn signal(child: &Child, signal: Signal) {
 
 /// A server that leaves a child of its own behind, with a call that never ends.
 fn with_a_grandchild(bench: &Bench) -> Child {
-    let child = spawned(bench, &["call", "deep__trouble"]);
+    let child = spawned(
+        bench,
+        &["call", "deep__echo", "message=hi", "delay_ms=600000"],
+    );
     until("the server has left a child behind", || {
         !bench.text("pids-deep").is_empty()
     });
@@ -81,10 +84,10 @@ fn an_interrupt_while_the_server_starts_ends_at_once() {
     let bench = Bench::empty();
     let command = hostile_command("silent_init");
     let child = spawned(&bench, &["call", "--mcp", &command, "echo", "message=hi"]);
+    let mark = format!("HOME={}\0", bench.path().display());
     until("the server is there", || {
-        !super::with_variable(&format!("HOME={}\0", bench.path().display()))
-            .iter()
-            .all(|line| line.contains("steadyhand"))
+        let started = with_variable(&mark);
+        started.iter().any(|line| line.starts_with(python()))
     });
     signal(&child, Signal::INT);
     let output = child.wait_with_output().expect("it ends");

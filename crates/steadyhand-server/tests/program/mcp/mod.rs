@@ -16,6 +16,7 @@ mod served;
 mod starting;
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -117,6 +118,21 @@ fn lives(pid: u32) -> bool {
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
+/// Python itself: what is on PATH may be a script that sets variables of its own.
+fn python() -> &'static str {
+    static PYTHON: LazyLock<String> = LazyLock::new(|| {
+        let output = std::process::Command::new("python3")
+            .args(["-c", "import sys; print(sys.executable)"])
+            .output()
+            .expect("python3 is installed: ./test sees to that");
+        String::from_utf8(output.stdout)
+            .expect("a path")
+            .trim()
+            .to_owned()
+    });
+    &PYTHON
+}
+
 /// The hostile server's script.
 fn script() -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -131,21 +147,28 @@ fn hostile(name: &str, mode: &str) -> String {
     format!(
         r#"
 [mcp.{name}]
-command = "python3"
+command = {:?}
 args = ["-S", "-E", {:?}, {}]
 start.waits = ["0s", "20ms", "20ms"]
 start.timeout = "10s"
 env.HOSTILE_LEDGER = "ledger-{name}"
 env.HOSTILE_PIDS = "pids-{name}"
 "#,
+        python(),
         script(),
         words.join(", ")
     )
 }
 
-/// The same as a command line.
+/// A server that has not started so many times when it does: the same one for all that is kept of it.
+fn broken_from_now_on(name: &str, times: u32) -> String {
+    hostile(name, "exit1_before_init")
+        + &format!("env.HOSTILE_STATE = \"shown\"\nenv.HOSTILE_TIMES = \"{times}\"\n")
+}
+
+/// The hostile server as a command line.
 fn hostile_command(mode: &str) -> String {
-    format!("python3 -S -E {} {mode}", script())
+    format!("{} -S -E {} {mode}", python(), script())
 }
 
 /// A program that `./test` installs below `target/peers`.

@@ -1,6 +1,6 @@
 //! What a server is given in its environment comes out nowhere.
 
-use super::{Bench, hostile};
+use super::{Bench, hostile, python};
 use crate::support::parts;
 
 const SECRETS: [&str; 3] = [
@@ -47,10 +47,12 @@ fn secrets_of_env_are_in_no_output_of_a_tool_that_tells_them() {
 
 #[test]
 fn secrets_of_env_are_in_no_log_no_failure_and_nothing_that_is_kept() {
-    let config = keys("well").replace("\"python3\"", "\"sh\"").replace(
-        "args = [",
-        "args = [\"-c\", \"env | grep -v ^_ >&2; env; echo bye >&2; exit 1\", ",
-    );
+    let config = keys("well")
+        .replace(&format!("{:?}", python()), "\"sh\"")
+        .replace(
+            "args = [",
+            "args = [\"-c\", \"env | grep -v ^_ >&2; env; echo bye >&2; exit 1\", ",
+        );
     let bench = given(&config);
     let said = assert_silent(&bench, &["call", "leaky__echo", "message=hi", "-vv"]);
     assert!(said.contains("bye"), "{said}");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Bench, hostile, lives, until};
+use super::{Bench, broken_from_now_on, hostile, lives, until};
 use crate::serve::Served;
 use crate::support::{PATIENCE, Workplace, parts};
 
@@ -178,15 +178,9 @@ async fn commands_ask_the_server_that_runs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_of_a_server_that_is_down_are_listed_as_that() {
-    let bench = Bench::with(&hostile("one", "well"));
+    let bench = Bench::with(&broken_from_now_on("one", 0));
     bench.run("tools list");
-    bench.write("broken/python3", "#!/bin/sh\nexit 7\n");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(bench.file("broken/python3"), mode).expect("a file");
-    bench.write(
-        "steadyhand.toml",
-        &(hostile("one", "well") + "path_add = [\"broken\"]\n"),
-    );
+    bench.write("steadyhand.toml", &broken_from_now_on("one", 1000));
     let served = Served::in_place(bench.workplace).await;
     phase_is(&served, "one", "down").await;
     let tool = served.get("/v1/tools/one__echo").await.json();
@@ -195,7 +189,7 @@ async fn tools_of_a_server_that_is_down_are_listed_as_that() {
         (&json!(false), &json!("not running"))
     );
     let reason = tool["reason"].as_str().expect("a reason");
-    assert!(reason.contains("exited with code 7"), "{reason}");
+    assert!(reason.contains("exited with code 1"), "{reason}");
     let (_, stdout, _) = run(&served, "tools list").await;
     assert!(stdout.contains("one__echo\tmcp\tnot running"), "{stdout}");
     let (code, _, stderr) = run(&served, "call one__echo message=hi").await;

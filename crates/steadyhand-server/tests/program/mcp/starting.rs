@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use steadyhand::{BreakerState, Call, Effect, FailureCode, Outcome};
 use steadyhand_mcp::Phase;
 
-use super::{Bench, hostile, started, until};
+use super::{Bench, broken_from_now_on, hostile, started, until};
 use crate::support::{PATIENCE, parts};
 
 const LOCAL: &str = "[tools.local]\nkind = \"mock\"\nmock_response = \"at once\"\n";
@@ -167,17 +167,15 @@ fn v16_the_wait_for_a_server_ends_with_the_deadline_and_says_who_was_waited_for(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d17_a_server_known_to_be_down_fails_its_calls_at_once_and_leaves_breakers_alone() {
-    let bench = Bench::with(&hostile("once", "well"));
+    let bench = Bench::with(&broken_from_now_on("once", 0));
     // Its tools are known from a better time.
     let runtime = started(&bench).await;
     runtime.servers_settled(PATIENCE).await;
     runtime.stop_servers().await;
     drop(runtime);
-    bench.write("broken/python3", "#!/bin/sh\necho broken >&2\nexit 1\n");
-    executable(&bench.file("broken/python3"));
     bench.write(
         "steadyhand.toml",
-        &(hostile("once", "well") + "breaker = { failures = 1 }\npath_add = [\"broken\"]\n"),
+        &(broken_from_now_on("once", 1000) + "breaker = { failures = 1 }\n"),
     );
     let runtime = started(&bench).await;
     let server = runtime.server("once").expect("it is configured");
@@ -205,7 +203,7 @@ async fn d17_a_server_known_to_be_down_fails_its_calls_at_once_and_leaves_breake
     let breaker = runtime.manager().breaker("once__echo").expect("a breaker");
     assert_eq!((breaker.state, breaker.failures), (BreakerState::Closed, 0));
     // Mended, it comes back: a call asks for it.
-    std::fs::remove_file(bench.file("broken/python3")).expect("a file");
+    bench.write("shown", &".".repeat(1000));
     until("a call works again", async || {
         call(&runtime, "once__echo", json!({"message": "hi"}))
             .await
@@ -243,9 +241,4 @@ async fn d17_a_server_that_is_back_has_its_tools_breakers_closed() {
             .is_success()
     );
     runtime.stop_servers().await;
-}
-
-fn executable(path: &std::path::Path) {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("a file");
 }
