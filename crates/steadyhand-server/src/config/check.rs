@@ -347,6 +347,10 @@ impl Checker<'_> {
             .help("Write one such as \"127.0.0.1:7400\"");
             self.put_at_value(problem, "/server/listen", "here");
         }
+        if let Err(wrong) = crate::telemetry::otlp::check(&root.telemetry) {
+            let problem = Problem::error(wrong);
+            self.put_at_value(problem, "/telemetry", "here");
+        }
     }
 
     fn documents(&mut self, root: &Root) {

@@ -19,7 +19,7 @@ mod tools;
 
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -59,7 +59,7 @@ pub(crate) struct App {
     pub(crate) history: History,
     pub(crate) live: Live,
     pub(crate) figures: Arc<Figures>,
-    pub(crate) otlp: Arc<Otlp>,
+    pub(crate) otlp: Otlp,
     pub(crate) running: Arc<Running>,
     pub(crate) limits: Limits,
     pub(crate) access: ArcSwap<Access>,
@@ -74,13 +74,9 @@ pub(crate) struct App {
 impl App {
     pub(crate) fn new(runtime: Runtime, history: History, limits: Limits, access: Access) -> App {
         let live = Live::new(runtime.manager().clone());
-        let exporter: Arc<OnceLock<Weak<Otlp>>> = Arc::default();
-        let figures = figures(&runtime, &history, &live, Arc::clone(&exporter));
-        let figures = Arc::new(figures);
+        let figures = Arc::new(figures(&runtime, &history, &live));
         let (executor, http) = (runtime.executor().clone(), runtime.http().clone());
-        let otlp = Arc::new(Otlp::new(executor, Arc::clone(&figures), http));
-        // The exporter reads the figures, and one of them is its own.
-        let _ = exporter.set(Arc::downgrade(&otlp));
+        let otlp = Otlp::new(executor, Arc::clone(&figures), http);
         App {
             runtime,
             history,
@@ -158,12 +154,7 @@ impl App {
 }
 
 /// What the exporters of metrics ask the rest of the program for.
-fn figures(
-    runtime: &Runtime,
-    history: &History,
-    live: &Live,
-    exporter: Arc<OnceLock<Weak<Otlp>>>,
-) -> Figures {
+fn figures(runtime: &Runtime, history: &History, live: &Live) -> Figures {
     let (asked, history, live) = (runtime.clone(), history.clone(), live.clone());
     Figures::new(runtime.manager().clone(), move || {
         let health = history.health();
@@ -176,10 +167,6 @@ fn figures(
             event_readers: live.readers() as u64,
             events_dropped: live.dropped(),
             servers: asked.servers().iter().map(server_figures).collect(),
-            spans_dropped: exporter
-                .get()
-                .and_then(Weak::upgrade)
-                .map_or(0, |otlp| otlp.spans_dropped()),
         }
     })
 }

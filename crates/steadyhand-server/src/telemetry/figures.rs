@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use steadyhand::{BreakerState, Times, ToolManager, ToolMetrics};
 use tokio::time::Instant;
@@ -21,6 +22,8 @@ pub struct Figures {
     process: Box<dyn Fn() -> ProcessFigures + Send + Sync>,
     started: Instant,
     started_at: jiff::Timestamp,
+    /// Spans that were not exported: their exporter counts here.
+    spans_dropped: Arc<AtomicU64>,
     /// First called, first labelled: a series that was there once must not move to another label.
     labelled: Mutex<BTreeSet<String>>,
 }
@@ -36,8 +39,6 @@ pub struct ProcessFigures {
     pub event_readers: u64,
     /// Live events that were dropped before anyone could read them.
     pub events_dropped: u64,
-    /// Spans that were not exported.
-    pub spans_dropped: u64,
     /// MCP servers.
     pub servers: Vec<ServerFigures>,
 }
@@ -102,6 +103,7 @@ impl Figures {
             process: Box::new(process),
             started: Instant::now(),
             started_at: jiff::Timestamp::now(),
+            spans_dropped: Arc::default(),
             labelled: Mutex::default(),
         }
     }
@@ -109,6 +111,10 @@ impl Figures {
     /// Since when counters count.
     pub(crate) fn started_at(&self) -> jiff::Timestamp {
         self.started_at
+    }
+
+    pub(crate) fn spans_dropped(&self) -> &Arc<AtomicU64> {
+        &self.spans_dropped
     }
 
     /// All of them, now.
@@ -190,7 +196,7 @@ impl Figures {
             counter(
                 "spans.dropped",
                 "Spans that were not exported",
-                process.spans_dropped,
+                self.spans_dropped.load(Ordering::Relaxed),
             ),
         ];
         if let Some(history) = history {

@@ -142,6 +142,7 @@ pub(crate) async fn serve(app: axum::Router) -> std::net::SocketAddr {
 /// A client for what tests serve.
 pub(crate) fn client() -> reqwest::Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = reqwest::Client::builder().no_proxy();
+    // No certificates: loading the system's takes longer than most tests.
+    let client = reqwest::Client::builder().no_proxy().tls_certs_only([]);
     client.build().expect("a client")
 }

@@ -30,6 +30,7 @@ use crate::net::Client;
 use export::Exporter;
 use spans::Traces;
 use target::Target;
+pub use target::check;
 
 /// Calls whose spans wait to be sent; those of further ones are dropped, and counted.
 const CALLS_WAITING_MAX: usize = 1024;
@@ -53,10 +54,9 @@ struct Running {
 }
 
 /// Where finished spans go.
-#[derive(Default)]
 struct Sink {
     queue: ArcSwapOption<mpsc::Sender<Order>>,
-    dropped: AtomicU64,
+    dropped: Arc<AtomicU64>,
 }
 
 /// What the exporting task is asked to do.
@@ -70,11 +70,15 @@ enum Order {
 impl Otlp {
     /// Off, until settings say where to.
     pub fn new(executor: ToolExecutor, figures: Arc<Figures>, http: Client) -> Otlp {
+        let sink = Sink {
+            queue: ArcSwapOption::empty(),
+            dropped: Arc::clone(figures.spans_dropped()),
+        };
         Otlp {
             executor,
             figures,
             http,
-            sink: Arc::default(),
+            sink: Arc::new(sink),
             watch: OnceLock::new(),
             running: Mutex::new(None),
         }

@@ -25,6 +25,16 @@ pub(super) struct Target {
     pub(super) resource: Resource,
 }
 
+/// What is wrong with these settings, as far as it can be seen before references are replaced.
+pub fn check(settings: &TelemetrySettings) -> Result<(), String> {
+    let otlp = settings.otlp.as_ref();
+    let is_reference = |text: &&crate::config::SecretText| text.expose().contains("${");
+    match otlp.filter(is_reference) {
+        Some(_) => Ok(()),
+        None => Target::read(settings).map(|_| ()),
+    }
+}
+
 impl Target {
     /// The settings, read; `None` when they ask for nothing.
     pub(super) fn read(settings: &TelemetrySettings) -> Result<Option<Target>, String> {

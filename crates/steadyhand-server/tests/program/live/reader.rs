@@ -12,6 +12,8 @@ use crate::support::{self, PATIENCE};
 pub(crate) struct Reader {
     response: Response,
     buffer: String,
+    /// How much of the buffer is done with.
+    read: usize,
     /// Everything that came, comments included.
     pub(crate) bytes: usize,
 }
@@ -34,6 +36,7 @@ impl Reader {
         Reader {
             response,
             buffer: String::new(),
+            read: 0,
             bytes: 0,
         }
     }
@@ -50,13 +53,15 @@ impl Reader {
     /// The next event; `None` when the stream has ended.
     pub(crate) async fn next(&mut self) -> Option<Told> {
         loop {
-            while let Some((text, rest)) = self.buffer.split_once("\n\n") {
-                let (text, rest) = (text.to_owned(), rest.to_owned());
-                self.buffer = rest;
+            while let Some((text, _)) = self.buffer[self.read..].split_once("\n\n") {
+                let text = text.to_owned();
+                self.read += text.len() + 2;
                 if !text.starts_with(':') {
                     return Some(parse(text));
                 }
             }
+            self.buffer.drain(..self.read);
+            self.read = 0;
             let chunk = timeout(PATIENCE, self.response.chunk()).await;
             let chunk = chunk
                 .expect("something in time")

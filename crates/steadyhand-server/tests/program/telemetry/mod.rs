@@ -4,4 +4,5 @@ mod collector;
 mod otlp;
 mod peer;
 mod prometheus;
+mod served;
 mod trace;
