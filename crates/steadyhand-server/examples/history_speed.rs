@@ -156,7 +156,10 @@ fn tell(recorder: &impl Observer, outcomes: &Outcomes, number: u64, at_ms: u64) 
         args: Some(args),
         sent: None,
         source: Some("demo".into()),
-        kind: Some("mock"),
+        kind: Some("function"),
+        caller: None,
+        traceparent: None,
+        replay_of: None,
         secrets: Secrets::default(),
         outcome: Arc::new(outcome),
     });

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use serde::Serialize;
@@ -19,8 +20,10 @@ use crate::outcome::Outcome;
 use crate::redact::Secrets;
 use crate::trace::Spans;
 
-/// Events one observer may lag behind; the next ones are dropped, and counted.
-const QUEUE_MAX: usize = 4096;
+/// What the events in one observer's queue may hold, in bytes: a few large arguments weigh more than thousands of events.
+const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Events that hold less are only counted.
+const LIGHT_BYTES_MAX: usize = 1024;
 
 /// Something happened.
 #[derive(Debug, Clone, Serialize)]
@@ -170,6 +173,15 @@ pub enum Event {
         /// What runs the tool: `http`, `command` …; absent if there was no such tool. Not in JSON.
         #[serde(skip)]
         kind: Option<&'static str>,
+        /// Who asked. Not in JSON: the start has it, and so with the next two.
+        #[serde(skip)]
+        caller: Option<String>,
+        /// The caller's W3C trace context.
+        #[serde(skip)]
+        traceparent: Option<String>,
+        /// The earlier call it repeats.
+        #[serde(skip)]
+        replay_of: Option<String>,
         /// The secrets among the arguments, for whoever writes the outcome down. Not in JSON.
         #[serde(skip)]
         secrets: Secrets,
@@ -194,10 +206,31 @@ impl<F: Fn(&Event) + Send + Sync + 'static> Observer for F {
     }
 }
 
+/// How an observer is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ObserverQueue {
+    /// Events it may lag behind; the next ones are dropped, and counted. The last quarter is for ends of calls.
+    pub events_max: usize,
+    /// How long it may be left alone before it is told what has happened meanwhile, all at once: waking its thread costs
+    /// a call more than telling it. With nothing to gather for, it is told at once.
+    pub gather: Duration,
+}
+
+impl Default for ObserverQueue {
+    /// Told at once, 4096 events at most.
+    fn default() -> ObserverQueue {
+        ObserverQueue {
+            events_max: 4096,
+            gather: Duration::ZERO,
+        }
+    }
+}
+
 /// What became of an observer.
 #[derive(Debug, Clone)]
 pub struct Watch {
     counts: Arc<Counts>,
+    thread: thread::Thread,
 }
 
 #[derive(Debug, Default)]
@@ -205,6 +238,8 @@ struct Counts {
     sent: AtomicU64,
     seen: AtomicU64,
     dropped: AtomicU64,
+    /// What the events in its queue hold that are not light.
+    bytes: AtomicUsize,
 }
 
 impl Watch {
@@ -213,10 +248,14 @@ impl Watch {
         self.counts.dropped.load(Ordering::Relaxed)
     }
 
-    /// Whether it has seen everything that was sent to it so far.
+    /// Whether it has seen everything that was sent to it so far. If not, it does so now: someone waits for it.
     pub fn is_up_to_date(&self) -> bool {
         let sent = self.counts.sent.load(Ordering::Acquire);
-        self.counts.seen.load(Ordering::Acquire) >= sent
+        let is_it = self.counts.seen.load(Ordering::Acquire) >= sent;
+        if !is_it {
+            self.thread.unpark();
+        }
+        is_it
     }
 }
 
@@ -234,7 +273,7 @@ pub(crate) struct Observers {
 
 #[derive(Clone)]
 struct Watcher {
-    queue: mpsc::Sender<Arc<Event>>,
+    queue: mpsc::Sender<Told>,
     counts: Arc<Counts>,
 }
 
@@ -262,22 +301,24 @@ impl Observers {
         self.spans
     }
 
-    pub(crate) fn add(&self, observer: impl Observer) -> std::io::Result<Watch> {
-        let (queue, mut inbox) = mpsc::channel::<Arc<Event>>(QUEUE_MAX);
+    pub(crate) fn add(
+        &self,
+        observer: impl Observer,
+        queue: ObserverQueue,
+    ) -> std::io::Result<Watch> {
+        let ObserverQueue { events_max, gather } = queue;
+        let (queue, inbox) = mpsc::channel::<Told>(events_max.max(1));
         let counts = Arc::new(Counts::default());
-        let seen = Arc::clone(&counts);
+        let listener = Listener {
+            observer,
+            inbox,
+            gather,
+            counts: Arc::clone(&counts),
+        };
         // A thread, not a task: an observer that blocks must not hold up a runtime's worker.
-        thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("steadyhand-observer".to_owned())
-            .spawn(move || {
-                while let Some(event) = inbox.blocking_recv() {
-                    let told = catch_unwind(AssertUnwindSafe(|| observer.observe(&event)));
-                    if let Err(payload) = told {
-                        tracing::warn!(panic = panic_text(payload), "an observer panicked");
-                    }
-                    seen.seen.fetch_add(1, Ordering::Release);
-                }
-            })?;
+            .spawn(move || listener.listen())?;
         let watcher = Watcher {
             queue,
             counts: Arc::clone(&counts),
@@ -288,19 +329,150 @@ impl Observers {
             more
         });
         self.count.fetch_add(1, Ordering::Relaxed);
-        Ok(Watch { counts })
+        Ok(Watch {
+            counts,
+            thread: thread.thread().clone(),
+        })
     }
 
     pub(crate) fn tell(&self, event: Event) {
-        let event = Arc::new(event);
+        let told = Told {
+            bytes: event.bytes(),
+            event: Arc::new(event),
+        };
         for watcher in self.watchers.load().iter() {
-            watcher.counts.sent.fetch_add(1, Ordering::Release);
-            if watcher.queue.try_send(Arc::clone(&event)).is_err() {
-                watcher.counts.sent.fetch_sub(1, Ordering::Release);
-                watcher.counts.dropped.fetch_add(1, Ordering::Relaxed);
+            watcher.tell(told.clone());
+        }
+    }
+}
+
+/// An event on its way, and what it holds if it is not light.
+#[derive(Clone)]
+struct Told {
+    event: Arc<Event>,
+    bytes: usize,
+}
+
+impl Watcher {
+    fn tell(&self, told: Told) {
+        let (counts, bytes) = (&self.counts, told.bytes);
+        counts.sent.fetch_add(1, Ordering::Release);
+        let held = match bytes {
+            0 => 0,
+            _ => counts.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes,
+        };
+        let is_full = held > QUEUE_BYTES_MAX || !self.has_room_for(&told.event);
+        if is_full || self.queue.try_send(told).is_err() {
+            counts.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            counts.sent.fetch_sub(1, Ordering::Release);
+            counts.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The last quarter of the queue is for ends: one who has missed the start of a call knows from its end what became
+    /// of it, one who has missed the end does not.
+    fn has_room_for(&self, event: &Event) -> bool {
+        let is_end = matches!(event, Event::Finished { .. });
+        is_end || 4 * self.queue.capacity() >= self.queue.max_capacity()
+    }
+}
+
+/// The observer's side, on its own thread.
+struct Listener<O> {
+    observer: O,
+    inbox: mpsc::Receiver<Told>,
+    gather: Duration,
+    counts: Arc<Counts>,
+}
+
+impl<O: Observer> Listener<O> {
+    fn listen(mut self) {
+        while let Some(first) = self.inbox.blocking_recv() {
+            let mut next = Some(first);
+            while let Some(told) = next {
+                self.hear(told);
+                next = self.inbox.try_recv().ok().or_else(|| self.look_later());
             }
         }
     }
+
+    /// What has come meanwhile. While nobody waits in `recv`, a sender has nobody to wake.
+    fn look_later(&mut self) -> Option<Told> {
+        if self.gather.is_zero() {
+            return None;
+        }
+        thread::park_timeout(self.gather);
+        self.inbox.try_recv().ok()
+    }
+
+    fn hear(&self, told: Told) {
+        let Told { event, bytes } = told;
+        let heard = catch_unwind(AssertUnwindSafe(|| self.observer.observe(&event)));
+        if let Err(payload) = heard {
+            tracing::warn!(panic = panic_text(payload), "an observer panicked");
+        }
+        drop(event);
+        if bytes > 0 {
+            self.counts.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        self.counts.seen.fetch_add(1, Ordering::Release);
+    }
+}
+
+impl Event {
+    /// About what it holds, in bytes; 0 if that is little.
+    fn bytes(&self) -> usize {
+        let bytes = match self {
+            Event::Started {
+                call_id, tool_name, ..
+            }
+            | Event::FallbackStarted {
+                call_id, tool_name, ..
+            } => call_id.len() + tool_name.len(),
+            Event::AttemptStarted { call_id, args, .. } => {
+                call_id.len() + args.as_deref().map_or(0, weight)
+            }
+            Event::AttemptFailed {
+                call_id, message, ..
+            }
+            | Event::FallbackFailed {
+                call_id, message, ..
+            }
+            | Event::Progress {
+                call_id, message, ..
+            } => call_id.len() + message.len(),
+            Event::BreakerChanged { tool_name, .. } => tool_name.len(),
+            Event::Finished {
+                args,
+                sent,
+                outcome,
+                ..
+            } => {
+                let args = args.as_deref().or(sent.as_ref()).map_or(0, weight);
+                let failed = outcome.failure().map_or(0, |failure| failure.message.len());
+                let output = outcome.output().map_or(0, |output| {
+                    let own_text = output.own_text().map_or(0, str::len);
+                    weight(output.value()) + own_text + output.artifact().map_or(0, weight)
+                });
+                outcome.call_id.len() + args + failed + output
+            }
+        };
+        if bytes > LIGHT_BYTES_MAX { bytes } else { 0 }
+    }
+}
+
+/// About what a value takes in memory.
+fn weight(value: &Value) -> usize {
+    let inside = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, field)| size_of::<String>() + name.len() + weight(field))
+            .sum(),
+    };
+    size_of::<Value>() + inside
 }
 
 impl fmt::Debug for Observers {

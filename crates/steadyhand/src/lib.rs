@@ -37,7 +37,7 @@ pub mod wildcard;
 
 pub use arrival::Arrivals;
 pub use call::{Arguments, Call};
-pub use event::{Event, Observer, Watch};
+pub use event::{Event, Observer, ObserverQueue, Watch};
 pub use executor::ToolExecutor;
 pub use failure::{Effect, Failure, FailureCode, Health, Problem};
 pub use fallback::Fallback;

@@ -263,7 +263,7 @@ enum Word {
     Text(String),
 }
 
-/// Splits at spaces, but not within quotation marks.
+/// Splits at spaces, but not within quotation marks; there, a backslash stands before a mark that is meant.
 fn words_of(text: &str) -> Vec<Word> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
@@ -273,16 +273,30 @@ fn words_of(text: &str) -> Vec<Word> {
             .unwrap_or(rest.len());
         let (head, tail) = rest.split_at(end);
         let (value, tail) = match tail.strip_prefix('"') {
-            Some(quoted) => match quoted.split_once('"') {
-                Some((inside, tail)) => (Some(inside), tail),
-                None => (Some(quoted), ""),
-            },
+            Some(quoted) => {
+                let (inside, tail) = unquoted(quoted);
+                (Some(inside), tail)
+            }
             None => (None, tail),
         };
-        words.push(word(head, value));
+        words.push(word(head, value.as_deref()));
         rest = tail.trim_start();
     }
     words
+}
+
+/// What stands before the closing mark, and what after it.
+fn unquoted(text: &str) -> (String, &str) {
+    let mut inside = String::new();
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '"' => break,
+            '\\' if rest.as_str().starts_with(['"', '\\']) => inside.extend(rest.next()),
+            c => inside.push(c),
+        }
+    }
+    (inside, rest.as_str())
 }
 
 fn word(head: &str, quoted: Option<&str>) -> Word {
@@ -393,8 +407,9 @@ fn no_such(what: &str, text: &str, known: &[&str]) -> String {
 }
 
 fn quoted(value: &str) -> String {
-    match value.contains(char::is_whitespace) {
-        true => format!("\"{}\"", value.replace('"', "")),
+    let needs_it = |c: char| c.is_whitespace() || c == '"';
+    match value.contains(needs_it) || value.starts_with("//") {
+        true => format!("\"{}\"", value.replace('\\', r"\\").replace('"', "\\\"")),
         false => value.to_owned(),
     }
 }

@@ -49,8 +49,8 @@ pub(super) const KIND: Kind = Kind {
         run INTEGER NOT NULL
     ) STRICT;
     CREATE INDEX calls_by_id ON calls (id);
-    CREATE INDEX calls_by_tool ON calls (tool, state, row, took_us);
-    CREATE INDEX calls_slow ON calls (tool, state, row, took_us) WHERE took_us >= 100000;
+    CREATE INDEX calls_by_tool ON calls (tool, state, row, took_us, code);
+    CREATE INDEX calls_slow ON calls (tool, state, row, took_us, code) WHERE took_us >= 100000;
     CREATE INDEX calls_by_caller ON calls (caller, row) WHERE caller IS NOT NULL;
     CREATE INDEX calls_running ON calls (run) WHERE state = 0;
     CREATE TABLE details (
@@ -85,7 +85,10 @@ pub(super) const FLAG_REPLAYED: i64 = 2;
 /// Numbers of names that have been written, so that each is looked up once.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    tools: HashMap<(String, String), i64>,
+    /// SQLite's number for what other processes have changed: they may have dropped a name, and used its number again.
+    version: i64,
+    /// By source, then by name.
+    tools: HashMap<String, HashMap<String, i64>>,
     callers: HashMap<String, i64>,
 }
 
@@ -108,6 +111,15 @@ impl Writing<'_> {
         batch: &Batch,
     ) -> rusqlite::Result<u64> {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let version = transaction
+            .prepare_cached("PRAGMA data_version")?
+            .query_row([], |row| row.get(0))?;
+        if self.names.version != version {
+            *self.names = Names {
+                version,
+                ..Names::default()
+            };
+        }
         let result = self.write_all(&transaction, batch);
         let left_out = match result {
             Ok(left_out) => left_out,
@@ -207,8 +219,8 @@ impl Writing<'_> {
         name: &str,
         source: &str,
     ) -> rusqlite::Result<i64> {
-        let key = (name.to_owned(), source.to_owned());
-        if let Some(number) = self.names.tools.get(&key) {
+        let known = self.names.tools.get(source).and_then(|of| of.get(name));
+        if let Some(number) = known {
             return Ok(*number);
         }
         // RETURNING gives nothing back where nothing is changed.
@@ -218,7 +230,11 @@ impl Writing<'_> {
                  ON CONFLICT DO UPDATE SET name = excluded.name RETURNING id",
             )?
             .query_row([name, source], |row| row.get(0))?;
-        remember(&mut self.names.tools, key, number);
+        if self.names.tools.len() >= NAMES_MAX {
+            self.names.tools.clear();
+        }
+        let of = self.names.tools.entry(source.to_owned()).or_default();
+        remember(of, name.to_owned(), number);
         Ok(number)
     }
 
@@ -245,7 +261,7 @@ fn latest_tool(transaction: &Transaction<'_>, name: &str) -> rusqlite::Result<Op
         .map(Option::flatten)
 }
 
-fn remember<K: std::hash::Hash + Eq>(names: &mut HashMap<K, i64>, name: K, number: i64) {
+fn remember(names: &mut HashMap<String, i64>, name: String, number: i64) {
     if names.len() >= NAMES_MAX {
         names.clear();
     }
