@@ -231,9 +231,7 @@ fn is_always_secret(name: &str) -> bool {
     ];
     const WHOLE: [&str; 4] = ["authorization", "pin", "pwd", "cookie"];
     let is_it = |whole: &&str| name.len() == whole.len() && starts_with(name.as_bytes(), whole);
-    PARTS.iter().any(|part| contains(name, part))
-        || WHOLE.iter().any(is_it)
-        || is_own_secret(name)
+    PARTS.iter().any(|part| contains(name, part)) || WHOLE.iter().any(is_it) || is_own_secret(name)
 }
 
 /// Tokens are secret as text; `max_tokens: 100` is not.

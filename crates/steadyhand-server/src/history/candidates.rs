@@ -9,7 +9,7 @@ use super::filter::Filter;
 use super::pending::row_at;
 use super::reader;
 use super::record::CallState;
-use super::write::{SLOW_US, code_number, state_number};
+use super::schema::{SLOW_US, code_number, state_number};
 
 /// More ranges than this are not merged: the calls are gone through one by one.
 const RANGES_MAX: usize = 4000;

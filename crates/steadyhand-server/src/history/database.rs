@@ -172,9 +172,8 @@ impl Database {
 
     /// Whether the files are still those that were opened. SQLite goes on writing into a deleted one.
     pub(super) fn is_in_place(&self, path: &Path) -> bool {
-        let is_same = |known: Option<Identity>, path: &Path| {
-            known.is_none() || Identity::of(path) == known
-        };
+        let is_same =
+            |known: Option<Identity>, path: &Path| known.is_none() || Identity::of(path) == known;
         is_same(self.identity, path) && is_same(self.beside[0], &beside(path, ENDS[0]))
     }
 

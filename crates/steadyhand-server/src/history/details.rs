@@ -82,7 +82,8 @@ pub(super) fn of_ended(
 
 fn begun<'a>(open: &'a Open, arguments: Option<&'a Value>, limit: usize) -> Written<'a> {
     let arguments = arguments.map(|value| cut::value(value, limit));
-    let is_whole = |value: &Cow<'_, Value>| matches!(value, Cow::Borrowed(value) if is_whole(value));
+    let is_whole =
+        |value: &Cow<'_, Value>| matches!(value, Cow::Borrowed(value) if is_whole(value));
     Written {
         traceparent: open.traceparent.as_deref(),
         arguments_incomplete: !arguments.as_ref().is_none_or(is_whole),
@@ -141,7 +142,10 @@ pub(super) fn hidden(failure: &Failure, secrets: &Secrets) -> Failure {
             .flatten()
             .for_each(hide);
     }
-    let examples = shown.problems.iter_mut().map(|problem| &mut problem.example);
+    let examples = shown
+        .problems
+        .iter_mut()
+        .map(|problem| &mut problem.example);
     for example in examples.chain([&mut shown.example]).flatten() {
         *example = secrets.hide_in(example);
     }

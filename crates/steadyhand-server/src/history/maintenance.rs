@@ -5,7 +5,7 @@ use steadyhand::Effect;
 
 use super::pending::row_at;
 use super::record::CallState;
-use super::write::{effect_number, state_number};
+use super::schema::{effect_number, state_number};
 
 /// A process that has not been heard of for so long is gone.
 const SILENT_MS: u64 = 60_000;
@@ -223,7 +223,8 @@ pub(super) fn tell_interrupted(
 
 /// Tools that neither a call nor a trend has any more. Whether some were dropped.
 pub(super) fn forget_tools(connection: &Connection) -> rusqlite::Result<bool> {
-    let there = connection.query_row("SELECT count(*) FROM tools", [], |row| row.get::<_, i64>(0))?;
+    let there =
+        connection.query_row("SELECT count(*) FROM tools", [], |row| row.get::<_, i64>(0))?;
     if there <= TOOLS_MAX {
         return Ok(false);
     }

@@ -16,10 +16,12 @@ mod pending;
 mod reader;
 mod record;
 mod recorder;
+mod schema;
 mod search;
 mod shared;
 mod stages;
 mod trends;
+mod words;
 mod write;
 mod writer;
 

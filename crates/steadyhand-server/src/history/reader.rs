@@ -14,11 +14,11 @@ use super::database::{Database, Trouble};
 use super::health::HistoryError;
 use super::pending::ms_of;
 use super::record::{CallDetails, CallRecord, CallSummary};
-use super::shared::Shared;
-use super::trends::{Trends, Window};
-use super::write::{
+use super::schema::{
     FLAG_FALLBACK, FLAG_REPLAYED, KIND, NO_TOOL, code_of, effect_of, read_id, state_of, stored_id,
 };
+use super::shared::Shared;
+use super::trends::{Trends, Window};
 
 /// Connections kept for the next reader.
 const KEPT_MAX: usize = 2;

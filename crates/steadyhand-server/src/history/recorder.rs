@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 use steadyhand::redact::Secrets;
-use steadyhand::{
-    BreakerState, Effect, Event, FailureCode, Observer, Outcome, Status, cut,
-};
+use steadyhand::{BreakerState, Effect, Event, FailureCode, Observer, Outcome, Status, cut};
 use tokio::time::Instant;
 
 use super::details::{self, End};

@@ -13,8 +13,9 @@ use super::database::{self, Database, Trouble, beside};
 use super::maintenance::{self, Limits};
 use super::pending::Batch;
 use super::recorder;
+use super::schema::KIND;
 use super::shared::Shared;
-use super::write::{KIND, Names, Writing};
+use super::write::{Names, Writing};
 
 /// Calls in one transaction.
 pub(super) const BATCH_MAX: usize = 1024;
