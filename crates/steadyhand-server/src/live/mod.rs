@@ -8,8 +8,9 @@ mod sse;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
-use steadyhand::{BreakerState, Event, ToolExecutor, ToolManager, Watch};
+use steadyhand::{BreakerState, Event, ObserverQueue, ToolExecutor, ToolManager, Watch};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +27,8 @@ use ring::{Batch, Filter, Place, Ring};
 
 /// Readers at the same time.
 const READERS_MAX: usize = 256;
+/// How much later than it happened something may be told: waking a thread for each event would cost the calls more.
+const GATHER: Duration = Duration::from_millis(5);
 /// Running calls and open breakers that a snapshot lists.
 const LISTED_MAX: usize = 200;
 
@@ -79,11 +82,16 @@ impl Live {
     pub fn follow(&self, executor: &ToolExecutor) -> std::io::Result<()> {
         // The engine must not keep alive what keeps the engine's tools alive.
         let live = Arc::downgrade(&self.inner);
-        let watch = executor.observe(move |event: &Event| {
+        let tell = move |event: &Event| {
             if let Some(inner) = live.upgrade() {
                 Live { inner }.observe(event);
             }
-        })?;
+        };
+        let queue = ObserverQueue {
+            gather: GATHER,
+            ..ObserverQueue::default()
+        };
+        let watch = executor.observe_with_queue(tell, queue)?;
         let _ = self.inner.watch.set(watch);
         Ok(())
     }
