@@ -32,7 +32,7 @@ static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?i)(?P<keep>\b(?:bearer|basic)\s+)[a-z0-9+/=_.~-]{8,}",
         r"|(?P<scheme>[a-z][a-z0-9+.-]*://)[^/\s:@]*:[^/\s@]+@",
-        r#"|(?P<name>\b(?:[a-z0-9_-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|credential)s?|(?:[a-z0-9_-]*[_-])?token|authorization|pwd)["']?\s*[:=]\s*["']?(?:(?:bearer|basic|digest|token)\s+)?)[^\s"',;&}]{4,}"#,
+        r#"|(?P<name>\b(?:[a-z0-9_-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|credential)s?|(?:[a-z0-9_-]*[_-])?token|authorization|pwd)\\*["']?\s*[:=]\s*\\*["']?(?:(?:bearer|basic|digest|token)\s+)?)[^\s"',;&}]{4,}"#,
         "|",
         key_shapes!(),
     ))
@@ -199,16 +199,21 @@ impl fmt::Debug for Secrets {
 
 /// The arguments as a log may show them.
 pub fn value(value: &Value) -> Value {
-    hide(value, 0, &mut Vec::new())
+    value_and_secrets(value).0
 }
 
 /// The same, and what was hidden because of its name.
 pub(crate) fn value_and_secrets(value: &Value) -> (Value, Secrets) {
     let mut secrets = Vec::new();
-    let shown = hide(value, 0, &mut secrets);
+    let mut shown = hide(value, 0, &mut secrets);
     // The longest first: one may be a part of another.
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-    (shown, Secrets(secrets))
+    let secrets = Secrets(secrets);
+    // What is secret in one place is so in every other.
+    if !secrets.0.is_empty() {
+        secrets.strip(&mut shown);
+    }
+    (shown, secrets)
 }
 
 /// Whether a field of this name holds something to hide.

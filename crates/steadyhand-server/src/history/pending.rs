@@ -288,3 +288,76 @@ pub(super) fn row_at(ms: u64, tie: u64) -> i64 {
 pub(super) fn ms_of(row: i64) -> u64 {
     row as u64 >> TIE_BITS
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(since: Instant) -> Open {
+        Open {
+            row: 1,
+            since,
+            id: "c-1".to_owned(),
+            tool: "t".to_owned(),
+            source: None,
+            caller: None,
+            traceparent: None,
+            replay_of: None,
+            deadline_ms: Some(60_000.0),
+            arguments: None,
+            tries: Vec::new(),
+            waits: Vec::new(),
+            fallback: None,
+            is_written: false,
+        }
+    }
+
+    fn row(id: &str) -> Row {
+        Row {
+            id: id.to_owned(),
+            ..super::super::recorder::running(&open(Instant::now()), 100)
+        }
+    }
+
+    #[test]
+    fn a_call_is_given_up_long_after_its_deadline_whatever_the_wall_clock_says() {
+        let begun = Instant::now();
+        let mut pending = Pending::default();
+        pending.open(1, open(begun));
+        assert!(pending.lost(begun + Duration::from_secs(89)).is_empty());
+        assert_eq!(pending.lost(begun + Duration::from_secs(91)).len(), 1);
+        assert!(pending.open.is_empty() && !pending.has_work());
+    }
+
+    #[test]
+    fn a_call_that_runs_for_a_while_is_taken_and_one_that_has_just_begun_is_not() {
+        let begun = Instant::now();
+        let mut pending = Pending::default();
+        pending.open(1, open(begun));
+        assert!(pending.take(10, begun).is_empty());
+        assert_eq!(pending.take(10, begun + SHORT).running.len(), 1);
+    }
+
+    #[test]
+    fn what_is_given_back_is_taken_again_in_its_order_and_counts_as_before() {
+        let mut pending = Pending::default();
+        for id in ["a", "b", "c", "d"] {
+            assert!(pending.push(row(id), 4));
+        }
+        let bytes = pending.bytes;
+        let now = Instant::now();
+        let batch = pending.take(3, now);
+        assert!(!pending.push(row("e"), 4), "what is taken still counts");
+        pending.give_back(batch);
+        assert_eq!((pending.queued(), pending.bytes), (4, bytes));
+        assert!(!pending.push(row("e"), 4));
+        let again = pending.take(1, now);
+        assert_eq!(again.ended[0].id, "a");
+        pending.wrote(&again);
+        let rest = pending.take(10, now);
+        let ids: Vec<&str> = rest.ended.iter().map(|row| row.id.as_str()).collect();
+        assert_eq!(ids, ["b", "c", "d"]);
+        pending.wrote(&rest);
+        assert_eq!((pending.bytes, pending.done, pending.added), (0, 4, 4));
+    }
+}

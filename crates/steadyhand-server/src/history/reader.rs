@@ -15,7 +15,7 @@ use super::health::HistoryError;
 use super::pending::ms_of;
 use super::record::{CallDetails, CallRecord, CallSummary};
 use super::schema::{
-    FLAG_FALLBACK, FLAG_REPLAYED, KIND, NO_TOOL, code_of, effect_of, read_id, state_of, stored_id,
+    FLAG_FALLBACK, FLAG_REPLAYED, KIND, NO_TOOL, StoredId, code_of, effect_of, read_id, state_of,
 };
 use super::shared::Shared;
 use super::trends::{Trends, Window};
@@ -89,7 +89,7 @@ impl Reader {
         self.read(|connection| {
             let by_id = connection
                 .prepare_cached("SELECT max(row) FROM calls WHERE id = ?1")?
-                .query_row([stored_id(id)], |row| row.get::<_, Option<i64>>(0))?;
+                .query_row([StoredId::of(id)], |row| row.get::<_, Option<i64>>(0))?;
             let Some(row) = by_id.or_else(|| row_of(id)) else {
                 return Ok(None);
             };

@@ -1,5 +1,7 @@
 //! The history's file: its tables, how each version of it is made from the one before, and what numbers mean in it.
 
+use rusqlite::ToSql;
+use rusqlite::types::{ToSqlOutput, ValueRef};
 use steadyhand::{Effect, FailureCode};
 
 use super::database::Kind;
@@ -87,26 +89,39 @@ pub(super) const FLAG_FALLBACK: i64 = 1;
 pub(super) const FLAG_REPLAYED: i64 = 2;
 
 /// An id as it is stored: ids of our own making take less than half as bytes.
-pub(super) fn stored_id(id: &str) -> rusqlite::types::Value {
-    let own = uuid::Uuid::try_parse(id).ok().filter(|uuid| {
-        uuid.hyphenated()
-            .encode_lower(&mut uuid::Uuid::encode_buffer())
-            == id
-    });
-    match own {
-        Some(uuid) => rusqlite::types::Value::Blob(uuid.as_bytes().to_vec()),
-        None => rusqlite::types::Value::Text(id.to_owned()),
+pub(super) enum StoredId<'a> {
+    Own(uuid::Bytes),
+    Other(&'a str),
+}
+
+impl<'a> StoredId<'a> {
+    pub(super) fn of(id: &'a str) -> StoredId<'a> {
+        let buffer = &mut uuid::Uuid::encode_buffer();
+        let own = uuid::Uuid::try_parse(id).ok();
+        match own.filter(|uuid| uuid.hyphenated().encode_lower(buffer) == id) {
+            Some(uuid) => StoredId::Own(uuid.into_bytes()),
+            None => StoredId::Other(id),
+        }
+    }
+}
+
+impl ToSql for StoredId<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            StoredId::Own(bytes) => ValueRef::Blob(bytes),
+            StoredId::Other(text) => ValueRef::Text(text.as_bytes()),
+        }))
     }
 }
 
 /// The id again.
-pub(super) fn read_id(stored: rusqlite::types::ValueRef<'_>) -> String {
+pub(super) fn read_id(stored: ValueRef<'_>) -> String {
     match stored {
-        rusqlite::types::ValueRef::Blob(bytes) => match uuid::Uuid::from_slice(bytes) {
+        ValueRef::Blob(bytes) => match uuid::Uuid::from_slice(bytes) {
             Ok(uuid) => uuid.hyphenated().to_string(),
             Err(_) => String::new(),
         },
-        rusqlite::types::ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
         _ => String::new(),
     }
 }

@@ -8,7 +8,7 @@ use super::buckets::Tallies;
 use super::pending::{Batch, Row};
 use super::recorder;
 use super::schema::{
-    FLAG_FALLBACK, FLAG_REPLAYED, NO_TOOL, code_number, effect_number, state_number, stored_id,
+    FLAG_FALLBACK, FLAG_REPLAYED, NO_TOOL, StoredId, code_number, effect_number, state_number,
 };
 
 /// Numbers of names that have been written, so that each is looked up once.
@@ -118,7 +118,7 @@ impl Writing<'_> {
         let flags = flag(row.fallback_used, FLAG_FALLBACK) | flag(row.replayed, FLAG_REPLAYED);
         let changed = put.execute(params![
             row.row,
-            stored_id(&row.id),
+            StoredId::of(&row.id),
             tool,
             (!row.is_known).then_some(&row.tool),
             caller,
