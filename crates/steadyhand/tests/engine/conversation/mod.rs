@@ -1,5 +1,6 @@
 //! Conversations: real traffic, broken histories, random breakages, real peers.
 
+mod attacks;
 mod classes;
 mod corpus;
 mod peers;
