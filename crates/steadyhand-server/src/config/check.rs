@@ -34,7 +34,11 @@ pub(crate) fn check(document: &Document, folder: &Path) -> Checked {
         files: Vec::new(),
     };
     // Without a file there is nothing to look at, and many a program starts without one.
-    if document.value.as_object().is_none_or(|fields| !fields.is_empty()) {
+    if document
+        .value
+        .as_object()
+        .is_none_or(|fields| !fields.is_empty())
+    {
         checker.shape(&ROOT, &document.value, "");
     }
     let root_is_sound = checker.problems.is_empty();
