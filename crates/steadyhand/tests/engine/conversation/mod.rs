@@ -8,6 +8,7 @@ mod random;
 mod render;
 mod requests;
 mod shapes;
+mod template;
 mod threads;
 mod tools;
 mod trimming;
