@@ -24,7 +24,7 @@ async fn clients_that_vanish_without_a_word_are_found_out_and_their_calls_ended(
     }
     let fault = Fault::begin(
         "half-open connections",
-        "a client that is gone without a word is found out within patience; its call is ended",
+        "a client that is gone without a word is asked for, at a pace set by patience, and given up; its call is ended",
     );
     for user in [&["-n"][..], &["-r", "-n"]] {
         let this = std::env::current_exe().expect("a test has a program");
