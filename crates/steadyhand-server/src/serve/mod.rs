@@ -31,7 +31,7 @@ const LAST_WORDS_MAX: Duration = Duration::from_secs(2);
 /// Connections beyond the limit that are told so at the same time. Further ones wait a moment for a place of either
 /// kind, then they are closed: those who say nothing must not keep others from being heard.
 const REFUSALS: usize = 32;
-const REFUSAL_WAIT: Duration = Duration::from_millis(100);
+const REFUSAL_WAIT: Duration = Duration::from_millis(10);
 /// Connections that had not been accepted when the end began, and still are.
 const LATE_MAX: usize = 4096;
 /// When the machine has no more files to open, trying at once again does not help.
