@@ -382,7 +382,9 @@ async fn on_a_full_disk(folder: &Path) {
         assert!(executor.execute(call("more", "echo")).await.is_success());
         history.flush(Duration::from_millis(300));
     }
-    if reason(&history).contains("no room") {
+    // Only a disk of its own has room again when something on it goes; a limit stays what it is.
+    let device = |path: &Path| std::os::unix::fs::MetadataExt::dev(&fs::metadata(path).unwrap());
+    if device(folder) != device(folder.parent().unwrap()) {
         fs::remove_file(&ballast).unwrap();
         until_ok(&history).await;
         executor.execute(call("last", "echo")).await;
