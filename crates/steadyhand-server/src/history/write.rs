@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{
+    CachedStatement, Connection, OptionalExtension, Transaction, TransactionBehavior, params,
+};
 
 use super::buckets::Tallies;
 use super::pending::{Batch, Row};
@@ -31,6 +33,22 @@ pub(super) struct Writing<'a> {
     pub(super) run: i64,
     pub(super) value_bytes_max: usize,
 }
+
+/// Where the calls of a batch go.
+struct Place<'a> {
+    calls: CachedStatement<'a>,
+    details: CachedStatement<'a>,
+}
+
+const PUT_CALL: &str = "INSERT INTO calls (row, id, tool, asked, caller, state, code, effect, took_us, deadline_ms,
+        attempts, flags, replay_of, message, run)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+     ON CONFLICT (row) DO UPDATE SET tool = excluded.tool, asked = excluded.asked,
+        state = excluded.state, code = excluded.code, effect = excluded.effect,
+        took_us = excluded.took_us, deadline_ms = excluded.deadline_ms, attempts = excluded.attempts,
+        flags = excluded.flags, message = excluded.message
+     WHERE run = excluded.run AND id = excluded.id";
+const PUT_DETAILS: &str = "INSERT OR REPLACE INTO details (row, json) VALUES (?1, ?2)";
 
 impl Writing<'_> {
     /// The whole batch, or nothing of it. How many calls could not be put in: another process has their place.
@@ -70,12 +88,16 @@ impl Writing<'_> {
     fn write_all(&mut self, transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<u64> {
         let mut left_out = 0;
         let mut tallies = Tallies::default();
+        let mut place = Place {
+            calls: transaction.prepare_cached(PUT_CALL)?,
+            details: transaction.prepare_cached(PUT_DETAILS)?,
+        };
         for (_, open) in &batch.running {
             let row = recorder::running(open, self.value_bytes_max);
-            self.put(transaction, &row)?;
+            self.put(transaction, &mut place, &row)?;
         }
         for row in &batch.ended {
-            let tool = self.put(transaction, row)?;
+            let tool = self.put(transaction, &mut place, row)?;
             let Some(tool) = tool else {
                 left_out += 1;
                 continue;
@@ -95,7 +117,12 @@ impl Writing<'_> {
     }
 
     /// One call. Gives back the number of its tool; none if its place is taken.
-    fn put(&mut self, transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<Option<i64>> {
+    fn put(
+        &mut self,
+        transaction: &Transaction<'_>,
+        place: &mut Place<'_>,
+        row: &Row,
+    ) -> rusqlite::Result<Option<i64>> {
         let source = row.source.as_deref().unwrap_or_default();
         let tool = match row.is_known {
             true => self.tool(transaction, &row.tool, source)?,
@@ -105,18 +132,8 @@ impl Writing<'_> {
             Some(caller) => Some(self.caller(transaction, caller)?),
             None => None,
         };
-        let mut put = transaction.prepare_cached(
-            "INSERT INTO calls (row, id, tool, asked, caller, state, code, effect, took_us, deadline_ms,
-                attempts, flags, replay_of, message, run)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
-             ON CONFLICT (row) DO UPDATE SET tool = excluded.tool, asked = excluded.asked,
-                state = excluded.state, code = excluded.code, effect = excluded.effect,
-                took_us = excluded.took_us, deadline_ms = excluded.deadline_ms, attempts = excluded.attempts,
-                flags = excluded.flags, message = excluded.message
-             WHERE run = excluded.run AND id = excluded.id",
-        )?;
         let flags = flag(row.fallback_used, FLAG_FALLBACK) | flag(row.replayed, FLAG_REPLAYED);
-        let changed = put.execute(params![
+        let changed = place.calls.execute(params![
             row.row,
             StoredId::of(&row.id),
             tool,
@@ -136,9 +153,7 @@ impl Writing<'_> {
         if changed == 0 {
             return Ok(None);
         }
-        transaction
-            .prepare_cached("INSERT OR REPLACE INTO details (row, json) VALUES (?1, ?2)")?
-            .execute(params![row.row, row.details])?;
+        place.details.execute(params![row.row, row.details])?;
         Ok(Some(tool))
     }
 
