@@ -1,5 +1,7 @@
 //! One request to run one tool.
 
+use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
@@ -59,6 +61,25 @@ pub struct Call {
     /// Set to the number of the attempt that runs: for those who show calls while they run.
     #[serde(skip)]
     pub attempts: Option<Arc<AtomicU32>>,
+    /// Something between whoever calls and the tool, which the engine does not look at.
+    #[serde(skip)]
+    pub luggage: Option<Luggage>,
+}
+
+/// Something a call carries for its tool: see [`Invocation::luggage`](crate::Invocation::luggage).
+#[derive(Clone)]
+pub struct Luggage(Arc<dyn Any + Send + Sync>);
+
+impl Luggage {
+    pub(crate) fn get<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl fmt::Debug for Luggage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Luggage")
+    }
 }
 
 impl Call {
@@ -86,6 +107,7 @@ impl Call {
             retry: true,
             cancellation: None,
             attempts: None,
+            luggage: None,
         }
     }
 
@@ -134,6 +156,12 @@ impl Call {
     /// One attempt, whatever the tool's policy says.
     pub fn no_retry(mut self) -> Call {
         self.retry = false;
+        self
+    }
+
+    /// See [`Call::luggage`](struct.Call.html#structfield.luggage).
+    pub fn luggage<T: Any + Send + Sync>(mut self, luggage: Arc<T>) -> Call {
+        self.luggage = Some(Luggage(luggage));
         self
     }
 

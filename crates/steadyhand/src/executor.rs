@@ -204,6 +204,7 @@ impl ToolExecutor {
             states: &entry.states,
             key: &key,
             traceparent: call.traceparent.as_deref(),
+            luggage: call.luggage.as_ref(),
             number: progress.number,
             caller_token: token,
             observers: self.tools.observers(),

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::call::Luggage;
 use crate::clock;
 use crate::event::Event;
 use crate::executor::after;
@@ -44,6 +45,7 @@ pub struct Invocation<'a> {
     pub(crate) states: &'a States,
     pub(crate) key: &'a IdempotencyKey,
     traceparent: Option<&'a str>,
+    luggage: Option<&'a Luggage>,
     number: u64,
     pub(crate) caller_token: Option<&'a CancellationToken>,
     pub(crate) observers: &'a Arc<Observers>,
@@ -71,6 +73,7 @@ impl<'a> Invocation<'a> {
             states: around.states,
             key: around.key,
             traceparent: around.traceparent,
+            luggage: around.luggage,
             number: around.number,
             caller_token: around.caller_token,
             observers: around.observers,
@@ -107,6 +110,11 @@ impl<'a> Invocation<'a> {
 
     pub(crate) fn patience(&self) -> &Patience {
         &self.patience
+    }
+
+    /// What the call carries for its tool, if it is of this type.
+    pub fn luggage<T: std::any::Any>(&self) -> Option<&T> {
+        self.luggage?.get()
     }
 
     /// Tells those who watch how far the work is.
@@ -206,6 +214,7 @@ pub(crate) struct Around<'a> {
     pub(crate) states: &'a States,
     pub(crate) key: &'a IdempotencyKey,
     pub(crate) traceparent: Option<&'a str>,
+    pub(crate) luggage: Option<&'a Luggage>,
     pub(crate) number: u64,
     pub(crate) caller_token: Option<&'a CancellationToken>,
     pub(crate) observers: &'a Arc<Observers>,

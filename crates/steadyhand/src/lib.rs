@@ -37,7 +37,7 @@ mod trace;
 pub mod wildcard;
 
 pub use arrival::Arrivals;
-pub use call::{Arguments, Call};
+pub use call::{Arguments, Call, Luggage};
 pub use event::Event;
 pub use executor::ToolExecutor;
 pub use failure::{Effect, Failure, FailureCode, Health, Problem};

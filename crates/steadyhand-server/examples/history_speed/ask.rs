@@ -65,6 +65,9 @@ const QUESTIONS: [(&str, Ask); 24] = [
     ),
 ];
 
+/// How long each answer took, and what it was.
+type Answered = (Vec<f64>, String);
+
 /// Asks everything, and prints the table.
 pub(crate) fn measure(path: &Path, runs: usize) -> Result<(), Box<dyn Error>> {
     let fresh: Vec<Vec<f64>> = (0..QUESTIONS.len())
@@ -72,7 +75,7 @@ pub(crate) fn measure(path: &Path, runs: usize) -> Result<(), Box<dyn Error>> {
         .collect::<Result<_, _>>()?;
     let history = open(path);
     history.flush(Duration::from_secs(60));
-    let asked = |history: &History| -> Result<Vec<(Vec<f64>, String)>, Box<dyn Error>> {
+    let asked = |history: &History| -> Result<Vec<Answered>, Box<dyn Error>> {
         QUESTIONS
             .iter()
             .map(|(_, ask)| times(history, ask, runs))

@@ -25,10 +25,13 @@ pub use sse::{Asked, CannotWatch, open, sse};
 use calls::Calls;
 use ring::{Batch, Filter, Place, Ring};
 
+/// People do not see a fiftieth of a second, and a thread that is woken for every event costs more than all it does.
+const QUEUE: ObserverQueue = ObserverQueue {
+    events_max: 16 * 1024,
+    gather: Duration::from_millis(20),
+};
 /// Readers at the same time.
 const READERS_MAX: usize = 256;
-/// How much later than it happened something may be told: waking a thread for each event would cost the calls more.
-const GATHER: Duration = Duration::from_millis(5);
 /// Running calls and open breakers that a snapshot lists.
 const LISTED_MAX: usize = 200;
 
@@ -82,16 +85,12 @@ impl Live {
     pub fn follow(&self, executor: &ToolExecutor) -> std::io::Result<()> {
         // The engine must not keep alive what keeps the engine's tools alive.
         let live = Arc::downgrade(&self.inner);
-        let tell = move |event: &Event| {
+        let observer = move |event: &Event| {
             if let Some(inner) = live.upgrade() {
                 Live { inner }.observe(event);
             }
         };
-        let queue = ObserverQueue {
-            gather: GATHER,
-            ..ObserverQueue::default()
-        };
-        let watch = executor.observe_with_queue(tell, queue)?;
+        let watch = executor.observe_with_queue(observer, QUEUE)?;
         let _ = self.inner.watch.set(watch);
         Ok(())
     }

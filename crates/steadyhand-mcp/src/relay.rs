@@ -1,0 +1,108 @@
+//! Between a client of ours and a server behind us: what one asks, what the other asks back, what it says, raw.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::BoxFuture;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::wire::RpcError;
+
+/// A client on whose behalf a server is asked: what the server asks back goes there, whatever era either speaks.
+pub trait Counterpart: Send + Sync + 'static {
+    /// What it can be asked, as it declared it: `{"elicitation": {}, "sampling": {}, "roots": {}}`.
+    fn capabilities(&self) -> &Value;
+
+    /// Lets it answer; as many answers as questions, in their order. It may take a person's time: whoever asks
+    /// bounds it, and dropping the future withdraws the questions.
+    fn ask(
+        self: Arc<Self>,
+        questions: Vec<Question>,
+    ) -> BoxFuture<'static, Vec<Result<Box<RawValue>, RpcError>>>;
+
+    /// Something the server says about this request (`notifications/message`). Never waits.
+    fn tell(&self, method: &str, params: Option<&RawValue>);
+
+    /// The least severe level of messages it wants to hear for this request, if any.
+    fn log_level(&self) -> Option<&str>;
+}
+
+/// Something a server asks a client.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// The server's name for it: the key among its `inputRequests`, or the id of its request.
+    pub key: String,
+    /// `elicitation/create`, `sampling/createMessage` or `roots/list`.
+    pub method: String,
+    /// As the server wrote them.
+    pub params: Option<Box<RawValue>>,
+}
+
+/// One request's way through us; a call of a tool carries it as its luggage.
+pub struct Passage {
+    client: Arc<dyn Counterpart>,
+    meta: Map<String, Value>,
+    arguments: Option<Box<RawValue>>,
+    result: Mutex<Option<Result<Box<RawValue>, RpcError>>>,
+}
+
+impl Passage {
+    /// Of a request of this client. `meta` is what of the request's `_meta` concerns the server: not the protocol's
+    /// own members, and no progress token. `arguments` are those of a tool, as the client wrote them.
+    pub fn new(
+        client: Arc<dyn Counterpart>,
+        meta: Map<String, Value>,
+        arguments: Option<Box<RawValue>>,
+    ) -> Passage {
+        Passage {
+            client,
+            meta,
+            arguments,
+            result: Mutex::default(),
+        }
+    }
+
+    /// Whose request it is.
+    pub fn client(&self) -> &Arc<dyn Counterpart> {
+        &self.client
+    }
+
+    /// What of `_meta` goes on to the server.
+    pub fn meta(&self) -> &Map<String, Value> {
+        &self.meta
+    }
+
+    /// A tool's arguments as the client wrote them: sent on as they are, if nothing was changed in them.
+    pub fn arguments(&self) -> Option<&RawValue> {
+        self.arguments.as_deref()
+    }
+
+    /// The server's own result, for whoever passes it on; the last attempt's counts.
+    pub fn put_result(&self, result: Box<RawValue>) {
+        *self.answer() = Some(Ok(result));
+    }
+
+    /// The server's own error, for whoever passes it on; the last attempt's counts.
+    pub fn put_error(&self, error: RpcError) {
+        *self.answer() = Some(Err(error));
+    }
+
+    /// Takes the result out, if there is one.
+    pub fn take_result(&self) -> Option<Box<RawValue>> {
+        self.take_answer()?.ok()
+    }
+
+    /// Takes out what the server answered: its result or its error. None if it did not answer.
+    pub fn take_answer(&self) -> Option<Result<Box<RawValue>, RpcError>> {
+        self.answer().take()
+    }
+
+    /// Another attempt begins.
+    pub(crate) fn forget_answer(&self) {
+        *self.answer() = None;
+    }
+
+    fn answer(&self) -> MutexGuard<'_, Option<Result<Box<RawValue>, RpcError>>> {
+        self.result.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
