@@ -57,6 +57,8 @@ async fn the_file_stays_within_its_size_and_keeps_the_newest() {
         place.flush();
         largest = largest.max(bytes_on_disk(&place));
     }
+    let newest = format!("c-{}", number - 1);
+    assert!(place.history.call(&newest).unwrap().is_some());
     until("the file is small again", || {
         place.flush();
         let run = place.run(call("more", "echo"));
@@ -66,8 +68,6 @@ async fn the_file_stays_within_its_size_and_keeps_the_newest() {
     .await;
     // It may be larger for the moment between two looks at it.
     assert!(largest < 16 * MAX, "{largest}");
-    let newest = format!("c-{}", number - 1);
-    assert!(place.history.call(&newest).unwrap().is_some());
     until("history says so", || {
         place.flush();
         place.history.health().bytes <= MAX + 1024 * 1024
