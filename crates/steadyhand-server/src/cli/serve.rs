@@ -42,6 +42,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
     let adapt = |options: &mut Options| {
         options.degraded = told(session);
         options.keys = Some(keys);
+        options.relays = true;
     };
     let runtime = tokio::select! {
         runtime = session.runtime_of(configuration, adapt) => runtime?,

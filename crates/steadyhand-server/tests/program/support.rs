@@ -126,6 +126,7 @@ pub(crate) fn context(folder: &Path) -> Context {
         place: None,
         written: Default::default(),
         secrets: Vec::new(),
+        relays: false,
     }
 }
 
