@@ -2,8 +2,8 @@
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::time::{Duration, timeout};
 
 use crate::connection::Connection;
@@ -123,8 +123,8 @@ impl Serialize for Meta<'_> {
         }
         let given = errand.passage.map(Passage::meta);
         for (name, value) in given.into_iter().flatten() {
-            let is_ours = name == "progressToken"
-                || (name == "traceparent" && errand.traceparent.is_some());
+            let is_ours =
+                name == "progressToken" || (name == "traceparent" && errand.traceparent.is_some());
             if !is_ours {
                 map.serialize_entry(name, value)?;
             }

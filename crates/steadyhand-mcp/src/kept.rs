@@ -77,9 +77,8 @@ impl Kept {
     }
 
     pub(crate) fn lists(&mut self) -> Lists {
-        let mut take = |list: fn(&mut Kept) -> &mut Vec<Box<RawValue>>| {
-            Arc::new(std::mem::take(list(self)))
-        };
+        let mut take =
+            |list: fn(&mut Kept) -> &mut Vec<Box<RawValue>>| Arc::new(std::mem::take(list(self)));
         Lists {
             prompts: take(|kept| &mut kept.prompts),
             resources: take(|kept| &mut kept.resources),

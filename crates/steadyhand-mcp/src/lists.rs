@@ -148,7 +148,9 @@ pub(crate) async fn read_pages(
             Some(cursor) => Members(vec![("cursor".into(), cursor)]),
             None => Members::default(),
         };
-        let reply = connection.request(method, Whose::Ours, |_| &params).answer();
+        let reply = connection
+            .request(method, Whose::Ours, |_| &params)
+            .answer();
         let result = match timeout_at(until, reply).await {
             Ok(Answer::Result(result)) => result,
             Ok(Answer::Error(error)) => return Err(ListError::Refused(error)),
@@ -176,7 +178,9 @@ pub(crate) async fn read_pages(
         let Some(next) = next.filter(|next| !["null", "\"\""].contains(&next.get())) else {
             break;
         };
-        let is_same = cursor.as_ref().is_some_and(|cursor| cursor.get() == next.get());
+        let is_same = cursor
+            .as_ref()
+            .is_some_and(|cursor| cursor.get() == next.get());
         if is_same || page >= PAGES_MAX {
             notes.push(format!(
                 "its list of {member} did not end after {page} pages; the first {} {member} are used",

@@ -149,7 +149,10 @@ impl Mux {
 
     /// The one client a word of the server can be meant for. On a connection that is shared there is no sign where it
     /// belongs: so only if all requests under way are of the same client, who is then the only one.
-    pub(crate) fn whose_turn(&self, of: Option<&Arc<Slot>>) -> Result<Arc<dyn Counterpart>, Unclear> {
+    pub(crate) fn whose_turn(
+        &self,
+        of: Option<&Arc<Slot>>,
+    ) -> Result<Arc<dyn Counterpart>, Unclear> {
         let clear = |whose: &Whose| match whose {
             Whose::Clients(client) => Ok(Arc::clone(client)),
             Whose::Nobodys | Whose::Ours => Err(Unclear::Nobody),

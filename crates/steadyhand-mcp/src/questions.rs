@@ -207,7 +207,10 @@ impl Drop for Asked {
         {
             let mut open = self.mux.questions.lock();
             open.retain(|open| open.id != self.id.get());
-            self.mux.questions.count.store(open.len(), Ordering::Release);
+            self.mux
+                .questions
+                .count
+                .store(open.len(), Ordering::Release);
         }
         for request in &self.requests {
             request.told();

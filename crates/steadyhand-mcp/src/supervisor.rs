@@ -358,7 +358,9 @@ async fn lost_trust(server: &Inner, connection: &Connection) {
     loop {
         connection.doubted().await;
         let since = Instant::now();
-        let ping = connection.request("ping", Whose::Ours, |_| json!({})).answer();
+        let ping = connection
+            .request("ping", Whose::Ours, |_| json!({}))
+            .answer();
         let answered = match timeout(PING_LIMIT, ping).await {
             // An error is an answer, too.
             Ok(Answer::Result(_) | Answer::Error(_) | Answer::TooLarge(_)) => true,

@@ -130,7 +130,10 @@ async fn v13_what_passes_through_a_call_comes_out_as_it_went_in() {
     let result = result.get();
     assert!(result.contains(&format!(r#""depth":{BIG}"#)), "{result}");
     assert!(result.contains(r#""vendor":[1.0,1]"#), "{result}");
-    assert!(result.contains(&format!(r#""arguments":{arguments}"#)), "{result}");
+    assert!(
+        result.contains(&format!(r#""arguments":{arguments}"#)),
+        "{result}"
+    );
     assert!(result.contains(r#""vendor/key":{"kept":true}"#), "{result}");
     assert!(result.contains(r#""progressToken":"#), "{result}");
     stage.over().await;
@@ -147,7 +150,9 @@ async fn v13_arguments_that_had_to_be_changed_are_sent_changed() {
     stage.run(call("mirror", &passage)).await;
     let result = passage.take_result().expect("the server's own result");
     assert!(
-        result.get().contains(r#""arguments":{"deviceName":"Switch One"}"#),
+        result
+            .get()
+            .contains(r#""arguments":{"deviceName":"Switch One"}"#),
         "{result}"
     );
     stage.over().await;
@@ -170,13 +175,22 @@ async fn v05_prompts_and_resources_are_known_raw_kept_on_disk_and_refreshed() {
     stage.text("trouble", json!({})).await;
     let mut changes = stage.server.changes();
     let changed = changes.wait_for(|state| state.prompts_version > before.prompts_version);
-    timeout(PATIENCE, changed).await.expect("it is told").expect("a server");
+    timeout(PATIENCE, changed)
+        .await
+        .expect("it is told")
+        .expect("a server");
     assert_eq!(stage.server.listed(Listed::Prompts).len(), 3);
-    assert_eq!(stage.server.state().resources_version, before.resources_version);
+    assert_eq!(
+        stage.server.state().resources_version,
+        before.resources_version
+    );
 
     let definition = stage.server.definition("mirror").expect("a definition");
     let definition = definition.get();
-    assert!(definition.starts_with(r#"{"name":"mirror","#), "{definition}");
+    assert!(
+        definition.starts_with(r#"{"name":"mirror","#),
+        "{definition}"
+    );
 
     // What is written down is written after it is told.
     let kept = || {
@@ -184,11 +198,18 @@ async fn v05_prompts_and_resources_are_known_raw_kept_on_disk_and_refreshed() {
             stage.folder.hostile(&["offers_all"]),
             Some(stage.folder.path("state")),
         );
-        (server.state().phase, server.listed(Listed::Prompts).len(), server.greeting())
+        (
+            server.state().phase,
+            server.listed(Listed::Prompts).len(),
+            server.greeting(),
+        )
     };
     until("the new list is on disk", || kept().1 == 3).await;
     assert_eq!(kept().0, Phase::Idle);
-    assert_eq!(kept().2.expect("a greeting").instructions.as_deref(), Some("Greet first."));
+    assert_eq!(
+        kept().2.expect("a greeting").instructions.as_deref(),
+        Some("Greet first.")
+    );
     stage.over().await;
 }
 
@@ -198,7 +219,10 @@ async fn v05_a_definition_is_the_servers_own_but_for_its_name() {
     let mut settings = folder.hostile(&["bad_schema"]);
     settings.prefix = true;
     let stage = Stage::with(folder, settings).await;
-    let definition = stage.server.definition("hostile__note").expect("a definition");
+    let definition = stage
+        .server
+        .definition("hostile__note")
+        .expect("a definition");
     let expected = r#"{"name":"hostile__note","description":"note, for tests","inputSchema":{"type":"object","properties":{"message":{"type":"string"},"delay_ms":{"type":"integer"}},"required":["message"]}}"#;
     assert_eq!(definition.get(), expected);
     assert!(stage.server.definition("note").is_none());
@@ -210,7 +234,9 @@ async fn v13_any_other_request_is_passed_on_raw_and_its_progress_is_told_without
     let stage = Stage::of(&["offers_all"]).await;
     let client = Client::named("Ada");
     let passage = passage(&client, "{}");
-    let params = raw(&format!(r#"{{"name":"greet","arguments":{{"who":{BIG}}},"_meta":{{"progressToken":"theirs","x":1}}}}"#));
+    let params = raw(&format!(
+        r#"{{"name":"greet","arguments":{{"who":{BIG}}},"_meta":{{"progressToken":"theirs","x":1}}}}"#
+    ));
     let ask = |method: &'static str, params: Option<Box<RawValue>>| {
         let (server, passage) = (stage.server.clone(), Arc::clone(&passage));
         async move {
@@ -224,11 +250,17 @@ async fn v13_any_other_request_is_passed_on_raw_and_its_progress_is_told_without
     assert!(result.contains(&format!(r#""who":{BIG}"#)), "{result}");
     assert!(result.contains(r#""vendor/key":{"kept":true}"#), "{result}");
     assert!(!result.contains("theirs"), "its token is its own: {result}");
-    let progress = ("notifications/progress".to_owned(), json!({"progress": 1, "total": 2, "vendor": 1}));
+    let progress = (
+        "notifications/progress".to_owned(),
+        json!({"progress": 1, "total": 2, "vendor": 1}),
+    );
     assert_eq!(client.heard(), [progress]);
 
     let error = ask("resources/read", None).await.expect_err("an error");
-    assert_eq!((error.code, error.message.as_str()), (-32002, "no such resource"));
+    assert_eq!(
+        (error.code, error.message.as_str()),
+        (-32002, "no such resource")
+    );
     let error = ask("no/such", None).await.expect_err("an error");
     assert_eq!(error.code, -32601);
     stage.over().await;
@@ -240,11 +272,17 @@ async fn v07_a_request_that_is_not_answered_ends_at_its_limit_and_is_cancelled()
     let passage = passage(&Client::named("Ada"), "{}");
     let limit = Instant::now() + Duration::from_millis(200);
     let asked = stage.server.ask("slow/thing", None, &passage, limit);
-    let error = timeout(PATIENCE, asked).await.expect("no hang").expect_err("time is up");
+    let error = timeout(PATIENCE, asked)
+        .await
+        .expect("no hang")
+        .expect_err("time is up");
     assert_eq!(error.code, -32001);
     assert!(error.message.contains("slow/thing"), "{}", error.message);
     let heard = stage.json("heard", json!({})).await;
-    assert!(heard.to_string().contains("notifications/cancelled"), "{heard}");
+    assert!(
+        heard.to_string().contains("notifications/cancelled"),
+        "{heard}"
+    );
     stage.over().await;
 }
 
@@ -257,9 +295,18 @@ async fn d17_a_request_to_a_server_that_is_down_fails_at_once_and_says_why() {
     assert_eq!(stage.server.state().phase, Phase::Down);
     let passage = passage(&Client::named("Ada"), "{}");
     let asked = stage.server.ask("prompts/get", None, &passage, soon());
-    let error = timeout(PATIENCE, asked).await.expect("no hang").expect_err("it is down");
+    let error = timeout(PATIENCE, asked)
+        .await
+        .expect("no hang")
+        .expect_err("it is down");
     assert_eq!(error.code, -32000);
-    assert!(error.message.contains("MCP server 'hostile' is not running"), "{}", error.message);
+    assert!(
+        error
+            .message
+            .contains("MCP server 'hostile' is not running"),
+        "{}",
+        error.message
+    );
     stage.over().await;
 }
 
@@ -309,7 +356,10 @@ async fn v13_nobody_is_asked_when_it_could_be_the_wrong_one() {
         let (executor, call) = (stage.executor.clone(), call("told", &others));
         async move { executor.execute(call).await }
     });
-    until("the other's call is at the server", || !bob.heard().is_empty()).await;
+    until("the other's call is at the server", || {
+        !bob.heard().is_empty()
+    })
+    .await;
     let mine = passage(&ada, r#"{"message": "Your name?"}"#);
     let said = said(&stage.run(call("trouble", &mine)).await);
     assert_eq!(said["error"]["code"], -32600, "{said}");
@@ -371,14 +421,23 @@ async fn v13_messages_go_to_the_only_client_there_is_and_what_concerns_nobody_to
     let heard = client.heard();
     assert_eq!(heard.len(), 1, "{heard:?}");
     assert_eq!(heard[0].0, "notifications/message");
-    let notice = timeout(PATIENCE, notices.recv()).await.expect("told").expect("a notice");
+    let notice = timeout(PATIENCE, notices.recv())
+        .await
+        .expect("told")
+        .expect("a notice");
     assert_eq!(&*notice.method, "notifications/resources/updated");
     assert_eq!(&*notice.server, "hostile");
-    assert_eq!(notice.params.expect("params").get(), r#"{"uri":"test://one"}"#);
+    assert_eq!(
+        notice.params.expect("params").get(),
+        r#"{"uri":"test://one"}"#
+    );
 
     // Nobody's call: the message is for whoever listens.
     stage.text("told", json!({})).await;
-    let notice = timeout(PATIENCE, notices.recv()).await.expect("told").expect("a notice");
+    let notice = timeout(PATIENCE, notices.recv())
+        .await
+        .expect("told")
+        .expect("a notice");
     assert_eq!(&*notice.method, "notifications/message");
     assert!(notice.params.expect("params").get().contains(BIG));
     stage.over().await;
