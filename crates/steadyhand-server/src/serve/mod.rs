@@ -226,6 +226,7 @@ impl Server {
     pub(crate) async fn drain(self, mut tell: impl FnMut(&[Waiting])) -> Drained {
         self.app.closing.cancel();
         self.app.live.close();
+        self.app.gateway.close();
         self.app.running.close();
         drop(self.listener);
         let until = Instant::now() + DRAIN_MAX;

@@ -10,6 +10,7 @@ mod command;
 mod config;
 mod documents;
 mod flex_chat;
+mod gateway;
 mod history;
 mod http;
 mod import;
