@@ -108,9 +108,11 @@ impl Gateway {
         Gateway { inner }
     }
 
-    /// Ends what would go on for ever: streams of news. What is being worked on goes on.
+    /// Ends what would go on for ever: streams of news, and requests whose clients would have to come back. What else
+    /// is being worked on goes on.
     pub fn close(&self) {
         self.inner.closing.cancel();
+        self.inner.parking.clear();
     }
 
     /// How many sessions there are.

@@ -114,6 +114,12 @@ impl Parking {
         })
     }
 
+    /// Ends all of them.
+    pub(super) fn clear(&self) {
+        let all = std::mem::take(&mut *self.parked());
+        drop(all);
+    }
+
     fn state(&self, id: Uuid, about: &About) -> String {
         let mut mac = self.mac();
         mac.update(id.as_bytes());

@@ -20,7 +20,7 @@ use super::inquiry::{Answer, Inquiry};
 use super::parking::{self, Subject};
 use super::request::{Meta, Params, Request, text};
 use super::splice::{Hints, passed};
-use super::subscriptions::Followed;
+use super::subscriptions::Then;
 use super::work::Work;
 use crate::relay::{Counterpart, Passage, Question};
 use crate::server::Server;
@@ -195,7 +195,7 @@ impl Inner {
         let uri = params.uri();
         let uri = uri.ok_or_else(|| errors::invalid("resources/unsubscribe needs a uri"))?;
         if let Some(mailbox) = origin.mailbox
-            && self.subscriptions.remove(&uri, mailbox) == Followed::ByServer
+            && self.subscriptions.remove(&uri, mailbox) == Then::TellServer
         {
             self.ask_in_background("resources/unsubscribe", &uri);
         }
@@ -209,9 +209,9 @@ impl Inner {
         mailbox: &Arc<super::news::Mailbox>,
     ) -> Result<(), RpcError> {
         match self.subscriptions.add(uri, mailbox) {
-            Followed::ByNothing => Ok(()),
-            Followed::ByRefusal => Err(errors::busy("too many resources are watched already")),
-            Followed::ByServer => {
+            Then::Nothing => Ok(()),
+            Then::Refuse => Err(errors::busy("too many resources are watched already")),
+            Then::TellServer => {
                 let servers = self.listing().routes.resource(uri);
                 let watched = ask_first(&servers, "resources/subscribe", uri).await;
                 if watched.is_err() {

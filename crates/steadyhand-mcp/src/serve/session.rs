@@ -60,6 +60,10 @@ impl Session {
     pub(super) fn begin(self: &Arc<Self>, id: &RawValue, inquiry: &Arc<Inquiry>) -> Running {
         let id = id.get().to_owned();
         lock(&self.running).insert(id.clone(), Arc::clone(inquiry));
+        // One that was ended a moment ago has not seen it.
+        if self.ended.is_cancelled() {
+            inquiry.cancel();
+        }
         Running {
             _busy: self.busy(),
             id,
@@ -73,6 +77,13 @@ impl Session {
         if let Some(inquiry) = inquiry {
             inquiry.cancel();
         }
+    }
+
+    /// It is over: what runs for it is cancelled.
+    pub(super) fn end(&self) {
+        self.ended.cancel();
+        let running = std::mem::take(&mut *lock(&self.running));
+        running.values().for_each(|inquiry| inquiry.cancel());
     }
 
     /// A stream for a request's answer.

@@ -71,7 +71,7 @@ impl Sessions {
         let session = self.shard(id).remove(id);
         if let Some(session) = &session {
             self.count.fetch_sub(1, Ordering::Relaxed);
-            session.ended.cancel();
+            session.end();
         }
         session.is_some()
     }

@@ -291,7 +291,7 @@ impl Link {
         while let Some(news) = ear.next().await {
             self.send(news.message(None)).await;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn answer(&self, id: &RawValue, answer: Answer) {

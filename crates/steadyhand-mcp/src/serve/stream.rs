@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::events::frame;
 use super::message::Message;
 
-/// So much is kept of one stream; who is further behind is cut off.
+/// So much is kept of one stream; who is further behind misses what came before.
 const KEPT_MAX: usize = 256;
 const KEPT_BYTES_MAX: usize = 1024 * 1024;
 
@@ -101,7 +101,7 @@ impl Stream {
 }
 
 impl Reader {
-    /// The next piece; none when there is no more, or this reader is too far behind and has to come back.
+    /// The next piece; none when there is no more, or another reader has come.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         loop {
             let changed = self.stream.changed.notified();
@@ -113,13 +113,8 @@ impl Reader {
                 if kept.readers != self.number {
                     return None;
                 }
-                // Who begins anew takes what there is; who was in the middle has missed something.
-                if self.reached + 1 < kept.first {
-                    if self.reached > 0 && !kept.is_over {
-                        return None;
-                    }
-                    self.reached = kept.first - 1;
-                }
+                // Who is too far behind has missed something, and goes on with what there is: the answer comes last.
+                self.reached = self.reached.max(kept.first - 1);
                 let place = (self.reached + 1 - kept.first) as usize;
                 if let Some(frame) = kept.frames.get(place) {
                     self.reached += 1;

@@ -132,24 +132,11 @@ impl Inner {
     /// Waits for the answer. As soon as something else is to be said, the answer becomes a stream.
     async fn finish(self: &Arc<Self>, mut pending: Pending) -> Reply {
         let era = pending.work.inquiry.client().era;
-        let ended = pending
-            .session
-            .as_ref()
-            .map(|(session, _)| session.ended.clone());
         let said = loop {
             let next = pending.work.next();
-            let next = async {
-                match pending.accepted.events {
-                    true => timeout(SILENCE_MAX, next).await.ok(),
-                    false => Some(next.await),
-                }
-            };
-            let next = match &ended {
-                None => next.await,
-                Some(ended) => tokio::select! {
-                    next = next => next,
-                    () = ended.cancelled() => Some(Next::Cancel),
-                },
+            let next = match pending.accepted.events {
+                true => timeout(SILENCE_MAX, next).await.ok(),
+                false => Some(next.await),
             };
             match next {
                 Some(Next::Answer(answer)) => {
@@ -190,11 +177,7 @@ impl Inner {
                 let (id, work) = (pending.id, pending.work);
                 // It goes on when the connection breaks: the client may come back for the rest.
                 tokio::spawn(async move {
-                    let run = stream_on(work, &id, &stream);
-                    tokio::select! {
-                        () = run => {}
-                        () = session.ended.cancelled() => {}
-                    }
+                    stream_on(work, &id, &stream).await;
                     stream.end();
                     drop(running);
                 });

@@ -16,17 +16,17 @@ pub(super) struct Subscriptions {
 
 /// What follows from a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Followed {
+pub(super) enum Then {
     /// The server has to be told.
-    ByServer,
+    TellServer,
     /// It was told before, or is still to know.
-    ByNothing,
+    Nothing,
     /// There is no room.
-    ByRefusal,
+    Refuse,
 }
 
 impl Subscriptions {
-    pub(super) fn add(&self, uri: &str, mailbox: &Arc<Mailbox>) -> Followed {
+    pub(super) fn add(&self, uri: &str, mailbox: &Arc<Mailbox>) -> Then {
         let mut watchers = self.watchers();
         if let Some(own) = watchers.get_mut(uri) {
             own.retain(|other| other.strong_count() > 0);
@@ -34,26 +34,26 @@ impl Subscriptions {
             if !is_there {
                 own.push(Arc::downgrade(mailbox));
             }
-            return Followed::ByNothing;
+            return Then::Nothing;
         }
         if watchers.len() >= WATCHED_MAX {
-            return Followed::ByRefusal;
+            return Then::Refuse;
         }
         watchers.insert(uri.into(), vec![Arc::downgrade(mailbox)]);
-        Followed::ByServer
+        Then::TellServer
     }
 
-    pub(super) fn remove(&self, uri: &str, mailbox: &Arc<Mailbox>) -> Followed {
+    pub(super) fn remove(&self, uri: &str, mailbox: &Arc<Mailbox>) -> Then {
         let mut watchers = self.watchers();
         let Some(own) = watchers.get_mut(uri) else {
-            return Followed::ByNothing;
+            return Then::Nothing;
         };
         own.retain(|other| other.strong_count() > 0 && !is_same(other, mailbox));
         if !own.is_empty() {
-            return Followed::ByNothing;
+            return Then::Nothing;
         }
         watchers.remove(uri);
-        Followed::ByServer
+        Then::TellServer
     }
 
     /// Everything that is watched, without what nobody watches any more, which is given back apart.

@@ -179,6 +179,14 @@ def test_tool_with_progress(request, args):
     return text("It is done.")
 
 
+@tool("Says very much", {"count": {"type": "integer"}, "bytes": {"type": "integer"}})
+def test_chatty(request, args):
+    words = "x" * args["bytes"]
+    for _ in range(args["count"]):
+        request.log(words)
+    return text("It has said everything.")
+
+
 @tool("Lets a model answer", {"prompt": {"type": "string"}}, ["prompt"])
 def test_sampling(request, args):
     answer = request.ask({"sampled": sample(args["prompt"])})["sampled"]

@@ -6,6 +6,7 @@ mod eras;
 mod passing;
 mod questions;
 mod sessions;
+mod stdio;
 mod streams;
 
 use std::path::{Path, PathBuf};

@@ -230,3 +230,54 @@ async fn v05_secrets_of_a_server_do_not_pass() {
         assert!(!text.contains("very-secret"), "{text}");
     }
 }
+
+/// A list is one page, unless it is longer than a client would take.
+#[tokio::test(flavor = "multi_thread")]
+async fn v05_lists_that_are_too_long_for_one_message_come_in_pages() {
+    let mut config = String::new();
+    let words = "x".repeat(29_000);
+    for n in 0..250 {
+        config.push_str(&format!(
+            "[tools.t{n}]\nkind = \"mock\"\ndescription = \"{words}\"\nmock_response = 1\n"
+        ));
+    }
+    // The same twice, under another name each.
+    let server = "import json, sys\nfor line in sys.stdin:\n    message = json.loads(line)\n    if 'id' not in message: continue\n    method = message['method']\n    if method == 'initialize':\n        result = {'protocolVersion': '2025-11-25', 'capabilities': {'tools': {}}, 'serverInfo': {'name': 's', 'version': '1'}}\n    elif method == 'tools/list':\n        result = {'tools': [{'name': f'm{n}', 'description': 'y' * 29000, 'inputSchema': {'type': 'object'}} for n in range(250)]}\n    else:\n        print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'error': {'code': -32601, 'message': 'no'}}), flush=True)\n        continue\n    print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'result': result}), flush=True)\n";
+    let workplace = Workplace::with_config(&format!(
+        "{config}[mcp.many]\ncommand = \"python3\"\nargs = [\"many.py\"]\nprefix = false\n"
+    ));
+    workplace.write("many.py", server);
+    let served = Served::in_place(workplace).await;
+    let session = Session::begin(&served).await;
+    until("all are there", async || {
+        let listed = served.get("/v1/tools").await.json();
+        (listed["count"] == 500).then_some(())
+    })
+    .await;
+    let mut names: Vec<String> = Vec::new();
+    let mut pages = 0;
+    let mut params = json!({});
+    loop {
+        let listed = session.ask(&served, "tools/list", params).await["result"].clone();
+        pages += 1;
+        let tools = listed["tools"].as_array().expect("tools");
+        names.extend(
+            tools
+                .iter()
+                .filter_map(|tool| Some(tool["name"].as_str()?.to_owned())),
+        );
+        match listed["nextCursor"].as_str() {
+            Some(cursor) => params = json!({ "cursor": cursor }),
+            None => break,
+        }
+    }
+    let expected: Vec<String> = (0..250)
+        .map(|n| format!("t{n}"))
+        .chain((0..250).map(|n| format!("m{n}")))
+        .collect();
+    assert_eq!((pages, names.len()), (2, 500));
+    names.sort();
+    let mut sorted = expected;
+    sorted.sort();
+    assert_eq!(names, sorted);
+}

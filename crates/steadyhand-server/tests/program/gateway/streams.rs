@@ -356,3 +356,41 @@ fn open_files(served: &Served) -> usize {
     let files = std::fs::read_dir(format!("/proc/{}/fd", served.pid()));
     files.expect("Linux").count()
 }
+
+/// Someone whose stream runs away from it misses what was only told, and never the answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn v05_a_reader_that_falls_behind_gets_its_answer() {
+    const SAID: usize = 4000;
+    let served = gateway("").await;
+    let session = Session::begin(&served).await;
+    let params = json!({"name": "test_chatty", "arguments": {"count": SAID, "bytes": 8000}});
+    let mut stream = session.stream(&served, 4, "tools/call", params).await;
+    let first = stream.next().await.expect("an event");
+    // It is answered while nobody reads.
+    until("the call is over", async || {
+        let listed = served.get("/v1/calls?tool=test_chatty").await.json();
+        let call = listed["calls"].as_array()?.first()?.clone();
+        (call["state"] != "running").then_some(())
+    })
+    .await;
+    let rest = stream.all().await;
+    assert!(
+        rest.len() < SAID / 2,
+        "not everything is kept: {}",
+        rest.len()
+    );
+    let end = &rest.last().expect("the end").message;
+    let text = &end["result"]["content"][0]["text"];
+    assert_eq!(
+        (&end["id"], text),
+        (&json!(4), &json!("It has said everything."))
+    );
+    // Coming back from the very beginning is no different.
+    let again = session
+        .listen(&served, first.id.as_deref())
+        .await
+        .all()
+        .await;
+    assert!(again.len() <= 256, "so much is kept: {}", again.len());
+    assert_eq!(again.last(), rest.last());
+}
