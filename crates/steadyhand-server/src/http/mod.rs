@@ -35,6 +35,7 @@ use futures_util::future::join_all;
 use serde::de::DeserializeOwned;
 use steadyhand::{Call, Outcome};
 use steadyhand_mcp::serve::Gateway;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -69,6 +70,10 @@ pub(crate) struct App {
     pub(crate) bodies: Bodies,
     /// We as an MCP server.
     pub(crate) gateway: Gateway,
+    /// Places for large conversations, which take a thread and much memory for a while.
+    pub(crate) large_conversations: Arc<Semaphore>,
+    /// Places for exports, which take a thread for as long as their reader likes.
+    pub(crate) exports: Arc<Semaphore>,
     pub(crate) started: Instant,
     /// Tells this process from another that has the same address later.
     pub(crate) instance: String,
@@ -95,6 +100,8 @@ impl App {
             limits,
             access: ArcSwap::from_pointee(access),
             bodies: Bodies::default(),
+            large_conversations: Arc::new(Semaphore::new(conversations::LARGE_AT_ONCE)),
+            exports: Arc::new(Semaphore::new(history::EXPORTS_AT_ONCE)),
             started: Instant::now(),
             instance: uuid::Uuid::new_v4().to_string(),
             closing: CancellationToken::new(),
