@@ -132,7 +132,7 @@ impl Wire {
     }
 
     /// Breaks the connection as a process does that is killed.
-    pub(crate) fn reset(&mut self) -> io::Error {
+    pub(crate) fn reset(&self) -> io::Error {
         let _ = self.stream.set_zero_linger();
         io::ErrorKind::ConnectionReset.into()
     }

@@ -161,11 +161,11 @@ impl Modern {
 fn last_message(reply: &Reply) -> Value {
     match reply.header("content-type") {
         Some("text/event-stream") => {
-            let lines = reply
+            let mut lines = reply
                 .text
                 .lines()
                 .filter_map(|line| line.strip_prefix("data: "));
-            let last = lines.last().expect("an event");
+            let last = lines.next_back().expect("an event");
             serde_json::from_str(last).expect("JSON")
         }
         _ => reply.json(),
