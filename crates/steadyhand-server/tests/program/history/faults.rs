@@ -371,8 +371,9 @@ async fn on_a_full_disk(folder: &Path) {
         let asked = Call::new("echo", args).id(format!("c-{number}"));
         assert!(executor.execute(asked).await.is_success());
         number += 1;
-        // The queue would hide a disk that is full from us for long.
-        if number % 20 == 0 {
+        // The queue would hide a disk that is full from us for long; and what waits in it must fit into the room
+        // there will be.
+        if number % 4 == 0 {
             history.flush(Duration::from_secs(2));
         }
     }
