@@ -1,0 +1,9 @@
+//! Servers over HTTP: hostile ones of our own, and real ones.
+
+mod bare;
+mod eras;
+mod host;
+mod hostile;
+mod outage;
+mod real;
+mod sessions;
