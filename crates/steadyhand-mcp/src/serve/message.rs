@@ -94,14 +94,12 @@ impl Message {
         }
     }
 
-    /// The same, by move.
-    pub fn into_pieces(self) -> impl Iterator<Item = Bytes> {
+    /// The same, by move: in one piece where it is in one.
+    pub fn into_pieces(self) -> Result<Bytes, [Bytes; 3]> {
         match self.0 {
-            Pieces::One(all) => [all, Bytes::new(), Bytes::new()],
-            Pieces::Three(pieces) => pieces,
+            Pieces::One(all) => Ok(all),
+            Pieces::Three(pieces) => Err(pieces),
         }
-        .into_iter()
-        .filter(|piece| !piece.is_empty())
     }
 
     /// How long it is.

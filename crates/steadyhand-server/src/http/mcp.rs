@@ -1,14 +1,13 @@
 //! `/mcp`: all tools for MCP clients, both eras of the protocol. What it means is the gateway's business; here it
 //! gets its HTTP.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
@@ -17,7 +16,7 @@ use steadyhand_mcp::serve::{Content, Headers, Message, Post, Reply};
 
 use super::limits::Whole;
 use super::status::{self, Refused, Why};
-use super::{App, CALLER_HEADER, Caller};
+use super::{App, said_caller, said_traceparent};
 
 const SESSION_ID: &str = "mcp-session-id";
 
@@ -40,15 +39,13 @@ pub(crate) async fn endpoint(State(app): State<Arc<App>>, request: Request) -> R
 }
 
 async fn post(app: &Arc<App>, request: Request) -> Result<Reply, Refused> {
-    let (mut parts, body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     let whole = Whole::read(body, app).await?;
-    let caller = Caller::from_request_parts(&mut parts, app).await?;
-    let is_named = parts.headers.contains_key(CALLER_HEADER);
     let post = Post {
         headers: &Seen(&parts.headers),
         body: &whole.bytes,
-        caller: is_named.then(|| Arc::clone(&caller.name)),
-        traceparent: caller.traceparent.as_deref(),
+        caller: said_caller(&parts.headers),
+        traceparent: said_traceparent(&parts.headers),
     };
     Ok(app.gateway.post(post).await)
 }
@@ -90,19 +87,14 @@ fn response(reply: Reply) -> Response {
 }
 
 fn json_body(message: Message) -> Body {
-    let mut pieces: VecDeque<Bytes> = message.into_pieces().collect();
-    match (pieces.pop_front(), pieces.is_empty()) {
-        (Some(only), true) => Body::from(only),
-        (Some(first), false) => {
-            pieces.push_front(first);
-            Body::new(Pieces(pieces))
-        }
-        (None, _) => Body::empty(),
+    match message.into_pieces() {
+        Ok(whole) => Body::from(whole),
+        Err(pieces) => Body::new(Pieces(pieces.into_iter())),
     }
 }
 
 /// A body in pieces that are not copied together: a list of thousands of tools goes out from where it is kept.
-struct Pieces(VecDeque<Bytes>);
+struct Pieces(std::array::IntoIter<Bytes, 3>);
 
 impl hyper::body::Body for Pieces {
     type Data = Bytes;
@@ -112,15 +104,15 @@ impl hyper::body::Body for Pieces {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.pop_front().map(|piece| Ok(Frame::data(piece))))
+        Poll::Ready(self.0.next().map(|piece| Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_empty()
+        self.0.len() == 0
     }
 
     fn size_hint(&self) -> SizeHint {
-        let bytes: usize = self.0.iter().map(Bytes::len).sum();
+        let bytes: usize = self.0.as_slice().iter().map(Bytes::len).sum();
         SizeHint::with_exact(bytes as u64)
     }
 }

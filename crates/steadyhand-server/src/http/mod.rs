@@ -282,23 +282,27 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Caller, Refused> {
-        let said = header_text(&parts.headers, CALLER_HEADER);
-        let name = match said {
-            Some(said) => said
-                .chars()
-                .take(CALLER_CHARS_MAX)
-                .collect::<String>()
-                .into(),
+        let name = match said_caller(&parts.headers) {
+            Some(name) => name,
             None => match parts.extensions.get::<Peer>() {
                 Some(Peer(peer)) => peer.ip().to_string().into(),
                 None => "unknown".into(),
             },
         };
-        let traceparent = header_text(&parts.headers, "traceparent")
-            .filter(|text| text.len() <= TRACEPARENT_BYTES_MAX)
-            .map(str::to_owned);
+        let traceparent = said_traceparent(&parts.headers).map(str::to_owned);
         Ok(Caller { name, traceparent })
     }
+}
+
+/// Who asks, in their own words.
+fn said_caller(headers: &HeaderMap) -> Option<Arc<str>> {
+    let said = header_text(headers, CALLER_HEADER)?;
+    let name: String = said.chars().take(CALLER_CHARS_MAX).collect();
+    Some(name.into())
+}
+
+fn said_traceparent(headers: &HeaderMap) -> Option<&str> {
+    header_text(headers, "traceparent").filter(|text| text.len() <= TRACEPARENT_BYTES_MAX)
 }
 
 fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

@@ -153,14 +153,23 @@ async fn v14_stdio_a_program_that_dies_of_something_else_is_not_started_twice() 
 
 #[tokio::test]
 async fn v14_stdio_real_servers_of_the_newer_era_are_spoken_to_in_it() {
-    let folder = Folder::new();
-    let words = ["--local-timezone", "UTC"].map(str::to_owned);
-    let settings = folder.program("time", &peer("mcp-py/bin/mcp-server-time"), words);
-    let stage = Stage::with(folder, settings).await;
-    assert_up(&stage);
-    assert_eq!(protocol_of(&stage), "2026-07-28");
-    let args = json!({"timezone": "UTC"});
-    let text = stage.text_shown("get_current_time", &args).await;
-    assert!(text.contains("UTC"), "{text}");
-    stage.over().await;
+    // The second one starts so late that it has been asked in both ways.
+    for late in ["0", "3"] {
+        let folder = Folder::new();
+        let program = peer("mcp-py/bin/mcp-server-time");
+        let script = format!(
+            "sleep {late}; exec {} --local-timezone UTC",
+            program.display()
+        );
+        let words = ["-c".to_owned(), script];
+        let mut settings = folder.program("time", std::path::Path::new("/bin/sh"), words);
+        settings.start.limit = Duration::from_secs(60);
+        let stage = Stage::with(folder, settings).await;
+        assert_up(&stage);
+        assert_eq!(protocol_of(&stage), "2026-07-28");
+        let args = json!({"timezone": "UTC"});
+        let text = stage.text_shown("get_current_time", &args).await;
+        assert!(text.contains("UTC"), "{text}");
+        stage.over().await;
+    }
 }

@@ -54,3 +54,8 @@ async fn v05_all_scored_scenarios_of_2025_11_25_pass() {
     let served = gateway("").await;
     conforms(&served, "2025-11-25", 30).await;
 }
+#[tokio::test(flavor = "multi_thread")]
+async fn v05_all_scored_scenarios_of_2026_07_28_pass() {
+    let served = gateway("").await;
+    conforms(&served, "2026-07-28", 37).await;
+}
