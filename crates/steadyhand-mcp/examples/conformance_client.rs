@@ -71,7 +71,9 @@ async fn main() -> Result<()> {
         }
         "http-invalid-tool-headers" => {
             for tool in driver.tools.tools().list().iter() {
-                driver.call(tool.name(), json!({"region": "us-west1"})).await?;
+                driver
+                    .call(tool.name(), json!({"region": "us-west1"}))
+                    .await?;
             }
         }
         "json-schema-2020-12-preservation" => driver.echo_a_schema().await?,

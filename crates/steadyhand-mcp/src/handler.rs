@@ -137,6 +137,10 @@ struct Told<'a> {
 
 impl Along for Told<'_> {
     fn progress(&self, progress: Progress) {
+        if let Some(passage) = self.invocation.luggage::<Passage>() {
+            let client = passage.client();
+            client.tell("notifications/progress", Some(&progress.raw));
+        }
         let message = progress.message.unwrap_or_default();
         self.invocation
             .progress(progress.progress, progress.total, message);

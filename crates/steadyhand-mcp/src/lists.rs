@@ -120,10 +120,7 @@ impl Lists {
 
 /// Whether they are the same, to the letter.
 pub(crate) fn is_like(one: &[Box<RawValue>], other: &[Box<RawValue>]) -> bool {
-    let text = |entry: &Box<RawValue>| entry.get().len();
-    one.len() == other.len()
-        && one.iter().map(text).eq(other.iter().map(text))
-        && one.iter().zip(other).all(|(a, b)| a.get() == b.get())
+    one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.get() == b.get())
 }
 
 /// Why a list could not be read.

@@ -342,5 +342,5 @@ pub(crate) enum Unclear {
 }
 
 fn is_same(one: &Arc<dyn Counterpart>, other: &Arc<dyn Counterpart>) -> bool {
-    std::ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other))
+    one.identity() == other.identity()
 }

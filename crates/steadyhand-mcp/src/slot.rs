@@ -124,7 +124,7 @@ impl Slot {
     }
 
     /// What is next, if there is anything; else the task is woken.
-    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Heard> {
+    pub(crate) fn poll(&self, cx: &Context<'_>) -> Poll<Heard> {
         let mut state = self.lock();
         if let Some(progress) = state.progress.take() {
             return Poll::Ready(Heard::Progress(progress));

@@ -25,6 +25,7 @@ pub(super) struct ServeArgs {
 pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), Failed> {
     let mut interrupts = Interrupts::without_hangup();
     command::adopt_orphans();
+    serve::outlive_limits_of_files();
     let configuration = session.configuration()?;
     let mut settings = serve::settings_of(&configuration, &session.surroundings)
         .map_err(|cannot| failed(cannot, Exit::Config))?;
@@ -158,7 +159,8 @@ fn tell_what_is_served(session: &Session<'_>, runtime: &Runtime, address: Socket
             "No steadyhand.toml here, so these are the builtins ({tools}; a demo set comes in a later version).\n"
         ),
     };
-    text.push_str(&format!("\n  REST       http://{address}/v1/tools\n"));
+    text.push_str(&format!("\n  MCP        http://{address}/mcp\n"));
+    text.push_str(&format!("  REST       http://{address}/v1/tools\n"));
     text.push_str(&format!("  OpenAPI    http://{address}/openapi.json\n"));
     if let Some(example) = example(runtime) {
         text.push_str(&format!("\n  Try        {example}\n"));

@@ -9,6 +9,7 @@ mod events;
 mod health;
 mod history;
 mod limits;
+mod mcp;
 mod metrics;
 mod openapi;
 mod running;
@@ -33,10 +34,13 @@ use futures_util::FutureExt;
 use futures_util::future::join_all;
 use serde::de::DeserializeOwned;
 use steadyhand::{Call, Outcome};
+use steadyhand_mcp::serve::Gateway;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use crate::behind::Behind;
 use crate::history::History;
 use crate::live::Live;
 use crate::runtime::Runtime;
@@ -64,6 +68,12 @@ pub(crate) struct App {
     pub(crate) limits: Limits,
     pub(crate) access: ArcSwap<Access>,
     pub(crate) bodies: Bodies,
+    /// We as an MCP server.
+    pub(crate) gateway: Gateway,
+    /// Places for large conversations, which take a thread and much memory for a while.
+    pub(crate) large_conversations: Arc<Semaphore>,
+    /// Places for exports, which take a thread for as long as their reader likes.
+    pub(crate) exports: Arc<Semaphore>,
     pub(crate) started: Instant,
     /// Tells this process from another that has the same address later.
     pub(crate) instance: String,
@@ -77,16 +87,21 @@ impl App {
         let figures = Arc::new(figures(&runtime, &history, &live));
         let (executor, http) = (runtime.executor().clone(), runtime.http().clone());
         let otlp = Otlp::new(executor, Arc::clone(&figures), http);
+        let running: Arc<Running> = Arc::default();
+        let behind = Behind::of_server(runtime.clone(), Arc::clone(&running), limits);
         App {
+            gateway: Gateway::new(Arc::new(behind)),
             runtime,
             history,
             live,
             figures,
             otlp,
-            running: Arc::default(),
+            running,
             limits,
             access: ArcSwap::from_pointee(access),
             bodies: Bodies::default(),
+            large_conversations: Arc::new(Semaphore::new(conversations::LARGE_AT_ONCE)),
+            exports: Arc::new(Semaphore::new(history::EXPORTS_AT_ONCE)),
             started: Instant::now(),
             instance: uuid::Uuid::new_v4().to_string(),
             closing: CancellationToken::new(),
@@ -183,6 +198,7 @@ fn server_figures(state: &steadyhand_mcp::ServerState) -> ServerFigures {
 pub(crate) fn router(app: Arc<App>) -> Router {
     let (routes, _) = openapi::routes().split_for_parts();
     routes
+        .route("/mcp", axum::routing::any(mcp::endpoint))
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
         .with_state(app)

@@ -13,17 +13,29 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A folder with a configuration, where the program can be run as a user would run it.
 pub(crate) struct Workplace {
-    folder: tempfile::TempDir,
+    folder: PathBuf,
+    /// Goes with the workplace it was made for.
+    _made: Option<tempfile::TempDir>,
     variables: Vec<(String, String)>,
 }
 
 impl Workplace {
     /// An empty folder.
     pub(crate) fn new() -> Workplace {
-        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let made = tempfile::tempdir().expect("a folder for temporary files");
         Workplace {
-            folder,
+            folder: made.path().to_owned(),
+            _made: Some(made),
             variables: Vec::new(),
+        }
+    }
+
+    /// The same folder once more, as a second process there would have it.
+    pub(crate) fn shared(&self) -> Workplace {
+        Workplace {
+            folder: self.folder.clone(),
+            _made: None,
+            variables: self.variables.clone(),
         }
     }
 
@@ -35,7 +47,7 @@ impl Workplace {
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+        &self.folder
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {

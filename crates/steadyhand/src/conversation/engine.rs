@@ -3,13 +3,13 @@
 mod layout;
 mod plan;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::Value;
 
 use plan::{Plan, Wanted};
 
-use super::matching::Span;
+use super::matching::{Fit, Span};
 use super::options::Options;
 use super::place::Envelope;
 use super::problem::{Code, Log};
@@ -137,13 +137,8 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     fn run(&mut self, mut messages: Vec<Value>) {
-        let sides: Vec<bool> = messages.iter().map(|one| self.wire.is_model(one)).collect();
-        let mut start = 0;
-        while start < messages.len() {
-            let model_end = start + run_of(&sides[start..], true);
-            let end = model_end + run_of(&sides[model_end..], false);
+        for (start, model_end, end) in spans(self.wire, &messages) {
             self.span(&mut messages[start..end], start, model_end);
-            start = end;
         }
     }
 
@@ -227,6 +222,20 @@ impl Pass<'_> {
     }
 }
 
+/// Where each span begins, where the model's part of it ends, and where it ends.
+fn spans(wire: &dyn Wire, messages: &[Value]) -> Vec<(usize, usize, usize)> {
+    let sides: Vec<bool> = messages.iter().map(|one| wire.is_model(one)).collect();
+    let mut spans = Vec::new();
+    let mut start = 0;
+    while start < messages.len() {
+        let model_end = start + run_of(&sides[start..], true);
+        let end = model_end + run_of(&sides[model_end..], false);
+        spans.push((start, model_end, end));
+        start = end;
+    }
+    spans
+}
+
 fn run_of(sides: &[bool], side: bool) -> usize {
     sides.iter().take_while(|one| **one == side).count()
 }
@@ -255,23 +264,29 @@ impl Elsewhere {
         elsewhere.stored = has("previous_response_id")
             || has("conversation")
             || messages.iter().any(|one| one["type"] == "item_reference");
-        // An output answers the latest call with its id that is open.
-        let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
-        let (mut calls, mut results) = (Vec::new(), Vec::new());
-        for (index, message) in messages.iter().enumerate() {
-            wire.calls(message, &mut calls);
-            for id in calls.drain(..).filter_map(|call| call.id) {
-                open.entry(id).or_default().push(index);
+        elsewhere.pair(wire, messages);
+        elsewhere
+    }
+
+    /// What a span does not match by itself: an output answers the first call from before that has its id.
+    fn pair(&mut self, wire: &dyn Wire, messages: &[Value]) {
+        let mut open: HashMap<&str, VecDeque<usize>> = HashMap::new();
+        for (start, model_end, end) in spans(wire, messages) {
+            let span = Span::read(wire, &messages[start..end], start, model_end);
+            for (fit, (output, result)) in span.fits.iter().zip(&span.results) {
+                let id = result.id.filter(|_| !matches!(fit, Fit::Answers(_)));
+                let call = id.and_then(|id| open.get_mut(id)?.pop_front());
+                if let Some(call) = call {
+                    self.outputs.insert(call, *output);
+                    self.calls.insert(*output, call);
+                }
             }
-            wire.results(message, &mut results);
-            for id in results.drain(..).filter_map(|result| result.id) {
-                if let Some(call) = open.get_mut(id).and_then(Vec::pop) {
-                    elsewhere.outputs.insert(call, index);
-                    elsewhere.calls.insert(index, call);
+            for (answer, (index, call)) in span.answers.iter().zip(&span.calls) {
+                if let Some(id) = call.id.filter(|_| answer.is_none()) {
+                    open.entry(id).or_default().push_back(*index);
                 }
             }
         }
-        elsewhere
     }
 
     /// Whether a call that has no output in its span, which ends at `end`, has one later.

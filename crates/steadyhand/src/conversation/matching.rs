@@ -1,9 +1,10 @@
 //! Which result answers which call, within one span of a conversation.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
+use super::ids;
 use super::wire::{CallRef, ResultRef, Wire};
 
 /// From this many pairs on, calls are found by a map.
@@ -70,18 +71,50 @@ impl<'a> Span<'a> {
 
     /// By id first, in the order of the calls where an id is there twice; then by name; then what is left.
     fn match_up(&mut self, wire: &dyn Wire) {
+        // Who needs no ids does not mind if one is there twice; then the name tells.
+        if self.calls.len() > 1 && ids::are_optional(wire.provider()) {
+            self.match_by_id_and_name();
+        }
+        self.match_by_id();
+        self.match_the_nameless(wire);
+    }
+
+    fn match_by_id_and_name(&mut self) {
+        let mut open: HashMap<(&str, &str), VecDeque<usize>> = HashMap::new();
+        for (index, (_, call)) in self.calls.iter().enumerate() {
+            if let Some(id) = call.id {
+                open.entry((id, call.name)).or_default().push_back(index);
+            }
+        }
+        for result in 0..self.results.len() {
+            let (message, ResultRef { id, name, .. }) = self.results[result];
+            let key = id.zip(name);
+            let Some(open) = key.and_then(|key| open.get_mut(&key)) else {
+                continue;
+            };
+            let next = open.front().copied();
+            if let Some(call) = next.filter(|call| self.calls[*call].0 <= message) {
+                open.pop_front();
+                self.answer(call, result);
+            }
+        }
+    }
+
+    fn match_by_id(&mut self) {
         let mut by_id = self.by_id();
         for result in 0..self.results.len() {
             let (message, ResultRef { id: Some(id), .. }) = self.results[result] else {
                 continue;
             };
+            if self.fits[result] != Fit::Orphan {
+                continue;
+            }
             let (open, known) = match &mut by_id {
                 Some(map) => map.get_mut(id).map_or((None, None), |of_id| {
                     let first = of_id.calls.first().copied();
-                    let open = of_id.calls.get(of_id.next).copied();
-                    let open = open.filter(|call| self.calls[*call].0 <= message);
-                    of_id.next += usize::from(open.is_some());
-                    (open, first.filter(|call| self.calls[*call].0 <= message))
+                    let open = of_id.first_open(&self.answers);
+                    let is_before = |call: &usize| self.calls[*call].0 <= message;
+                    (open.filter(is_before), first.filter(is_before))
                 }),
                 None => self.scan(id, message),
             };
@@ -91,7 +124,6 @@ impl<'a> Span<'a> {
                 (None, None) => {}
             }
         }
-        self.match_the_nameless(wire);
     }
 
     /// The first call with this id that is open, and the first at all.
@@ -110,29 +142,58 @@ impl<'a> Span<'a> {
     }
 
     fn match_the_nameless(&mut self, wire: &dyn Wire) {
-        for with_name in [true, false] {
-            // Calls are answered in their order, so what was passed over need not be looked at again.
-            let mut next: HashMap<&str, usize> = HashMap::new();
-            for result in 0..self.results.len() {
-                let (message, ResultRef { id, name, .. }) = self.results[result];
-                let is_free = self.fits[result] == Fit::Orphan;
-                let by_name = id.is_none() || wire.matches_by_name();
-                if !is_free || !by_name || name.is_some() != with_name {
-                    continue;
-                }
-                let start = next.entry(name.unwrap_or_default()).or_default();
-                let open = (*start..self.calls.len()).find(|call| {
-                    let (at, CallRef { name: of_call, .. }) = self.calls[*call];
-                    self.answers[*call].is_none()
-                        && at <= message
-                        && name.is_none_or(|name| name == of_call)
-                });
-                *start = open.map_or(self.calls.len(), |call| call + 1);
-                if let Some(call) = open {
-                    self.answer(call, result);
-                }
+        let is_free = |fit: &Fit| *fit == Fit::Orphan;
+        if !self.fits.iter().any(is_free) {
+            return;
+        }
+        // A result with an id nobody has is not meant for a call with another one, if there is a choice.
+        if wire.matches_by_name() {
+            let calls = self.open_calls(|call| call.id.is_none().then_some(call.name));
+            self.match_in_order(calls, |result| result.name.filter(|_| result.id.is_some()));
+        }
+        let by_name = |result: ResultRef<'a>| result.id.is_none() || wire.matches_by_name();
+        let calls = self.open_calls(|call| Some(call.name));
+        self.match_in_order(calls, |result| result.name.filter(|_| by_name(result)));
+        let calls = self.open_calls(|_| Some(""));
+        self.match_in_order(calls, |result| {
+            (by_name(result) && result.name.is_none()).then_some("")
+        });
+    }
+
+    /// Gives each free result the first open call under its key.
+    fn match_in_order(
+        &mut self,
+        mut open: HashMap<&'a str, VecDeque<usize>>,
+        key: impl Fn(ResultRef<'a>) -> Option<&'a str>,
+    ) {
+        for result in 0..self.results.len() {
+            let (message, found) = self.results[result];
+            let key = key(found).filter(|_| self.fits[result] == Fit::Orphan);
+            let Some(open) = key.and_then(|key| open.get_mut(key)) else {
+                continue;
+            };
+            let next = open.front().copied();
+            // The calls are in their order, so none of the others is before the result either.
+            if let Some(call) = next.filter(|call| self.calls[*call].0 <= message) {
+                open.pop_front();
+                self.answer(call, result);
             }
         }
+    }
+
+    /// The calls without an answer, in their order, under the key of each.
+    fn open_calls(
+        &self,
+        key: impl Fn(CallRef<'a>) -> Option<&'a str>,
+    ) -> HashMap<&'a str, VecDeque<usize>> {
+        let mut open: HashMap<&str, VecDeque<usize>> = HashMap::new();
+        for (index, (_, call)) in self.calls.iter().enumerate() {
+            let key = key(*call).filter(|_| self.answers[index].is_none());
+            if let Some(key) = key {
+                open.entry(key).or_default().push_back(index);
+            }
+        }
+        open
     }
 
     fn answer(&mut self, call: usize, result: usize) {
@@ -159,4 +220,16 @@ impl<'a> Span<'a> {
 struct OfId {
     calls: Vec<usize>,
     next: usize,
+}
+
+impl OfId {
+    fn first_open(&mut self, answers: &[Option<usize>]) -> Option<usize> {
+        while let Some(call) = self.calls.get(self.next).copied() {
+            if answers[call].is_none() {
+                return Some(call);
+            }
+            self.next += 1;
+        }
+        None
+    }
 }

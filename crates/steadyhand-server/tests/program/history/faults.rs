@@ -388,6 +388,11 @@ async fn on_a_full_disk(folder: &Path) {
         executor.execute(call("last", "echo")).await;
         assert!(history.flush(PATIENCE), "{:?}", history.health());
         assert!(history.call("last").unwrap().is_some());
+        // What came while the disk was full has waited.
+        let more = Filter::parse("more", 0).unwrap();
+        let page = history.page(&more, None, 100).unwrap();
+        assert_eq!(page.calls.len(), 5);
+        assert_eq!(history.health().dropped, 0);
         println!("recovered");
     }
     println!("done");

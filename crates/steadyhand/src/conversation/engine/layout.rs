@@ -34,7 +34,8 @@ impl Pass<'_> {
         }
         for (index, call) in calls.iter().enumerate() {
             if let Some(text) = call.placeholder {
-                let mut value = self.wire.error(call.id.as_deref(), &call.name, text);
+                let id = call.id.as_deref().filter(|_| !call.has_twin);
+                let mut value = self.wire.error(id, &call.name, text);
                 self.wire.fit(&mut value, &messages[call.message - first]);
                 carried.push(Carried { call: index, value });
             }

@@ -29,6 +29,8 @@ pub(super) struct PlannedCall {
     pub(super) name: String,
     /// The id was another one.
     pub(super) renamed: bool,
+    /// Another call of the span has its id and its name.
+    pub(super) has_twin: bool,
     /// What a placeholder says, where the result is missing.
     pub(super) placeholder: Option<&'static str>,
 }
@@ -124,13 +126,16 @@ impl<'s> Draft<'_, '_, 's> {
         let provider = self.pass.wire.provider();
         let ids = self.span.calls.iter().filter_map(|(_, call)| call.id);
         let mut taken: HashSet<String> = ids.map(str::to_owned).collect();
-        for (index, id, mut times) in duplicates {
+        // Numbers that were tried need not be tried again.
+        let mut next: HashMap<&str, usize> = HashMap::new();
+        for (index, id, times) in duplicates {
+            let times = next.entry(id).or_insert(times);
             let fresh = loop {
-                let fresh = ids::again(provider, id, times);
+                let fresh = ids::again(provider, id, *times);
+                *times += 1;
                 if taken.insert(fresh.clone()) {
                     break fresh;
                 }
-                times += 1;
             };
             let (message, call) = self.span.calls[index];
             let part = call.part;
@@ -357,9 +362,11 @@ impl<'s> Draft<'_, '_, 's> {
         if !self.changed {
             return Vec::new();
         }
+        let twins = self.twins(&missing);
         let planned = |(index, new_id): (usize, Option<String>)| {
             let (message, call) = self.span.calls[index];
             PlannedCall {
+                has_twin: twins.contains(&index),
                 message,
                 part: call.part,
                 renamed: new_id.is_some(),
@@ -369,6 +376,24 @@ impl<'s> Draft<'_, '_, 's> {
             }
         };
         ids.into_iter().enumerate().map(planned).collect()
+    }
+
+    /// Those of the calls that have the id and the name of another one, where that is allowed: a placeholder with
+    /// the id could be taken for the other's. Without it, the order tells.
+    fn twins(&self, missing: &[usize]) -> HashSet<usize> {
+        if missing.is_empty() || !ids::are_optional(self.pass.wire.provider()) {
+            return HashSet::new();
+        }
+        let key = |index: usize| {
+            let call = self.span.calls[index].1;
+            (call.id, call.name)
+        };
+        let mut count: HashMap<(Option<&str>, &str), usize> = HashMap::new();
+        for index in 0..self.span.calls.len() {
+            *count.entry(key(index)).or_default() += 1;
+        }
+        let has_twin = |index: &usize| count[&key(*index)] > 1;
+        missing.iter().copied().filter(has_twin).collect()
     }
 
     fn report_missing(&mut self, missing: &[usize], placeholders: &mut [Option<&'static str>]) {

@@ -47,7 +47,12 @@ fn place_system(messages: &mut [Value], base: &str, log: &mut Log) {
         }
         let next = messages.get(index + 1);
         let ends_turn = next.is_none_or(|next| text(next, "role") == Some("assistant"));
-        if index > 0 && ends_turn {
+        let answers = |block: &Value| {
+            text(block, "type") == Some("tool_result") || block.get("tool_use_id").is_some()
+        };
+        let blocks = messages[index].get("content").and_then(Value::as_array);
+        let has_results = blocks.is_some_and(|blocks| blocks.iter().any(answers));
+        if index > 0 && ends_turn && !has_results {
             continue;
         }
         log.found(

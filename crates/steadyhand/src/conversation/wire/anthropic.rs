@@ -124,13 +124,18 @@ impl Wire for Anthropic {
     }
 
     fn keep_as_text(&self, mut result: Value, mark: &str) -> Value {
+        let cache_mark = block::mark_of(&mut result);
+        let mut media = Vec::new();
+        if let Some(Value::Array(parts)) = result.get_mut("content") {
+            // These can stand in the user's turn by themselves.
+            let stands = |part: &Value| matches!(text(part, "type"), Some("image" | "document"));
+            media.extend(parts.extract_if(.., |part| stands(part)));
+        }
         let said = self.result_text(&result);
         let mut blocks = vec![json!({"type": "text", "text": joined(mark, &said)})];
-        if let Some(Value::Array(parts)) = result.get_mut("content").map(Value::take) {
-            // What is no text can stand in the user's turn by itself.
-            let stands = |part: &Value| matches!(text(part, "type"), Some("image" | "document"));
-            blocks.extend(parts.into_iter().filter(stands));
-        }
+        blocks.append(&mut media);
+        let last = blocks.len() - 1;
+        block::put_mark(&mut blocks[last], cache_mark);
         json!({"role": "user", "content": blocks})
     }
 
@@ -195,16 +200,22 @@ pub(super) fn joined(mark: &str, said: &str) -> String {
     format!("{mark}\n{said}")
 }
 
-/// The texts of a content, one per line; what is no text has no words.
+/// What a content says, one line for each part; what is no text, as JSON.
 pub(super) fn content_text(content: Option<&Value>) -> String {
     match content {
         None | Some(Value::Null) => String::new(),
         Some(Value::Array(blocks)) => {
-            let words = |block: &Value| match block {
-                Value::String(text) => Some(text.clone()),
-                block => text(block, "text").map(str::to_owned),
+            let words = |block: &Value| {
+                let is_text = matches!(
+                    text(block, "type"),
+                    None | Some("text" | "input_text" | "output_text")
+                );
+                match text(block, "text").filter(|_| is_text) {
+                    Some(text) => text.to_owned(),
+                    None => as_text(block),
+                }
             };
-            let texts: Vec<String> = blocks.iter().filter_map(words).collect();
+            let texts: Vec<String> = blocks.iter().map(words).collect();
             texts.join("\n")
         }
         Some(other) => as_text(other),

@@ -168,6 +168,8 @@ impl Wire for Chat {
     fn says(&self, fault: Fault<'_>) -> Option<String> {
         match self {
             Chat::OpenAi => Some(openai_says(fault)),
+            // It does not look at the first message.
+            Chat::Mistral if matches!(fault, Fault::Orphan { message: 0, .. }) => None,
             Chat::Mistral => Some(mistral_says(fault)),
             // It says nothing: the model sees a call nobody answered, or an answer nobody asked for.
             Chat::Ollama => None,

@@ -1,8 +1,8 @@
 //! Google's contents: calls and results are parts, matched by id where there is one, else by name and order.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::anthropic::joined;
+use super::anthropic::{content_text, joined};
 use super::{
     At, CallRef, Fault, Layout, ResultRef, Wire, arguments, id, legal_name, name_fault, text,
 };
@@ -39,7 +39,7 @@ impl Wire for Gemini {
         mend_message(message, at, log);
         mend_role(message, at, log);
         let is_model = self.is_model(message);
-        mend_parts(message, is_model, at, log);
+        mend_parts(message, at, log);
         let Some(Value::Array(parts)) = message.get_mut("parts") else {
             return;
         };
@@ -127,7 +127,7 @@ impl Wire for Gemini {
     }
 
     fn is_addressed(&self, result: ResultRef<'_>, id: Option<&str>, name: &str) -> bool {
-        result.name == Some(name) && (result.id.is_none() || result.id == id)
+        result.name == Some(name) && (result.id.is_none() || id.is_none() || result.id == id)
     }
 
     fn result_text(&self, result: &Value) -> String {
@@ -206,11 +206,13 @@ fn parts(message: &Value) -> &[Value] {
 
 /// The call or result in a part.
 fn of<'a>(part: &'a Value, keys: &[&str; 2]) -> Option<&'a Value> {
-    keys.iter().find_map(|key| part.get(key))
+    let found = keys.iter().find_map(|key| part.get(key));
+    found.filter(|found| !found.is_null())
 }
 
 fn of_mut<'a>(part: &'a mut Value, keys: &[&str; 2]) -> Option<&'a mut Value> {
-    let key = keys.iter().find(|key| part.get(**key).is_some())?;
+    let is_there = |key: &&&str| part.get(**key).is_some_and(|found| !found.is_null());
+    let key = keys.iter().find(is_there)?;
     part.get_mut(*key)
 }
 
@@ -254,18 +256,19 @@ fn mend_role(message: &mut Value, at: At<'_>, log: &mut Log) {
     message["role"] = json!(new);
 }
 
-fn mend_parts(message: &mut Value, is_model: bool, at: At<'_>, log: &mut Log) {
+fn mend_parts(message: &mut Value, at: At<'_>, log: &mut Log) {
     let mended = match message.get("parts") {
         Some(Value::Array(parts)) if !parts.is_empty() => return,
-        // The user's turn is looked at as a whole: an empty content beside others is no fault.
-        Some(Value::Array(_)) if !is_model => return,
         Some(part @ Value::Object(_)) => json!([part]),
-        Some(Value::String(text)) => json!([{"text": text}]),
-        _ => match message.get("content") {
+        None | Some(Value::Null | Value::Array(_)) => {
             // As other providers write it.
-            Some(Value::String(text)) => json!([{"text": text}]),
-            _ => json!([{"text": texts::EMPTY}]),
-        },
+            let said = content_text(message.get("content"));
+            match said.is_empty() {
+                true => json!([{"text": texts::EMPTY}]),
+                false => json!([{"text": said}]),
+            }
+        }
+        Some(other) => json!([{"text": as_text(other)}]),
     };
     log.found(
         at.field("parts"),
@@ -300,10 +303,11 @@ impl Part<'_> {
     }
 
     fn mend(&self, part: &mut Value, log: &mut Log) {
-        let says_nothing = part.as_object().is_none_or(serde_json::Map::is_empty);
-        if says_nothing {
+        let says_something = |part: &Map<String, Value>| part.values().any(|one| !one.is_null());
+        if !part.as_object().is_some_and(says_something) {
             return self.mend_shape(part, log);
         }
+        self.mend_text(part, log);
         if of(part, &RESULT).is_some() {
             return self.mend_result(part, log);
         }
@@ -338,13 +342,51 @@ impl Part<'_> {
         *part = said.map_or(Value::Null, |said| json!({"text": said}));
     }
 
+    fn mend_text(&self, part: &mut Value, log: &mut Log) {
+        let Some(odd) = part.get("text") else {
+            return;
+        };
+        if odd.is_string() || odd.is_null() {
+            return;
+        }
+        log.found(
+            format!("{}/text", self.pointer()),
+            Code::BadContent,
+            "this text is no string",
+        )
+        .says(format!(
+            "Invalid value at '{}.text' (TYPE_STRING), {odd}",
+            self.place()
+        ))
+        .fixed("it is written as one");
+        part["text"] = json!(as_text(odd));
+    }
+
+    /// An id is a string, or not there.
+    fn mend_id(&self, holder: &mut Value, what: &str, log: &mut Log) {
+        let Some(odd) = holder.get("id") else {
+            return;
+        };
+        if odd.is_string() || odd.is_null() {
+            return;
+        }
+        let place = self.place();
+        log.found(self.pointer(), Code::BadCallId, "the id is no string")
+            .says(format!(
+                "Invalid value at '{place}.{what}.id' (TYPE_STRING), {odd}"
+            ))
+            .fixed("it is one now");
+        holder["id"] = json!(as_text(odd));
+    }
+
     fn mend_call(&self, part: &mut Value, log: &mut Log) {
         let Some(call) = of_mut(part, &CALL) else {
             return;
         };
         if !call.is_object() {
-            *call = json!({});
+            *call = json!({"args": call.take()});
         }
+        self.mend_id(call, "function_call", log);
         let name = text(call, "name").unwrap_or_default();
         if !super::is_legal_name(PROVIDER, name) {
             let new = match name {
@@ -384,6 +426,7 @@ impl Part<'_> {
         if !result.is_object() {
             *result = json!({"response": result.take()});
         }
+        self.mend_id(result, "function_response", log);
         if let Some(name) = id(result, "name")
             && !super::is_legal_name(PROVIDER, name)
         {

@@ -137,7 +137,14 @@ impl Wire for LangChain {
     }
 
     fn keep_as_text(&self, result: Value, mark: &str) -> Value {
-        let mut said = self.user(&joined(mark, &self.result_text(&result)));
+        let mut said = match body(&result).get("content") {
+            Some(Value::Array(blocks)) => {
+                let mut content = vec![json!({"type": "text", "text": mark})];
+                content.extend(blocks.iter().cloned());
+                json!({"type": "human", "content": content})
+            }
+            _ => self.user(&joined(mark, &self.result_text(&result))),
+        };
         reshape(&mut said, &result, "HumanMessage");
         said
     }

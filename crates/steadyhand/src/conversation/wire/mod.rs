@@ -149,7 +149,7 @@ pub(super) trait Wire {
     /// Whether a result already says that it answers this call.
     fn is_addressed(&self, result: ResultRef<'_>, id: Option<&str>, name: &str) -> bool;
 
-    /// The text of a result.
+    /// What a result says, all of it: what is no text, as JSON.
     fn result_text(&self, result: &Value) -> String;
 
     /// A result that says this error.

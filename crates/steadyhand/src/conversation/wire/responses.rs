@@ -1,5 +1,7 @@
 //! OpenAI's Responses: a flat list of items; an output may stand anywhere behind its call.
 
+mod message;
+
 use serde_json::{Value, json};
 
 use super::anthropic::{content_text, joined};
@@ -29,6 +31,7 @@ impl Wire for Responses {
         let role = text(item, "role");
         match text(item, "type") {
             None | Some("message") => role == Some("assistant"),
+            Some(kind) if kind.ends_with("_call") || kind == "reasoning" => true,
             Some(kind) => {
                 let is_output = kind.ends_with("_output") || kind.ends_with("_response");
                 !is_output && role.is_none_or(|role| role == "assistant")
@@ -39,8 +42,9 @@ impl Wire for Responses {
     fn normalise(&self, item: &mut Value, at: At<'_>, log: &mut Log, _behind: &mut Vec<Value>) {
         mend_shape(item, at, log);
         match text(item, "type") {
-            Some("function_call") => mend_call(item, at, log),
-            Some("function_call_output") => mend_output(item, at, log),
+            Some("function_call" | "custom_tool_call") => mend_call(item, at, log),
+            Some("function_call_output" | "custom_tool_call_output") => mend_output(item, at, log),
+            None | Some("message") => message::mend(item, at, log),
             _ => {}
         }
     }
@@ -130,15 +134,13 @@ impl Wire for Responses {
     }
 
     fn keep_as_text(&self, mut result: Value, mark: &str) -> Value {
-        let said = joined(mark, &self.result_text(&result));
-        let media = match result.get_mut("output").map(Value::take) {
-            Some(Value::Array(parts)) => parts,
-            _ => return self.user(&said),
-        };
-        let mut parts = vec![json!({"type": "input_text", "text": said})];
-        let is_media = |part: &Value| text(part, "type").is_some_and(|kind| kind != "input_text");
-        parts.extend(media.into_iter().filter(is_media));
-        json!({"role": "user", "content": parts})
+        if let Some(Value::Array(parts)) = result.get_mut("output") {
+            // The parts of an output can stand in a message as they are.
+            let mut said = vec![json!({"type": "input_text", "text": mark})];
+            said.append(parts);
+            return json!({"role": "user", "content": said});
+        }
+        self.user(&joined(mark, &self.result_text(&result)))
     }
 
     fn user(&self, text: &str) -> Value {
@@ -165,6 +167,11 @@ impl Wire for Responses {
             Fault::DuplicateId { .. } => None,
         }
     }
+}
+
+fn is_long(name: &str) -> bool {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    name.bytes().all(legal)
 }
 
 /// An item that is no object becomes one.
@@ -198,6 +205,11 @@ fn mend_call(item: &mut Value, at: At<'_>, log: &mut Log) {
                 "Invalid 'input[{}].name': empty string. Expected a string with minimum length 1, but got an empty string instead.",
                 at.index
             ),
+            name if is_long(name) => format!(
+                "Invalid 'input[{}].name': string too long. Expected a string with maximum length 64, but got a string with length {} instead.",
+                at.index,
+                name.chars().count()
+            ),
             _ => format!(
                 "Invalid 'input[{}].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
                 at.index
@@ -212,9 +224,13 @@ fn mend_call(item: &mut Value, at: At<'_>, log: &mut Log) {
         .fixed(format!("it is called {new}"));
         item["name"] = json!(new);
     }
+    if text(item, "type") == Some("custom_tool_call") {
+        return mend_input(item, at, log);
+    }
     let mended = arguments::as_text(item.get("arguments"));
     let says = match item.get("arguments") {
-        Some(Value::String(_)) => None,
+        // OpenAI itself lets broken text pass; those who speak its language do not.
+        Some(Value::String(_)) => Some("invalid tool call arguments".to_owned()),
         Some(_) => Some(format!(
             "Invalid type for 'input[{}].arguments': expected a string, but got an object instead.",
             at.index
@@ -236,7 +252,46 @@ fn mend_call(item: &mut Value, at: At<'_>, log: &mut Log) {
     }
 }
 
+/// What goes to a custom tool is a text of any kind.
+fn mend_input(item: &mut Value, at: At<'_>, log: &mut Log) {
+    let (said, says) = match item.get("input") {
+        Some(Value::String(_)) => return,
+        None => (
+            String::new(),
+            format!("Missing required parameter: 'input[{}].input'.", at.index),
+        ),
+        Some(other) => (
+            as_text(other),
+            format!(
+                "Invalid type for 'input[{}].input': expected a string, but got an object instead.",
+                at.index
+            ),
+        ),
+    };
+    log.found(
+        at.field("input"),
+        Code::BadArguments,
+        "what goes to the tool is no text",
+    )
+    .says(says)
+    .fixed("it is written as one");
+    item["input"] = json!(said);
+}
+
 fn mend_id(item: &mut Value, at: At<'_>, log: &mut Log, what: &str) {
+    if let Some(odd) = item
+        .get("call_id")
+        .filter(|id| !id.is_string() && !id.is_null())
+    {
+        let id = as_text(odd);
+        log.found(at.field("call_id"), Code::BadCallId, "the id is no string")
+            .says(format!(
+                "Invalid type for 'input[{}].call_id': expected a string.",
+                at.index
+            ))
+            .fixed("it is one now");
+        item["call_id"] = json!(id);
+    }
     let own = text(item, "call_id").unwrap_or_default();
     if ids::is_legal(PROVIDER, own) || (own.is_empty() && what != "call") {
         return;
@@ -265,6 +320,9 @@ fn mend_id(item: &mut Value, at: At<'_>, log: &mut Log, what: &str) {
 
 fn mend_output(item: &mut Value, at: At<'_>, log: &mut Log) {
     mend_id(item, at, log, "output");
+    if let Some(Value::Array(parts)) = item.get_mut("output") {
+        return message::mend_parts(parts, "output", "input_text", at, log);
+    }
     let (mended, code) = match item.get("output") {
         Some(Value::String(_) | Value::Array(_)) => return,
         None | Some(Value::Null) => (json!(texts::NO_OUTPUT), Code::EmptyResult),

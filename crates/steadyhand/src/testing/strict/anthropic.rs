@@ -134,7 +134,7 @@ fn shape(messages: &[Value], index: usize, message: &Value) -> Result<(), String
 }
 
 fn one_block(place: &str, role: &str, block: &Value) -> Result<(), String> {
-    if !block.is_object() || block.get("type").is_none() {
+    if !block.get("type").is_some_and(Value::is_string) {
         return Err(format!("{place}: Input should be an object"));
     }
     match str_of(block, "type") {
@@ -169,7 +169,7 @@ fn one_block(place: &str, role: &str, block: &Value) -> Result<(), String> {
             Ok(())
         }
         "tool_result" => result_block(place, role, block),
-        "thinking" | "redacted_thinking" if block.get("cache_control").is_some() => {
+        "thinking" | "redacted_thinking" if is_marked(block) => {
             let kind = str_of(block, "type");
             Err(format!(
                 "{place}.{kind}.cache_control: Extra inputs are not permitted"
@@ -190,15 +190,28 @@ fn result_block(place: &str, role: &str, block: &Value) -> Result<(), String> {
             "{place}.tool_result.tool_use_id: String should match pattern '^[a-zA-Z0-9_-]+$'"
         ));
     }
+    if !matches!(
+        block.get("is_error"),
+        None | Some(Value::Null | Value::Bool(_))
+    ) {
+        return Err(format!(
+            "{place}.tool_result.is_error: Input should be a valid boolean"
+        ));
+    }
     let is_empty = match block.get("content") {
         None => true,
         Some(Value::String(text)) => text.is_empty(),
         Some(Value::Array(blocks)) => {
             for inner in blocks {
                 let is_text = str_of(inner, "type") == "text";
-                if !inner.is_object() || (is_text && !inner["text"].is_string()) {
+                if !inner.get("type").is_some_and(Value::is_string) {
                     return Err(format!(
                         "{place}.tool_result.content.0: Input should be an object"
+                    ));
+                }
+                if is_text && !inner["text"].is_string() {
+                    return Err(format!(
+                        "{place}.tool_result.content.0.text.text: Input should be a valid string"
                     ));
                 }
                 if is_text && inner["text"] == "" {
@@ -340,11 +353,7 @@ fn results(turn: &Turn<'_>, before: Option<&Turn<'_>>) -> Result<(), String> {
 }
 
 fn cache(request: &Value, messages: &[Value]) -> Result<(), String> {
-    let of = |list: &[Value]| {
-        list.iter()
-            .filter(|one| one.get("cache_control").is_some())
-            .count()
-    };
+    let of = |list: &[Value]| list.iter().filter(|one| is_marked(one)).count();
     let in_messages: usize = messages
         .iter()
         .map(|message| of(items(message, "content")))
@@ -356,6 +365,10 @@ fn cache(request: &Value, messages: &[Value]) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+fn is_marked(block: &Value) -> bool {
+    !matches!(block.get("cache_control"), None | Some(Value::Null))
 }
 
 fn thinking(request: &Value, turns: &[Turn<'_>]) -> Result<(), String> {

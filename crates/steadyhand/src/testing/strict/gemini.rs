@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::{Refusal, items, str_of};
 
-/// Checks a request as `POST …:generateContent` does.
+/// Checks a request as `POST …:generateContent` does. Responses under other names than those of the calls, which
+/// the real one counts and takes, are refused too: the model would see an answer to what it did not ask.
 ///
 /// # Errors
 ///
@@ -126,14 +127,31 @@ fn shape(index: usize, content: &Value) -> Result<(), String> {
     if !matches!(role, Some("user" | "model" | "function")) {
         return Err("Please use a valid role: user, model.".to_owned());
     }
+    if !content.get("parts").is_some_and(Value::is_array) || items(content, "parts").is_empty() {
+        return Err(format!(
+            "* GenerateContentRequest.{place}.parts: contents.parts must not be empty."
+        ));
+    }
     for (number, part) in items(content, "parts").iter().enumerate() {
         let place = format!("{place}.parts[{number}]");
-        if part.as_object().is_none_or(|part| part.is_empty()) {
+        let is_set =
+            |part: &serde_json::Map<String, Value>| part.values().any(|one| !one.is_null());
+        if !part.as_object().is_some_and(is_set) {
             return Err(format!(
                 "* GenerateContentRequest.{place}.data: required oneof field 'data' must have one initialized field"
             ));
         }
-        if let Some(call) = part.get("functionCall") {
+        if part
+            .get("text")
+            .is_some_and(|text| !text.is_string() && !text.is_null())
+        {
+            return Err(format!(
+                "Invalid value at '{place}.text' (TYPE_STRING), {}",
+                part["text"]
+            ));
+        }
+        if let Some(call) = call_of(part) {
+            string(call, &format!("{place}.function_call.id"), "id")?;
             if str_of(call, "name").is_empty() {
                 return Err(format!(
                     "* GenerateContentRequest.{place}.function_call.name: Name cannot be empty."
@@ -148,7 +166,8 @@ fn shape(index: usize, content: &Value) -> Result<(), String> {
                 ));
             }
         }
-        if let Some(result) = part.get("functionResponse") {
+        if let Some(result) = response_of(part) {
+            string(result, &format!("{place}.function_response.id"), "id")?;
             if str_of(result, "name").is_empty() {
                 return Err(format!(
                     "* GenerateContentRequest.{place}.function_response.name: Name cannot be empty."
@@ -164,9 +183,31 @@ fn shape(index: usize, content: &Value) -> Result<(), String> {
     Ok(())
 }
 
+fn call_of(part: &Value) -> Option<&Value> {
+    let call = part
+        .get("functionCall")
+        .or_else(|| part.get("function_call"));
+    call.filter(|call| !call.is_null())
+}
+
+fn response_of(part: &Value) -> Option<&Value> {
+    let result = part.get("functionResponse");
+    let result = result.or_else(|| part.get("function_response"));
+    result.filter(|result| !result.is_null())
+}
+
+fn string(value: &Value, place: &str, key: &str) -> Result<(), String> {
+    match value.get(key) {
+        None | Some(Value::Null | Value::String(_)) => Ok(()),
+        Some(other) => Err(format!("Invalid value at '{place}' (TYPE_STRING), {other}")),
+    }
+}
+
 /// Contents of one role in a row are one turn: how many calls and responses it has, and how it begins.
-struct Turn {
+struct Turn<'a> {
     is_model: bool,
+    /// The names of its calls or responses.
+    names: Vec<&'a str>,
     calls: usize,
     responses: usize,
     parts: usize,
@@ -176,12 +217,13 @@ struct Turn {
 }
 
 fn turns(contents: &[Value]) -> Result<(), String> {
-    let mut turns: Vec<Turn> = Vec::new();
+    let mut turns: Vec<Turn<'_>> = Vec::new();
     for (index, content) in contents.iter().enumerate() {
         let is_model = str_of(content, "role") == "model";
         if turns.last().is_none_or(|turn| turn.is_model != is_model) {
             turns.push(Turn {
                 is_model,
+                names: Vec::new(),
                 calls: 0,
                 responses: 0,
                 parts: 0,
@@ -193,11 +235,13 @@ fn turns(contents: &[Value]) -> Result<(), String> {
             continue;
         };
         for part in items(content, "parts") {
-            let is_response = part.get("functionResponse").is_some();
+            let is_response = response_of(part).is_some();
+            let named = call_of(part).or_else(|| response_of(part));
+            turn.names.extend(named.map(|named| str_of(named, "name")));
             if is_response && turn.leading == turn.parts {
                 turn.leading += 1;
             }
-            turn.calls += usize::from(part.get("functionCall").is_some());
+            turn.calls += usize::from(call_of(part).is_some());
             turn.responses += usize::from(is_response);
             turn.parts += 1;
         }
@@ -236,7 +280,13 @@ fn turns(contents: &[Value]) -> Result<(), String> {
             if asked == 0 || turn.leading < turn.responses {
                 return Err(AFTER_CALL.to_owned());
             }
-            if asked != turn.responses {
+            let sorted = |turn: &Turn<'_>| {
+                let mut names: Vec<String> =
+                    turn.names.iter().map(|&name| name.to_owned()).collect();
+                names.sort();
+                names
+            };
+            if asked != turn.responses || before.map(sorted) != Some(sorted(turn)) {
                 return Err(AS_MANY.to_owned());
             }
         }

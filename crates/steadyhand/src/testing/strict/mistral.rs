@@ -37,6 +37,15 @@ fn check(request: &Value) -> Result<(), String> {
     for (index, message) in messages.iter().enumerate() {
         shape(message, index + 1 == messages.len())?;
     }
+    let is_list = |message: &Value| {
+        matches!(
+            message.get("tool_calls"),
+            None | Some(Value::Null | Value::Array(_))
+        )
+    };
+    if !messages.iter().all(is_list) {
+        return Err("Invalid type for 'tool_calls': expected an array of objects.".to_owned());
+    }
     items(request, "tools")
         .iter()
         .try_for_each(|tool| name(str_of(&tool["function"], "name")))
@@ -103,10 +112,11 @@ fn shape(message: &Value, is_last: bool) -> Result<(), String> {
     if message["prefix"] == true && !is_last {
         return Err("Assistant message with prefix True must be last message".to_owned());
     }
-    let content = message.get("content");
-    let is_content = matches!(content, Some(Value::String(_) | Value::Array(_)));
-    if role != "assistant" && !is_content {
-        return Err("Invalid value for 'content': expected a string, got null.".to_owned());
+    match message.get("content") {
+        Some(Value::String(_)) => {}
+        Some(Value::Array(parts)) => parts.iter().try_for_each(chunk)?,
+        None | Some(Value::Null) if role == "assistant" => {}
+        _ => return Err("Invalid value for 'content': expected a string, got null.".to_owned()),
     }
     match role {
         "tool" => {
@@ -136,6 +146,17 @@ fn shape(message: &Value, is_last: bool) -> Result<(), String> {
         _ => {}
     }
     Ok(())
+}
+
+fn chunk(part: &Value) -> Result<(), String> {
+    let kind = part.get("type").and_then(Value::as_str);
+    match kind {
+        None => Err("Missing required parameter: 'type' of a content chunk".to_owned()),
+        Some("text") if !part["text"].is_string() => {
+            Err("Invalid type for 'text' of a content chunk: expected a string.".to_owned())
+        }
+        Some(_) => Ok(()),
+    }
 }
 
 fn id(id: &str) -> Result<(), String> {

@@ -31,13 +31,39 @@ fn check(request: &Value) -> Result<(), String> {
         if !message.is_object() {
             return Err("json: cannot unmarshal into Go struct field ChatRequest.messages of type api.Message".to_owned());
         }
+        let role = str_of(message, "role");
+        if !["system", "user", "assistant", "tool"].contains(&role) {
+            return Err(format!("strict: nobody has the role {role:?}"));
+        }
         let content = message.get("content");
         if let Some(kind) = content.and_then(not_a_string) {
             return Err(format!(
                 "json: cannot unmarshal {kind} into Go struct field Alias.content of type string"
             ));
         }
+        if !matches!(
+            message.get("tool_calls"),
+            None | Some(Value::Null | Value::Array(_))
+        ) {
+            return Err("json: cannot unmarshal object into Go struct field Alias.tool_calls of type []api.ToolCall".to_owned());
+        }
+        for key in ["tool_call_id", "tool_name"] {
+            if message.get(key).and_then(not_a_string).is_some() {
+                return Err(format!(
+                    "json: cannot unmarshal number into Go struct field Alias.{key} of type string"
+                ));
+            }
+        }
         for call in items(message, "tool_calls") {
+            if call.get("id").and_then(not_a_string).is_some() {
+                return Err(
+                    "json: cannot unmarshal number into Go struct field ToolCall.id of type string"
+                        .to_owned(),
+                );
+            }
+            if role != "assistant" {
+                return Err("strict: calls stand in a message that is not the model's".to_owned());
+            }
             let arguments = &call["function"]["arguments"];
             if !arguments.is_object() && !arguments.is_null() {
                 return Err(NO_CLOSING.to_owned());

@@ -201,6 +201,9 @@ fn shape(index: usize, message: &Value) -> Result<(), Fault> {
             Some("unknown_parameter"),
         ));
     }
+    if role == "function" && str_of(message, "name").is_empty() {
+        return Err(missing(&format!("{param}.name")));
+    }
     if role == "user" && message.get("tool_call_id").is_some() {
         return Err(fault(
             format!("Unknown parameter: '{param}.tool_call_id'."),
@@ -215,7 +218,12 @@ fn shape(index: usize, message: &Value) -> Result<(), Fault> {
 fn content(index: usize, role: &str, message: &Value) -> Result<(), Fault> {
     let param = format!("messages[{index}].content");
     let acts = role == "assistant"
-        && (message.get("tool_calls").is_some() || message.get("function_call").is_some());
+        && ["tool_calls", "function_call", "audio", "refusal"]
+            .iter()
+            .any(|key| message.get(*key).is_some_and(|value| !value.is_null()));
+    if role == "function" && message.get("content") == Some(&Value::Null) {
+        return Ok(());
+    }
     match message.get("content") {
         None | Some(Value::Null) if acts => Ok(()),
         None if role == "tool" => Err(missing(&param)),
@@ -227,8 +235,14 @@ fn content(index: usize, role: &str, message: &Value) -> Result<(), Fault> {
         Some(Value::String(_)) => Ok(()),
         Some(Value::Array(parts)) => {
             for (part, value) in parts.iter().enumerate() {
-                if value.get("type").is_none() {
+                if !value.get("type").is_some_and(Value::is_string) {
                     return Err(missing(&format!("{param}[{part}].type")));
+                }
+                if str_of(value, "type") == "text" && !value["text"].is_string() {
+                    return Err(not_a_text(
+                        &format!("{param}[{part}].text"),
+                        value.get("text"),
+                    ));
                 }
                 if role == "tool" && str_of(value, "type") != "text" {
                     return Err(fault(
@@ -299,8 +313,22 @@ fn calls(index: usize, message: &Value) -> Result<(), Fault> {
                 Some("string_above_max_length"),
             ));
         }
-        if call.get("type").is_none() {
-            return Err(missing(&format!("{param}.type")));
+        match call.get("type") {
+            Some(kind) if kind == "custom" => {
+                custom(&param, &call["custom"])?;
+                continue;
+            }
+            Some(kind) if kind == "function" => {}
+            Some(Value::String(kind)) => {
+                return Err(fault(
+                    format!(
+                        "Invalid value: '{kind}'. Supported values are: 'function' and 'custom'."
+                    ),
+                    format!("{param}.type"),
+                    Some("invalid_value"),
+                ));
+            }
+            _ => return Err(missing(&format!("{param}.type"))),
         }
         let function = &call["function"];
         legal_name(
@@ -327,6 +355,33 @@ fn calls(index: usize, message: &Value) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+fn custom(param: &str, custom: &Value) -> Result<(), Fault> {
+    let param = format!("{param}.custom");
+    legal_name(
+        &format!("{param}.name"),
+        str_of(custom, "name"),
+        custom.get("name"),
+    )?;
+    match custom.get("input") {
+        Some(Value::String(_)) => Ok(()),
+        input => Err(not_a_text(&format!("{param}.input"), input)),
+    }
+}
+
+fn not_a_text(param: &str, found: Option<&Value>) -> Fault {
+    let kind = match found {
+        None => return missing(param),
+        Some(Value::Null) => "null",
+        Some(Value::Bool(_)) => "a boolean",
+        Some(Value::Number(_)) => "a number",
+        Some(Value::String(_)) => "a string",
+        Some(Value::Array(_)) => "an array",
+        Some(Value::Object(_)) => "an object",
+    };
+    let message = format!("Invalid type for '{param}': expected a string, but got {kind} instead.");
+    fault(message, param, Some("invalid_type"))
 }
 
 fn pairs(messages: &[Value]) -> Result<(), Fault> {

@@ -56,8 +56,22 @@ fn shape(index: usize, item: &Value) -> Result<(), String> {
             "Invalid type for 'input[{index}]': expected an object."
         ));
     }
+    match item.get("type") {
+        None => return message(index, item),
+        Some(Value::String(_)) => {}
+        Some(_) => {
+            return Err(format!(
+                "Invalid type for 'input[{index}].type': expected a string."
+            ));
+        }
+    }
     let kind = str_of(item, "type");
-    if !["function_call", "function_call_output"].contains(&kind) {
+    let is_call = ["function_call", "custom_tool_call"].contains(&kind);
+    let is_output = ["function_call_output", "custom_tool_call_output"].contains(&kind);
+    if kind == "message" {
+        return message(index, item);
+    }
+    if !is_call && !is_output {
         return Ok(());
     }
     let id = str_of(item, "call_id").chars().count();
@@ -71,9 +85,10 @@ fn shape(index: usize, item: &Value) -> Result<(), String> {
             "Invalid 'input[{index}].call_id': string too long. Expected a string with maximum length 64, but got a string with length {id} instead."
         ));
     }
-    if kind == "function_call_output" {
+    if is_output {
         return match item.get("output") {
-            Some(Value::String(_) | Value::Array(_)) => Ok(()),
+            Some(Value::String(_)) => Ok(()),
+            Some(Value::Array(parts)) => parts_of(&format!("input[{index}].output"), parts),
             _ => Err(format!(
                 "Invalid type for 'input[{index}].output': expected one of a string or array of objects."
             )),
@@ -91,15 +106,72 @@ fn shape(index: usize, item: &Value) -> Result<(), String> {
             "Invalid 'input[{index}].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
         ));
     }
-    match item.get("arguments") {
+    if name.chars().count() > 64 {
+        return Err(format!(
+            "Invalid 'input[{index}].name': string too long. Expected a string with maximum length 64, but got a string with length {} instead.",
+            name.chars().count()
+        ));
+    }
+    let key = match kind {
+        "function_call" => "arguments",
+        _ => "input",
+    };
+    match item.get(key) {
+        // OpenAI itself lets broken text pass; those who speak its language do not.
+        Some(Value::String(text)) if key == "arguments" => match serde_json::from_str(text) {
+            Ok(Value::Object(_)) => Ok(()),
+            _ => Err("invalid tool call arguments".to_owned()),
+        },
         Some(Value::String(_)) => Ok(()),
         None => Err(format!(
-            "Missing required parameter: 'input[{index}].arguments'."
+            "Missing required parameter: 'input[{index}].{key}'."
         )),
         Some(_) => Err(format!(
-            "Invalid type for 'input[{index}].arguments': expected a string, but got an object instead."
+            "Invalid type for 'input[{index}].{key}': expected a string, but got an object instead."
         )),
     }
+}
+
+fn message(index: usize, item: &Value) -> Result<(), String> {
+    let role = match item.get("role") {
+        Some(Value::String(role)) => role,
+        _ => {
+            return Err(format!(
+                "Missing required parameter: 'input[{index}].role'."
+            ));
+        }
+    };
+    if !["assistant", "system", "developer", "user"].contains(&role.as_str()) {
+        return Err(format!(
+            "Invalid value: '{role}'. Supported values are: 'assistant', 'system', 'developer', and 'user'."
+        ));
+    }
+    match item.get("content") {
+        Some(Value::String(_)) => Ok(()),
+        Some(Value::Array(parts)) => parts_of(&format!("input[{index}].content"), parts),
+        None => Err(format!(
+            "Missing required parameter: 'input[{index}].content'."
+        )),
+        Some(_) => Err(format!(
+            "Invalid type for 'input[{index}].content': expected one of an array of objects or string."
+        )),
+    }
+}
+
+fn parts_of(place: &str, parts: &[Value]) -> Result<(), String> {
+    for (number, part) in parts.iter().enumerate() {
+        let place = format!("{place}[{number}]");
+        if !part.get("type").is_some_and(Value::is_string) {
+            return Err(format!("Missing required parameter: '{place}.type'."));
+        }
+        let is_text = ["input_text", "output_text"].contains(&str_of(part, "type"));
+        if is_text && !part.get("text").is_some_and(Value::is_string) {
+            return Err(format!(
+                "Invalid type for '{place}.text': expected a string."
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn followed(id: &str, rest: &[Value]) -> Result<(), String> {

@@ -1,5 +1,6 @@
 //! Conversations: real traffic, broken histories, random breakages, real peers.
 
+mod attacks;
 mod classes;
 mod corpus;
 mod peers;
@@ -7,6 +8,7 @@ mod random;
 mod render;
 mod requests;
 mod shapes;
+mod template;
 mod threads;
 mod tools;
 mod trimming;

@@ -119,15 +119,20 @@ fn v18_ollama_gets_what_langchain_ollama_sends() {
     assert_eq!(ours.tools[0]["function"]["parameters"], nested[0]["schema"]);
 }
 
-/// Runs a script of `tests/peers` in a peer's home. Each script ends itself after two minutes.
-fn ask(peer: &str, script: &str, input: Value) -> Value {
+/// A file of a peer.
+pub(super) fn installed(peer: &str, file: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let python = root
+    let found = root
         .ancestors()
-        .map(|directory| directory.join("target/peers").join(peer).join("bin/python"))
+        .map(|directory| directory.join("target/peers").join(peer).join(file))
         .find(|candidate| candidate.exists());
-    let python: PathBuf = python.unwrap_or_else(|| panic!("run ./test once: it installs {peer}"));
-    let mut child = Command::new(python)
+    found.unwrap_or_else(|| panic!("run ./test once: it installs {peer}"))
+}
+
+/// Runs a script of `tests/peers` in a peer's home. Each script ends itself after two minutes.
+pub(super) fn ask(peer: &str, script: &str, input: Value) -> Value {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut child = Command::new(installed(peer, "bin/python"))
         .arg("-I")
         .arg(root.join("tests/peers").join(script))
         .env("LANGSMITH_TRACING", "false")

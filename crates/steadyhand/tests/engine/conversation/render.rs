@@ -187,33 +187,47 @@ fn result_message(provider: Provider, id: &str, text: &str, all: &[Step]) -> Val
 /// What must hold for every repair: accepted by the strict provider, nothing left to find, not changed
 /// again, always the same, and everything that was said is still there.
 pub(super) fn check(provider: Provider, broken: &Value) -> (Value, Vec<Fix>) {
+    verdict(provider, broken).unwrap_or_else(|fault| panic!("{fault}"))
+}
+
+/// [`check`], for those who want to go on after a fault.
+pub(super) fn verdict(provider: Provider, broken: &Value) -> Result<(Value, Vec<Fix>), String> {
     let (repaired, fixes) = repair(provider, broken.clone());
-    let about = || format!("{provider}\nbroken {broken:#}\nrepaired {repaired:#}\n{fixes:#?}");
-    if let Err((status, body)) = strict::check(provider, &repaired) {
-        panic!("{status} {body} {}", about());
-    }
+    let about = |fault: String| {
+        format!("{fault}\n{provider}\nbroken {broken:#}\nrepaired {repaired:#}\n{fixes:#?}")
+    };
+    strict::check(provider, &repaired)
+        .map_err(|(status, body)| about(format!("{status} {body}")))?;
     if provider == Provider::LangChain {
         let messages = Message::list_from_json(repaired["messages"].clone());
-        let messages = messages.unwrap_or_else(|error| panic!("{error} {}", about()));
+        let messages = messages.map_err(|error| about(error.to_string()))?;
         let (_, open) = steadyhand::answer_open_calls(messages);
-        assert!(open.is_empty(), "{open:?} {}", about());
+        holds(open.is_empty(), || about(format!("open: {open:?}")))?;
     }
     let problems = validate(provider, What::Request, &repaired);
-    assert!(problems.is_empty(), "{problems:#?} {}", about());
+    holds(problems.is_empty(), || {
+        about(format!("left: {problems:#?}"))
+    })?;
     let (again, more) = repair(provider, repaired.clone());
-    assert!(more.is_empty(), "{more:#?} {}", about());
-    assert_eq!(again.to_string(), repaired.to_string());
+    let is_same = more.is_empty() && written(&again) == written(&repaired);
+    holds(is_same, || about(format!("again: {more:#?} {again:#}")))?;
     let (twin, same) = repair(provider, broken.clone());
-    assert_eq!((twin.to_string(), &same), (repaired.to_string(), &fixes));
-    if fixes.is_empty() {
-        assert_eq!(repaired.to_string(), broken.to_string());
-    }
+    let is_same = written(&twin) == written(&repaired) && same == fixes;
+    holds(is_same, || about(format!("now: {same:#?} {twin:#}")))?;
+    let is_same = !fixes.is_empty() || written(&repaired) == written(broken);
+    holds(is_same, || about("changed, and no fix says so".to_owned()))?;
     let text = repaired.to_string();
     for word in words(&broken[key(provider)].to_string()) {
-        assert!(text.contains(&word), "{word} is lost: {}", about());
+        holds(text.contains(&word), || about(format!("{word} is lost")))?;
     }
-    explained(provider, broken, &repaired, &fixes);
-    (repaired, fixes)
+    let hidden = unexplained(provider, broken, &repaired, &fixes);
+    let told = |index| about(format!("message {index} changed and no fix says so"));
+    hidden.map_or(Ok(()), |index| Err(told(index)))?;
+    Ok((repaired, fixes))
+}
+
+fn holds(condition: bool, fault: impl FnOnce() -> String) -> Result<(), String> {
+    if condition { Ok(()) } else { Err(fault()) }
 }
 
 /// The words that must not get lost: a letter, digits, and an x.
@@ -233,12 +247,15 @@ fn words(text: &str) -> Vec<String> {
     found
 }
 
-/// What no fix speaks of is there as it was, in the same order.
-fn explained(provider: Provider, broken: &Value, repaired: &Value, fixes: &[Fix]) {
+/// The first message that no fix speaks of and that is not there as it was, in the same order.
+fn unexplained(
+    provider: Provider,
+    broken: &Value,
+    repaired: &Value,
+    fixes: &[Fix],
+) -> Option<usize> {
     let key = key(provider);
-    let (Some(before), Some(after)) = (broken[key].as_array(), repaired[key].as_array()) else {
-        return;
-    };
+    let (before, after) = (broken[key].as_array()?, repaired[key].as_array()?);
     let is_named = |index: usize| {
         let place = format!("/{key}/{index}");
         fixes.iter().any(|fix| {
@@ -248,12 +265,11 @@ fn explained(provider: Provider, broken: &Value, repaired: &Value, fixes: &[Fix]
         })
     };
     let mut rest = after.iter();
-    for (index, message) in before.iter().enumerate() {
-        if !is_named(index) {
-            assert!(
-                rest.any(|other| other == message),
-                "{provider}: message {index} changed and no fix says so\nbroken {broken:#}\nrepaired {repaired:#}\n{fixes:#?}"
-            );
-        }
-    }
+    let mut unnamed = (0..before.len()).filter(|index| !is_named(*index));
+    unnamed.find(|index| !rest.any(|other| *other == before[*index]))
+}
+
+/// To the letter: the order of keys counts.
+fn written(value: &Value) -> String {
+    value.to_string()
 }

@@ -7,7 +7,7 @@ use steadyhand::testing::strict;
 use super::render::{key, message, request, user};
 
 /// Definitions with everything some provider refuses.
-fn definitions() -> Vec<Value> {
+pub(super) fn definitions() -> Vec<Value> {
     let schemas = [
         json!({"type": "object", "properties": {"city": {"type": "string", "format": "city", "default": "Rome"}}, "required": ["city"], "additionalProperties": false, "title": "Weather"}),
         json!({"type": "object", "properties": {}}),

@@ -40,7 +40,16 @@ impl Block<'_> {
         }
     }
 
+    /// A block that does not say what it is: its fields tell, or it is a text.
     fn mend_shape(&self, block: &mut Value, log: &mut Log) {
+        if let Some(kind) = self.kind_by_fields(block) {
+            log.found(self.pointer(), Code::BadContent, "this block has no type")
+                .says(format!("{}: Input should be an object", self.place()))
+                .fixed(format!("its fields are those of a {kind}"));
+            block["type"] = json!(kind);
+            return self.mend(block, log);
+        }
+        let mark = mark_of(block);
         let text = match &*block {
             Value::Null => None,
             Value::Object(fields) => fields.get("text").map(as_text).or_else(|| {
@@ -54,6 +63,15 @@ impl Block<'_> {
             .fixed("it is a text now, or gone if it said nothing");
         let text = text.filter(|text| !text.is_empty());
         *block = text.map_or(Value::Null, |text| json!({"type": "text", "text": text}));
+        put_mark(block, mark);
+    }
+
+    fn kind_by_fields(&self, block: &Value) -> Option<&'static str> {
+        let has = |key: &str| block.get(key).is_some();
+        if has("tool_use_id") {
+            return Some("tool_result");
+        }
+        (self.is_model && has("name") && has("input")).then_some("tool_use")
     }
 
     fn mend_text(&self, block: &mut Value, log: &mut Log) {
@@ -148,7 +166,9 @@ impl Block<'_> {
             self.place()
         ))
         .fixed("it is kept as text");
+        let mark = mark_of(block);
         *block = json!({"type": "text", "text": said});
+        put_mark(block, mark);
     }
 
     fn mend_result(&self, block: &mut Value, log: &mut Log) {
@@ -167,6 +187,24 @@ impl Block<'_> {
             ))
             .fixed(format!("its id is now {new}, like that of its call"));
             block["tool_use_id"] = json!(new);
+        }
+        if !matches!(
+            block.get("is_error"),
+            None | Some(Value::Null | Value::Bool(_))
+        ) {
+            log.found(
+                format!("{}/is_error", self.pointer()),
+                Code::BadField,
+                "whether the call failed is said by true or false",
+            )
+            .says(format!(
+                "{}.tool_result.is_error: Input should be a valid boolean",
+                self.place()
+            ))
+            .fixed("it is not said any more");
+            if let Some(fields) = block.as_object_mut() {
+                fields.shift_remove("is_error");
+            }
         }
         self.mend_result_content(block, log);
         let is_empty = match block.get("content") {
@@ -196,8 +234,13 @@ impl Block<'_> {
             None | Some(Value::Null | Value::String(_)) => {}
             Some(Value::Array(blocks)) => {
                 for (index, inner) in blocks.iter_mut().enumerate() {
-                    let is_empty = text(inner, "type") == Some("text")
-                        && text(inner, "text").is_none_or(str::is_empty);
+                    let is_text = text(inner, "type") == Some("text");
+                    let has_words = match inner.get("text") {
+                        None | Some(Value::Null) => false,
+                        Some(Value::String(text)) => !text.is_empty(),
+                        Some(_) => true,
+                    };
+                    let is_empty = is_text && !has_words;
                     if is_empty {
                         log.found(
                             format!("{at}/{index}"),
@@ -207,7 +250,19 @@ impl Block<'_> {
                         .says(EMPTY_TEXT.to_owned())
                         .fixed("it is left out");
                         *inner = Value::Null;
-                    } else if !inner.is_object() {
+                    } else if is_text && !inner["text"].is_string() {
+                        log.found(
+                            format!("{at}/{index}"),
+                            Code::BadContent,
+                            "this text is no string",
+                        )
+                        .says(format!(
+                            "{}.tool_result.content.{index}.text.text: Input should be a valid string",
+                            self.place()
+                        ))
+                        .fixed("it is written as one");
+                        inner["text"] = json!(as_text(&inner["text"]));
+                    } else if text(inner, "type").is_none() {
                         log.found(
                             format!("{at}/{index}"),
                             Code::BadContent,
@@ -218,8 +273,8 @@ impl Block<'_> {
                             self.place()
                         ))
                         .fixed("it is a text now, or gone if it said nothing");
-                        let said = as_text(inner);
-                        let says_nothing = inner.is_null() || said.is_empty();
+                        let said = as_text(inner.get("text").unwrap_or(inner));
+                        let says_nothing = inner.is_null() || said.is_empty() || said == "{}";
                         *inner = if says_nothing {
                             Value::Null
                         } else {
@@ -263,6 +318,18 @@ impl Block<'_> {
         if let Some(fields) = block.as_object_mut() {
             fields.shift_remove("cache_control");
         }
+    }
+}
+
+/// A cache mark that has to go elsewhere.
+pub(super) fn mark_of(block: &mut Value) -> Option<Value> {
+    let mark = block.get_mut("cache_control").map(Value::take);
+    mark.filter(|mark| !mark.is_null())
+}
+
+pub(super) fn put_mark(block: &mut Value, mark: Option<Value>) {
+    if let (Some(mark), Some(fields)) = (mark, block.as_object_mut()) {
+        fields.insert("cache_control".to_owned(), mark);
     }
 }
 

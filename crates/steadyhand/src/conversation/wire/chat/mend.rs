@@ -34,12 +34,19 @@ pub(super) fn message(
             content::of_assistant(chat, fields, at, log);
         }
         "tool" => {
+            calls::of_others(chat, fields, at, log);
             content::of_tool(chat, fields, at, log, behind);
             result_id(chat, fields, at, log);
+            if chat == Chat::Ollama {
+                result_name(fields, at, log);
+            }
         }
-        "function" => {}
+        "function" => {
+            calls::of_others(chat, fields, at, log);
+            function(fields, at, log);
+        }
         _ => {
-            calls::of_user(fields, at, log);
+            calls::of_others(chat, fields, at, log);
             content::of_user(chat, fields, at, log);
         }
     }
@@ -65,9 +72,14 @@ fn shape(message: &mut Value, at: At<'_>, log: &mut Log) {
 
 fn role(chat: Chat, message: &mut Value, at: At<'_>, log: &mut Log) {
     let role = text(message, "role").unwrap_or_default();
-    let answers = message.get("tool_call_id").is_some_and(Value::is_string);
+    let answers = message
+        .get("tool_call_id")
+        .is_some_and(|id| !id.is_null() && *id != "");
+    if role == "user" && !answers {
+        return empty_id(chat, message, at, log);
+    }
     let is_known = match role {
-        "user" => !answers,
+        "user" => false,
         "system" | "assistant" | "tool" => true,
         "developer" | "function" => chat == Chat::OpenAi,
         _ => false,
@@ -98,6 +110,52 @@ fn role(chat: Chat, message: &mut Value, at: At<'_>, log: &mut Log) {
     message["role"] = json!(new);
 }
 
+/// What the user says answers nothing; an id that is not filled in says so as well, but is refused.
+fn empty_id(chat: Chat, message: &mut Value, at: At<'_>, log: &mut Log) {
+    let has_id = message.get("tool_call_id").is_some();
+    let Some(fields) = message.as_object_mut().filter(|_| has_id) else {
+        return;
+    };
+    if chat != Chat::OpenAi {
+        return;
+    }
+    log.found(
+        at.field("tool_call_id"),
+        Code::BadField,
+        "what the user says answers no call",
+    )
+    .says(format!(
+        "Unknown parameter: 'messages[{}].tool_call_id'.",
+        at.index
+    ))
+    .fixed("it does not say so any more");
+    fields.shift_remove("tool_call_id");
+}
+
+/// A result as it was before there were tools: it has a name, and may have no content.
+fn function(fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) {
+    if !fields.get("name").is_some_and(is_filled) {
+        log.found(
+            at.field("name"),
+            Code::BadCallName,
+            "the result has no name",
+        )
+        .says(format!(
+            "Missing required parameter: 'messages[{}].name'.",
+            at.index
+        ))
+        .fixed(format!("its tool is called {}", texts::NO_NAME));
+        fields.insert("name".to_owned(), json!(texts::NO_NAME));
+    }
+    if fields.get("content") != Some(&Value::Null) {
+        content::of_user(Chat::OpenAi, fields, at, log);
+    }
+}
+
+fn is_filled(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| !text.is_empty())
+}
+
 /// The id of a result goes the same way as that of its call.
 fn result_id(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) {
     let provider = chat.provider();
@@ -125,6 +183,28 @@ fn result_id(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, log: &mut 
     .says(says)
     .fixed(format!("its id is now {new}, like that of its call"));
     fields.insert("tool_call_id".to_owned(), json!(new));
+}
+
+/// Ollama reads the name of a result as a string, and refuses anything else.
+fn result_name(fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) {
+    let Some(odd) = fields.get("tool_name") else {
+        return;
+    };
+    if odd.is_string() || odd.is_null() {
+        return;
+    }
+    let name = as_text(odd);
+    log.found(
+        at.field("tool_name"),
+        Code::BadCallName,
+        "the name is no string",
+    )
+    .says(
+        "json: cannot unmarshal number into Go struct field Alias.tool_name of type string"
+            .to_owned(),
+    )
+    .fixed("it is one now");
+    fields.insert("tool_name".to_owned(), json!(name));
 }
 
 fn id_too_long(place: &str, id: &str) -> String {

@@ -95,10 +95,15 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn mend_content(&self, fields: &mut Map<String, Value>, kind: Kind, log: &mut Log) {
+        if let Some(Value::Array(blocks)) = fields.get_mut("content") {
+            return self.mend_blocks(blocks, log);
+        }
         let mended = match fields.get("content") {
-            Some(Value::String(_) | Value::Array(_)) => return,
+            Some(Value::String(_)) => return,
             None if fields.contains_key("content_blocks") => return,
-            None | Some(Value::Null) if kind == Kind::Ai => return,
+            // A constructor leaves out what is empty.
+            None if kind == Kind::Ai && self.pointer.ends_with("/kwargs") => return,
+            None | Some(Value::Null) if kind == Kind::Ai => json!(""),
             None | Some(Value::Null) if kind == Kind::Tool => json!(texts::NO_OUTPUT),
             None | Some(Value::Null) => json!(texts::EMPTY),
             Some(other) => json!(as_text(other)),
@@ -114,6 +119,25 @@ impl Place<'_> {
         )
         .fixed("it is one now");
         fields.insert("content".to_owned(), mended);
+    }
+
+    /// A content is a list of texts and blocks.
+    fn mend_blocks(&self, blocks: &mut [Value], log: &mut Log) {
+        for (index, block) in blocks.iter_mut().enumerate() {
+            if block.is_string() || block.is_object() {
+                continue;
+            }
+            log.found(
+                format!("{}/content/{index}", self.pointer),
+                Code::BadContent,
+                "this is neither a text nor a block",
+            )
+            .fixed("it is written as a text");
+            *block = match &*block {
+                Value::Null => json!(""),
+                other => json!(as_text(other)),
+            };
+        }
     }
 
     fn mend_calls(&self, fields: &mut Map<String, Value>, log: &mut Log) {

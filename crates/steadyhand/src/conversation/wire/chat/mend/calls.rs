@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::id_too_long;
 use crate::conversation::ids;
 use crate::conversation::problem::{Code, Log};
-use crate::conversation::texts;
+use crate::conversation::texts::{self, as_text};
 use crate::conversation::wire::chat::Chat;
 use crate::conversation::wire::{At, Wire, arguments, is_legal_name, legal_name, name_fault, text};
 
@@ -21,19 +21,17 @@ pub(super) fn mend(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, log:
     }
 }
 
-/// Calls in a message of the user's are kept as text.
-pub(super) fn of_user(fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) {
-    let Some(Value::Array(calls)) = fields.get("tool_calls") else {
-        return;
+/// Calls in a message that is not the model's are kept as text.
+pub(super) fn of_others(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) {
+    let said: Vec<String> = match fields.get("tool_calls") {
+        None => return,
+        // Only OpenAI minds a list that is not there.
+        Some(Value::Null) if chat != Chat::OpenAi => return,
+        Some(Value::Array(calls)) if calls.is_empty() && chat != Chat::OpenAi => return,
+        Some(Value::Null) => Vec::new(),
+        Some(Value::Array(calls)) => calls.iter().map(stray).collect(),
+        Some(other) => vec![stray(other)],
     };
-    let said = |call: &Value| {
-        let function = &call["function"];
-        texts::stray_call(
-            text(function, "name").unwrap_or_default(),
-            function.get("arguments").unwrap_or(&Value::Null),
-        )
-    };
-    let said: Vec<String> = calls.iter().map(said).collect();
     log.found(
         at.field("tool_calls"),
         Code::WrongRole,
@@ -45,19 +43,33 @@ pub(super) fn of_user(fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log
     ))
     .fixed("they are kept as text");
     fields.shift_remove("tool_calls");
-    let mut said = said.join("\n");
+    if said.is_empty() {
+        return;
+    }
+    let said = said.join("\n");
     match fields.get_mut("content") {
         Some(Value::String(text)) if !text.is_empty() => {
             text.push('\n');
             text.push_str(&said);
         }
         Some(Value::Array(parts)) => parts.push(json!({"type": "text", "text": said})),
-        _ => {
-            fields.insert(
-                "content".to_owned(),
-                Value::String(std::mem::take(&mut said)),
-            );
+        Some(other) if !other.is_null() && *other != "" => {
+            *other = json!(format!("{}\n{said}", as_text(other)));
         }
+        _ => {
+            fields.insert("content".to_owned(), Value::String(said));
+        }
+    }
+}
+
+fn stray(call: &Value) -> String {
+    let function = call.get("function").filter(|function| function.is_object());
+    match function {
+        Some(function) => texts::stray_call(
+            text(function, "name").unwrap_or_default(),
+            function.get("arguments").unwrap_or(&Value::Null),
+        ),
+        None => texts::stray_call("", call),
     }
 }
 
@@ -116,27 +128,24 @@ impl Call<'_> {
 
     fn mend(&self, call: &mut Value, log: &mut Log) {
         self.mend_shape(call, log);
-        if call.get("custom").is_some() {
-            return self.mend_id(call, log);
-        }
-        if self.chat == Chat::OpenAi && call.get("type").is_none_or(Value::is_null) {
-            log.found(self.pointer(), Code::BadArguments, "the call has no type")
-                .says(format!(
-                    "Missing required parameter: '{}.type'.",
-                    self.place()
-                ))
-                .fixed("it is a function");
-            call["type"] = json!("function");
-        }
+        self.mend_type(call, log);
         self.mend_id(call, log);
-        self.mend_name(call, log);
+        if self.is_custom(call) {
+            return self.mend_custom(call, log);
+        }
+        self.mend_name(call, "function", log);
         self.mend_arguments(call, log);
     }
 
+    /// OpenAI's custom tools take a text of any kind; nobody else has them.
+    fn is_custom(&self, call: &Value) -> bool {
+        self.chat == Chat::OpenAi
+            && call.get("custom").is_some_and(Value::is_object)
+            && !call.get("function").is_some_and(Value::is_object)
+    }
+
     fn mend_shape(&self, call: &mut Value, log: &mut Log) {
-        let is_call = call.get("function").is_some_and(Value::is_object)
-            || call.get("custom").is_some_and(Value::is_object);
-        if is_call {
+        if call.get("function").is_some_and(Value::is_object) || self.is_custom(call) {
             return;
         }
         log.found(
@@ -149,19 +158,96 @@ impl Call<'_> {
             self.place()
         ))
         .fixed("it is written as a call of one");
-        let old = call.take();
-        // LangChain's calls have their name and arguments one level up.
-        let name = text(&old, "name").unwrap_or_default();
-        let arguments = old.get("args").or_else(|| old.get("arguments"));
-        let function = json!({"name": name, "arguments": arguments});
-        *call = match old.get("id") {
-            Some(id) => json!({"id": id, "type": "function", "function": function}),
-            None => json!({"type": "function", "function": function}),
+        let mut fields = match call.take() {
+            Value::Object(fields) => fields,
+            // What is no call at all is at least kept.
+            other => {
+                *call = json!({"type": "function", "function": {"name": "", "arguments": other}});
+                return;
+            }
         };
+        let custom = fields.shift_remove("custom").unwrap_or_default();
+        // LangChain's calls have their name and arguments one level up.
+        let name = fields.shift_remove("name");
+        let name = name.or_else(|| custom.get("name").cloned());
+        let arguments = ["args", "arguments"]
+            .iter()
+            .find_map(|key| fields.shift_remove(*key))
+            .or_else(|| custom.get("input").map(|input| json!({ "input": input })));
+        let old = fields.get("function").filter(|old| !old.is_null());
+        let arguments = arguments.or_else(|| old.cloned());
+        let function = json!({"name": name.unwrap_or_default(), "arguments": arguments});
+        fields.insert("function".to_owned(), function);
+        fields.insert("type".to_owned(), json!("function"));
+        *call = Value::Object(fields);
+    }
+
+    fn mend_type(&self, call: &mut Value, log: &mut Log) {
+        let wanted = match self.is_custom(call) {
+            true => "custom",
+            false => "function",
+        };
+        if self.chat != Chat::OpenAi || call.get("type").is_some_and(|kind| kind == wanted) {
+            return;
+        }
+        let says = match call.get("type").and_then(Value::as_str) {
+            Some(kind) => {
+                format!("Invalid value: '{kind}'. Supported values are: 'function' and 'custom'.")
+            }
+            None => format!("Missing required parameter: '{}.type'.", self.place()),
+        };
+        log.found(
+            self.pointer(),
+            Code::BadArguments,
+            "the call does not say what it is",
+        )
+        .says(says)
+        .fixed(format!("its type is {wanted:?}"));
+        call["type"] = json!(wanted);
+    }
+
+    fn mend_custom(&self, call: &mut Value, log: &mut Log) {
+        self.mend_name(call, "custom", log);
+        let input = &call["custom"]["input"];
+        if input.is_string() {
+            return;
+        }
+        let said = match input {
+            Value::Null => String::new(),
+            other => as_text(other),
+        };
+        log.found(
+            format!("{}/custom/input", self.pointer()),
+            Code::BadArguments,
+            "what goes to the tool is no text",
+        )
+        .says(format!(
+            "Invalid type for '{}.custom.input': expected a string.",
+            self.place()
+        ))
+        .fixed("it is written as one");
+        call["custom"]["input"] = json!(said);
     }
 
     fn mend_id(&self, call: &mut Value, log: &mut Log) {
         let provider = self.chat.provider();
+        if let Some(odd) = call.get("id").filter(|id| !id.is_string() && !id.is_null()) {
+            let id = as_text(odd);
+            log.found(
+                format!("{}/id", self.pointer()),
+                Code::BadCallId,
+                "the id is no string",
+            )
+            .says(match self.chat {
+                Chat::Ollama => {
+                    "json: cannot unmarshal number into Go struct field ToolCall.id of type string"
+                        .to_owned()
+                }
+                _ => format!("Invalid type for '{}.id': expected a string.", self.place()),
+            })
+            .fixed("it is one now");
+            call["id"] = json!(id);
+        }
         let own = text(call, "id").unwrap_or_default();
         if ids::are_optional(provider) || ids::is_legal(provider, own) {
             return;
@@ -187,9 +273,9 @@ impl Call<'_> {
         call["id"] = json!(new);
     }
 
-    fn mend_name(&self, call: &mut Value, log: &mut Log) {
+    fn mend_name(&self, call: &mut Value, key: &str, log: &mut Log) {
         let provider = self.chat.provider();
-        let name = text(&call["function"], "name").unwrap_or_default();
+        let name = text(&call[key], "name").unwrap_or_default();
         if is_legal_name(provider, name) {
             return;
         }
@@ -203,25 +289,25 @@ impl Call<'_> {
                 "Function name was {name} but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64."
             )),
             (Chat::OpenAi, "") => Some(format!(
-                "Invalid '{place}.function.name': empty string. Expected a string with minimum length 1, but got an empty string instead."
+                "Invalid '{place}.{key}.name': empty string. Expected a string with minimum length 1, but got an empty string instead."
             )),
             (Chat::OpenAi, name) if name.len() > 64 => Some(format!(
-                "Invalid '{place}.function.name': string too long. Expected a string with maximum length 64, but got a string with length {} instead.",
+                "Invalid '{place}.{key}.name': string too long. Expected a string with maximum length 64, but got a string with length {} instead.",
                 name.chars().count()
             )),
             (Chat::OpenAi, _) => Some(format!(
-                "Invalid '{place}.function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+                "Invalid '{place}.{key}.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
             )),
             (Chat::Ollama, _) => None,
         };
         log.found(
-            format!("{}/function/name", self.pointer()),
+            format!("{}/{key}/name", self.pointer()),
             Code::BadCallName,
             format!("the call {}", name_fault(name)),
         )
         .says(says)
         .fixed(format!("it is called {new}"));
-        call["function"]["name"] = json!(new);
+        call[key]["name"] = json!(new);
     }
 
     fn mend_arguments(&self, call: &mut Value, log: &mut Log) {

@@ -30,6 +30,8 @@ pub(super) fn of_assistant(chat: Chat, fields: &mut Map<String, Value>, at: At<'
 pub(super) fn of_user(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) {
     match fields.get_mut("content") {
         Some(Value::String(_)) => {}
+        // Ollama reads it as an empty text.
+        None | Some(Value::Null) if chat == Chat::Ollama => {}
         None | Some(Value::Null) => empty(fields, at, log, texts::EMPTY),
         Some(Value::Array(parts)) if parts.is_empty() && chat == Chat::OpenAi => {
             empty_list(fields, at, log, texts::EMPTY);
@@ -57,6 +59,7 @@ pub(super) fn of_tool(
 ) {
     match fields.get_mut("content") {
         Some(Value::String(_)) => {}
+        None | Some(Value::Null) if chat == Chat::Ollama => {}
         None | Some(Value::Null) => {
             log.found(
                 at.field("content"),
@@ -148,10 +151,14 @@ fn wrong_type(chat: Chat, at: At<'_>, log: &mut Log, found: &Value) {
     .fixed("it is written as a text");
 }
 
-/// A part must say what it is.
+/// A part must say what it is, and a text be one.
 fn mend_part(part: &mut Value, at: At<'_>, index: usize, log: &mut Log) {
-    if text(part, "type").is_some() {
-        return;
+    match text(part, "type") {
+        Some("text") if !part.get("text").is_some_and(Value::is_string) => {
+            return mend_text(part, at, index, log);
+        }
+        Some(_) => return,
+        None => {}
     }
     let said = match &*part {
         Value::Null => String::new(),
@@ -172,6 +179,32 @@ fn mend_part(part: &mut Value, at: At<'_>, index: usize, log: &mut Log) {
     ))
     .fixed("it is a text now");
     *part = json!({"type": "text", "text": said});
+}
+
+fn mend_text(part: &mut Value, at: At<'_>, index: usize, log: &mut Log) {
+    let place = format!("messages[{}].content[{index}].text", at.index);
+    let (said, says) = match part.get("text") {
+        None => (
+            String::new(),
+            format!("Missing required parameter: '{place}'."),
+        ),
+        Some(Value::Null) => (
+            String::new(),
+            format!("Invalid type for '{place}': expected a string, but got null instead."),
+        ),
+        Some(other) => (
+            as_text(other),
+            format!("Invalid type for '{place}': expected a string."),
+        ),
+    };
+    log.found(
+        format!("{}/content/{index}", at.pointer()),
+        Code::BadContent,
+        "this text is no string",
+    )
+    .says(says)
+    .fixed("it is written as one");
+    part["text"] = json!(said);
 }
 
 /// Takes out what is no text.
