@@ -59,6 +59,10 @@ async fn v05_progress_and_logs_come_before_the_answer_in_their_order() {
     assert_eq!(modern.len(), 4, "{modern:?}");
     assert_eq!(modern[3].message["result"]["resultType"], "complete");
 
+    // Who wants to hear of a log says so: a server of the newer protocol says nothing unasked.
+    session
+        .ask(&served, "logging/setLevel", json!({"level": "info"}))
+        .await;
     let logged = json!({"name": "test_tool_with_logging"});
     let events = session
         .stream(&served, 6, "tools/call", logged.clone())
@@ -363,6 +367,9 @@ async fn v05_a_reader_that_falls_behind_gets_its_answer() {
     const SAID: usize = 4000;
     let served = gateway("").await;
     let session = Session::begin(&served).await;
+    session
+        .ask(&served, "logging/setLevel", json!({"level": "info"}))
+        .await;
     let params = json!({"name": "test_chatty", "arguments": {"count": SAID, "bytes": 8000}});
     let mut stream = session.stream(&served, 4, "tools/call", params).await;
     let first = stream.next().await.expect("an event");
