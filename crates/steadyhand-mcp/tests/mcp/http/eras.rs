@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 use steadyhand_mcp::{Phase, Protocol};
 
+use super::faults::Fault;
 use super::host::{Host, Speaks};
-use super::hostile::Fault;
 use crate::support::{Folder, Stage, peer, set};
 
 fn protocol_of(stage: &Stage) -> String {

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::bare::{Request, Wire};
-use super::hostile::Fault;
+use super::faults::Fault;
 
 /// Which protocol it speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

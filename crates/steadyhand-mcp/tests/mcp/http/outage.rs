@@ -8,8 +8,8 @@ use steadyhand::{Call, Effect};
 use steadyhand_mcp::{Phase, Server, Step, What};
 use tokio::time::Instant;
 
+use super::faults::Fault;
 use super::host::{Host, Speaks};
-use super::hostile::Fault;
 use crate::support::{Folder, PATIENCE, Stage, failure, until};
 
 #[tokio::test]

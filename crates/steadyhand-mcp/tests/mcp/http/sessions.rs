@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use steadyhand_mcp::Phase;
 use tokio::time::{Instant, timeout};
 
+use super::faults::Fault;
 use super::host::{Host, Speaks};
-use super::hostile::Fault;
 use crate::relay::{Client, call, passage};
 use crate::support::{Folder, PATIENCE, Stage, until};
 
