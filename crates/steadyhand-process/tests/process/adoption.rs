@@ -119,6 +119,7 @@ async fn what_was_left_to_go_on_is_not_taken_by_another_run() {
 
 /// A container's first process may be in a session that began outside: its number is 0 in there.
 #[test]
+#[allow(clippy::print_stderr)]
 fn v07_a_hidden_orphan_ends_in_a_container_whose_session_is_outside() {
     let contained = |program: &str, arguments: &[&str]| {
         let mut unshare = std::process::Command::new("unshare");

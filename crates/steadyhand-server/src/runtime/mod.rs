@@ -327,6 +327,7 @@ impl Runtime {
             self.start_servers(&next, &before);
         }
         self.inner.changed.send_replace(number);
+        self.inner.servers_changed.send_modify(|count| *count += 1);
         number
     }
 
