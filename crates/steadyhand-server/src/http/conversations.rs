@@ -1,13 +1,15 @@
 //! Conversations in each provider's JSON: checked, mended, answered (SPEC R01–R03, R14).
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use steadyhand::Outcome;
 use steadyhand::conversation::{self, Provider, Turn, What};
+use steadyhand::{Outcome, Tool};
 use utoipa::{IntoParams, ToSchema};
 
 use super::limits::{Sent, Wanted};
@@ -152,6 +154,14 @@ pub(crate) async fn repair(
     sent: Sent<Conversation>,
 ) -> Result<Response, Refused> {
     let provider = asked.provider.into();
+    let Conversation(value) = &sent.value;
+    if !views::conversations::is_conversation(provider, value) {
+        return Err(Refused::new(
+            Why::BadRequest,
+            "there is no list of messages in the body",
+            format!("Send {}", views::conversations::wanted(provider)),
+        ));
+    }
     let view = aside(sent, move |value| {
         views::conversations::repaired(provider, value)
     })
@@ -204,7 +214,10 @@ pub(crate) async fn turn(
 ) -> Result<Response, Refused> {
     let Conversation(said) = &sent.value;
     let provider = asked.format.into();
-    let turn = Turn::read_named(provider, said, |name| original(&app, provider, name));
+    let names = OnceCell::new();
+    let turn = Turn::read_named(provider, said, |name| {
+        original(&app, provider, name, &names)
+    });
     let calls = turn.calls().iter().map(|call| caller.of(call.clone()));
     let outcomes = app.execute_all(calls.collect(), &caller).await?;
     let messages = turn.results(&outcomes);
@@ -217,17 +230,24 @@ struct Answered {
     outcomes: Vec<Outcome>,
 }
 
+/// The tools by the short names made for the provider.
+type ShortNames = OnceCell<HashMap<String, String>>;
+
 /// The tool that the provider knows under this name: its own, or a short one made for the provider.
-fn original(app: &App, provider: Provider, name: &str) -> String {
-    if app.runtime.manager().find(name).is_some() {
+fn original(app: &App, provider: Provider, name: &str, names: &ShortNames) -> String {
+    let manager = app.runtime.manager();
+    if manager.find(name).is_some() {
         return name.to_owned();
     }
-    let definitions = views::tools::definitions(&app.runtime);
-    let named = definitions
-        .iter()
-        .filter_map(|tool| tool["name"].as_str())
-        .find(|original| conversation::short_name(provider, original) == name);
-    named.unwrap_or(name).to_owned()
+    // Made once for all calls of the turn, and only where one of them needs it.
+    let names = names.get_or_init(|| {
+        let short = |tool: &Tool| {
+            let short = conversation::short_name(provider, tool.name());
+            (short.into_owned(), tool.name().to_owned())
+        };
+        manager.list().iter().map(|tool| short(tool)).collect()
+    });
+    names.get(name).map_or(name, String::as_str).to_owned()
 }
 
 /// A call that failed

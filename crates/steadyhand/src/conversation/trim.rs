@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::ids;
 use super::place::Envelope;
 use super::provider::Provider;
 use super::wire::{self, Wire, text};
@@ -143,14 +144,17 @@ impl Places {
         for (index, message) in messages.iter().enumerate().skip(head) {
             let is_model = wire.is_model(message);
             wire.results(message, &mut results);
-            if open.is_empty() && results.is_empty() && !is_model {
+            // Anthropic takes what the system is told later, but not first.
+            let may_open = wire.provider() != Provider::Anthropic || !is_system(message);
+            if open.is_empty() && results.is_empty() && !is_model && may_open {
                 places.exchanges.push(index);
             }
             if open.is_empty() && is_model && !was_model {
                 places.steps.push(index);
             }
             for result in results.drain(..) {
-                open.close(result.id);
+                let any_will_do = result.id.is_none() || ids::are_optional(wire.provider());
+                open.close(result.id, any_will_do);
             }
             if is_model {
                 wire.calls(message, &mut calls);
@@ -178,23 +182,22 @@ impl Open {
 
     fn open(&mut self, id: Option<&str>) {
         self.count += 1;
-        *self
-            .by_id
-            .entry(id.unwrap_or_default().to_owned())
-            .or_default() += 1;
+        if let Some(id) = id {
+            *self.by_id.entry(id.to_owned()).or_default() += 1;
+        }
     }
 
-    fn close(&mut self, id: Option<&str>) {
-        // Where calls or results have no id, any will do.
-        let id = id
-            .filter(|id| self.by_id.contains_key(*id))
-            .unwrap_or_default();
-        if let Some(open) = self.by_id.get_mut(id) {
-            *open -= 1;
-            self.count -= 1;
-            if *open == 0 {
-                self.by_id.remove(id);
-            }
+    /// A result came. Where ids may be missing, on either side, any call may be the one it answers.
+    fn close(&mut self, id: Option<&str>, any_will_do: bool) {
+        let own = id.and_then(|id| self.by_id.get_mut(id).filter(|open| **open > 0));
+        match own {
+            Some(open) => *open -= 1,
+            None if any_will_do => {}
+            None => return,
+        }
+        self.count = self.count.saturating_sub(1);
+        if self.count == 0 {
+            self.by_id.clear();
         }
     }
 }

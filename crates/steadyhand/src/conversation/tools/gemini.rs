@@ -35,11 +35,14 @@ pub(super) fn declaration(name: &str, description: &str, mut schema: Value) -> V
     let has_properties = schema["properties"]
         .as_object()
         .is_some_and(|properties| !properties.is_empty());
-    if !has_properties {
+    let is_map = ["additionalProperties", "patternProperties"]
+        .iter()
+        .any(|key| schema.get(key).is_some_and(Value::is_object));
+    if !has_properties && !is_map {
         // An object without properties is refused; no parameters are not.
         return function;
     }
-    if has_free_object(&schema) {
+    if is_map || has_free_object(&schema) {
         function["parametersJsonSchema"] = schema;
         return function;
     }

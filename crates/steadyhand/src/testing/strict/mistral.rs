@@ -131,6 +131,11 @@ fn shape(message: &Value, is_last: bool) -> Result<(), String> {
         }
         "assistant" => {
             for call in items(message, "tool_calls") {
+                if call.get("type").is_some_and(|kind| kind != "function") {
+                    return Err(
+                        "Invalid value for 'type' of a tool call: expected 'function'.".to_owned(),
+                    );
+                }
                 id(str_of(call, "id"))?;
                 name(str_of(&call["function"], "name"))?;
                 let readable = match call["function"].get("arguments") {

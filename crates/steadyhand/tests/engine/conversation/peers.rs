@@ -10,6 +10,7 @@ use steadyhand::conversation::{Provider, convert_tools, repair};
 use steadyhand::testing::strict;
 
 use super::render::{Step, calls, render, result, says, user};
+use super::writer::Writer;
 
 #[test]
 fn r03_mistrals_own_validator_accepts_every_repair_and_is_never_stricter_than_ours() {
@@ -79,6 +80,41 @@ fn r03_mistrals_own_validator_accepts_every_repair_and_is_never_stricter_than_ou
     for (request, verdict) in repaired.iter().zip(&verdicts[broken.len()..]) {
         assert_eq!(verdict, &Value::Null, "{request:#}");
     }
+}
+
+#[test]
+fn r03_mistrals_own_validator_accepts_the_repair_of_anything() {
+    let repaired = repairs_of_anything(Provider::Mistral);
+    let requests: Vec<&Value> = repaired.iter().map(|(_, repaired)| repaired).collect();
+    let verdicts = ask("mistral-common", "mistral_oracle.py", json!(requests));
+    let verdicts = verdicts.as_array().expect("one verdict each");
+    for ((broken, repaired), verdict) in repaired.iter().zip(verdicts) {
+        assert_eq!(verdict, &Value::Null, "{broken}\n{repaired:#}");
+    }
+}
+
+#[test]
+fn l05_langchain_itself_reads_every_repair_and_what_it_makes_of_it_is_accepted() {
+    let repaired = repairs_of_anything(Provider::LangChain);
+    let lists: Vec<&Value> = repaired.iter().map(|(_, one)| &one["messages"]).collect();
+    let answers = ask("langchain-py", "langchain_openai.py", json!(lists));
+    let answers = answers.as_array().expect("one answer each");
+    for ((broken, repaired), answer) in repaired.iter().zip(answers) {
+        assert!(answer.is_array(), "{answer}\n{broken}\n{repaired:#}");
+        let request = json!({"model": "m", "messages": answer});
+        let verdict = strict::openai_chat(&request);
+        assert_eq!(verdict, Ok(()), "{broken}\n{repaired:#}\n{answer:#}");
+    }
+}
+
+/// Conversations with anything in any field, and what their repair made of them.
+fn repairs_of_anything(provider: Provider) -> Vec<(Value, Value)> {
+    let one = |seed| {
+        let broken = json!(Writer::new(provider, seed).messages());
+        let request = super::render::request(provider, broken.clone());
+        (broken, repair(provider, request).0)
+    };
+    (0..500).map(one).collect()
 }
 
 #[test]
