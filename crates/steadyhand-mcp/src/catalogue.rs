@@ -1,8 +1,6 @@
-//! What a server said about itself and its tools; kept on disk, so that a restart can answer at once.
+//! What a server said about itself and its tools.
 
 use std::collections::HashSet;
-use std::io;
-use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -11,10 +9,8 @@ use steadyhand::clock;
 
 use crate::definition::{self, Definition, Unusable};
 use crate::failure::What;
-
-/// A larger list is not kept.
-const FILE_BYTES_MAX: usize = 32 * 1024 * 1024;
-const VERSION: u32 = 1;
+use crate::lists::is_like;
+use crate::wire::Members;
 
 /// The tools of a server, in its order.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +22,8 @@ pub(crate) struct Catalogue {
     pub(crate) seen_ms: u64,
     /// As they came: what is kept.
     raw: Vec<Box<RawValue>>,
+    /// Where each definition stands among them.
+    positions: Vec<usize>,
 }
 
 /// What a server said at the handshake.
@@ -43,20 +41,13 @@ pub struct Greeting {
     pub instructions: Option<String>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct Kept {
-    version: u32,
-    fingerprint: String,
-    seen_ms: u64,
-    tools: Vec<Box<RawValue>>,
-}
-
 impl Catalogue {
     /// Each tool by itself: an odd one costs that tool, not the list.
     pub(crate) fn read(raw: Vec<Box<RawValue>>, mut notes: Vec<String>) -> Catalogue {
         let mut definitions: Vec<Definition> = Vec::with_capacity(raw.len());
         let mut names: HashSet<String> = HashSet::with_capacity(raw.len());
         let mut unusable = Vec::new();
+        let mut positions = Vec::with_capacity(raw.len());
         for (position, tool) in raw.iter().enumerate() {
             match definition::read_raw(tool, position) {
                 Ok(definition) => {
@@ -74,6 +65,7 @@ impl Catalogue {
                             .map(|note| format!("{}: {note}", definition.name)),
                     );
                     definitions.push(definition);
+                    positions.push(position);
                 }
                 Err(not_usable) => unusable.push(not_usable),
             }
@@ -84,50 +76,25 @@ impl Catalogue {
             notes,
             seen_ms: clock::wall_ms(),
             raw,
+            positions,
         }
     }
 
-    /// What was kept, if it is of the same server.
-    pub(crate) fn load(path: &Path, fingerprint: &str) -> Option<Catalogue> {
-        // Opening anything but a file could wait for ever.
-        if !std::fs::metadata(path).ok()?.is_file() {
-            return None;
-        }
-        let kept: Kept = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
-        if kept.version != VERSION || kept.fingerprint != fingerprint {
-            return None;
-        }
-        let mut catalogue = Catalogue::read(kept.tools, Vec::new());
-        catalogue.seen_ms = kept.seen_ms;
-        Some(catalogue)
+    /// As they came.
+    pub(crate) fn raw(&self) -> &[Box<RawValue>] {
+        &self.raw
     }
 
-    /// Keeps it, in one step: a reader sees the old one or the new one.
-    pub(crate) fn save(&self, path: &Path, fingerprint: &str) -> io::Result<()> {
-        let kept = Kept {
-            version: VERSION,
-            fingerprint: fingerprint.to_owned(),
-            seen_ms: self.seen_ms,
-            tools: self.raw.clone(),
-        };
-        let text = serde_json::to_vec(&kept)?;
-        if text.len() > FILE_BYTES_MAX {
-            return Err(io::Error::other("it is too large to be kept"));
-        }
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        let mut new = path.as_os_str().to_owned();
-        new.push(format!(".{}", std::process::id()));
-        let new = PathBuf::from(new);
-        std::fs::write(&new, text)?;
-        std::fs::rename(&new, path)
+    /// One as it came, but for its name.
+    pub(crate) fn renamed(&self, place: usize, name: &str) -> Option<Box<RawValue>> {
+        let raw = self.raw.get(*self.positions.get(place)?)?;
+        let name = serde_json::value::to_raw_value(name).ok()?;
+        Some(Members::of(raw)?.with("name", &name).to_raw())
     }
 
     /// Whether the tools are the same as the other's.
     pub(crate) fn is_like(&self, other: &Catalogue) -> bool {
-        let mine = self.raw.iter().map(|tool| tool.get());
-        mine.eq(other.raw.iter().map(|tool| tool.get()))
+        is_like(&self.raw, &other.raw)
     }
 }
 

@@ -4,15 +4,18 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
-use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use steadyhand::{Category, Effect, Handler, Invocation, Output, ToolError};
 
-use crate::connection::{Answer, Heard, Lost, too_large};
+use crate::connection::too_large;
+use crate::errand::{Along, Arguments, Errand, Params};
 use crate::parameters::{Changes, ParameterNames, Renamed};
+use crate::relay::Passage;
 use crate::result::read_raw_result;
 use crate::rpc_error::read_rpc_error;
 use crate::server::Inner;
+use crate::slot::{Answer, Lost, Progress};
 
 /// One tool of a server.
 pub(crate) struct McpTool {
@@ -21,22 +24,6 @@ pub(crate) struct McpTool {
     server: Weak<Inner>,
     parameters: Arc<ParameterNames>,
     progress_extends: bool,
-}
-
-#[derive(Serialize)]
-struct CallParams<'a> {
-    name: &'a str,
-    arguments: &'a Value,
-    #[serde(rename = "_meta")]
-    meta: Meta<'a>,
-}
-
-#[derive(Serialize)]
-struct Meta<'a> {
-    #[serde(rename = "progressToken")]
-    progress_token: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    traceparent: Option<&'a str>,
 }
 
 impl McpTool {
@@ -58,34 +45,43 @@ impl McpTool {
         let server = self.server.upgrade().ok_or_else(gone)?;
         let connection = server.ready(invocation.until).await?;
         server.calls.fetch_add(1, Ordering::Relaxed);
-        let arguments = self.arguments(invocation.args);
-        let mut reply = connection.request("tools/call", |id| CallParams {
-            name: &self.name,
-            arguments: arguments.as_ref().unwrap_or(invocation.args),
-            meta: Meta {
-                progress_token: id,
-                traceparent: invocation.traceparent(),
+        let passage = invocation.luggage::<Passage>();
+        let renamed = self.arguments(invocation.args);
+        let arguments = renamed.as_ref().unwrap_or(invocation.args);
+        let errand = Errand {
+            method: "tools/call",
+            params: Params::Call {
+                name: &self.name,
+                arguments: match passage.and_then(|passage| as_written(passage, arguments)) {
+                    Some(raw) => Arguments::AsWritten(raw),
+                    None => Arguments::Checked(arguments),
+                },
             },
-        });
-        let answer = loop {
-            match reply.heard().await {
-                Heard::Answer(answer) => break answer,
-                Heard::Progress(progress) => {
-                    let message = progress.message.unwrap_or_default();
-                    invocation.progress(progress.progress, progress.total, message);
-                    if self.progress_extends {
-                        invocation.still_alive();
-                    }
-                }
-            }
+            passage,
+            traceparent: invocation.traceparent(),
         };
-        match answer {
-            Answer::Result(result) => read_raw_result(result.get()),
-            Answer::Error(error) => Err(read_rpc_error(
-                error.code,
-                &error.message,
-                error.data.as_ref(),
-            )),
+        if let Some(passage) = passage {
+            passage.forget_answer();
+        }
+        let along = Told {
+            invocation,
+            progress_extends: self.progress_extends,
+        };
+        match errand.run(&connection, &along).await {
+            Answer::Result(result) => {
+                let read = read_raw_result(result.get());
+                if let Some(passage) = passage {
+                    passage.put_result(result);
+                }
+                read
+            }
+            Answer::Error(error) => {
+                let read = read_rpc_error(error.code, &error.message, error.data.as_ref());
+                if let Some(passage) = passage {
+                    passage.put_error(error);
+                }
+                Err(read)
+            }
             // It has run, and what it says will be as large the next time.
             Answer::TooLarge(bytes) => {
                 let (server, what) = (&server.settings.name, too_large(bytes));
@@ -114,6 +110,35 @@ impl Handler for McpTool {
         invocation: &'a Invocation<'a>,
     ) -> BoxFuture<'a, Result<Output, ToolError>> {
         Box::pin(self.call(invocation))
+    }
+}
+
+/// The arguments to the letter, if nothing has been changed in them: numbers beyond what we can hold pass, too.
+fn as_written<'a>(passage: &'a Passage, arguments: &Value) -> Option<&'a RawValue> {
+    let raw = passage.arguments()?;
+    let written: Value = serde_json::from_str(raw.get()).ok()?;
+    (written == *arguments).then_some(raw)
+}
+
+/// What a call is told on its way.
+struct Told<'a> {
+    invocation: &'a Invocation<'a>,
+    progress_extends: bool,
+}
+
+impl Along for Told<'_> {
+    fn progress(&self, progress: Progress) {
+        let message = progress.message.unwrap_or_default();
+        self.invocation
+            .progress(progress.progress, progress.total, message);
+        if self.progress_extends {
+            self.invocation.still_alive();
+        }
+    }
+
+    /// A person takes their time; only the call's own deadline ends that.
+    fn thinking(&self) {
+        self.invocation.still_alive();
     }
 }
 

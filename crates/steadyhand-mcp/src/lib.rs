@@ -3,16 +3,23 @@
 //! A [`Server`] is started and kept running in the background; its tools go into a
 //! [`ToolManager`](steadyhand::ToolManager) like any others. [`serve`] is the other side: we as a server.
 
+mod ask;
 mod catalogue;
 pub mod causes;
 mod connection;
 pub mod definition;
+mod errand;
 pub mod failure;
 mod handler;
+mod kept;
 mod kept_log;
+mod lists;
+mod mux;
 pub mod names;
+mod notices;
 mod offer;
 pub mod parameters;
+mod questions;
 mod record;
 mod relay;
 mod requests;
@@ -22,6 +29,7 @@ pub mod serve;
 mod server;
 mod session;
 mod settings;
+mod slot;
 mod state;
 mod supervisor;
 pub mod wire;
@@ -30,6 +38,8 @@ mod writer;
 pub use catalogue::Greeting;
 pub use failure::{StartFailure, Step, What};
 pub use kept_log::kept_log;
+pub use lists::{Entries, Listed};
+pub use notices::Notice;
 pub use parameters::CamelCase;
 pub use record::{LogLine, Stream};
 pub use relay::{Counterpart, Passage, Question};

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use steadyhand::Tool;
 
@@ -71,6 +72,15 @@ impl Offer {
     pub(crate) fn own_name(&self, tool: &str) -> Option<&str> {
         let place = self.places.get(tool)?;
         Some(&self.catalogue.definitions[*place].name)
+    }
+
+    /// A tool's own definition, under our name.
+    pub(crate) fn definition(&self, tool: &str) -> Option<Box<RawValue>> {
+        self.catalogue.renamed(*self.places.get(tool)?, tool)
+    }
+
+    pub(crate) fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
     }
 
     pub(crate) fn tools(&mut self, server: &Server) -> Vec<Tool> {

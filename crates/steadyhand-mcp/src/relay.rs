@@ -1,6 +1,6 @@
 //! Between a client of ours and a server behind us: what one asks, what the other asks back, what it says, raw.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
@@ -43,7 +43,7 @@ pub struct Passage {
     client: Arc<dyn Counterpart>,
     meta: Map<String, Value>,
     arguments: Option<Box<RawValue>>,
-    result: Mutex<Option<Box<RawValue>>>,
+    result: Mutex<Option<Result<Box<RawValue>, RpcError>>>,
 }
 
 impl Passage {
@@ -79,12 +79,30 @@ impl Passage {
 
     /// The server's own result, for whoever passes it on; the last attempt's counts.
     pub fn put_result(&self, result: Box<RawValue>) {
-        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        *self.answer() = Some(Ok(result));
     }
 
-    /// Takes it out.
+    /// The server's own error, for whoever passes it on; the last attempt's counts.
+    pub fn put_error(&self, error: RpcError) {
+        *self.answer() = Some(Err(error));
+    }
+
+    /// Takes the result out, if there is one.
     pub fn take_result(&self) -> Option<Box<RawValue>> {
-        let mut result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
-        result.take()
+        self.take_answer()?.ok()
+    }
+
+    /// Takes out what the server answered: its result or its error. None if it did not answer.
+    pub fn take_answer(&self) -> Option<Result<Box<RawValue>, RpcError>> {
+        self.answer().take()
+    }
+
+    /// Another attempt begins.
+    pub(crate) fn forget_answer(&self) {
+        *self.answer() = None;
+    }
+
+    fn answer(&self) -> MutexGuard<'_, Option<Result<Box<RawValue>, RpcError>>> {
+        self.result.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

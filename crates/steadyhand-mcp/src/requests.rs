@@ -1,67 +1,151 @@
-//! What a server may ask of us, and what it is told: nothing it asks is left without an answer.
+//! What a server may ask of us, and what it is told: by what is configured, or by the client whose request it is.
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use crate::relay::Counterpart;
 use crate::wire::RpcError;
 
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// How requests of a server are answered.
+/// How requests of a server are answered. What is not configured here goes to the client whose request it belongs to.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RequestPolicy {
-    /// Folders a server may work in (`file://…`), if it asks. None: we do not say that it could ask.
+    /// Folders a server may work in (`file://…`), if it asks.
     pub roots: Option<Vec<String>>,
     /// What is said when it wants to ask a person something.
     pub elicitation: Elicitation,
+    /// There may be clients behind us who can be asked. A server of the older protocol hears at the handshake what it
+    /// may ask, and cannot be told later: so it hears that it may ask everything.
+    pub relay: bool,
 }
 
 /// What a server hears that wants to ask a person something.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Elicitation {
-    /// That we cannot do that.
+    /// What the client says whose call it is; without one that can be asked, that we cannot do that.
     #[default]
+    Relay,
+    /// That we cannot do that.
     Refuse,
     /// That the person said no.
     Decline,
     /// That the person went away.
     Cancel,
-    /// These values, as if the person had given them.
+    /// These values, as if the person had given them; defaults of the form stand where there is none. A page to be
+    /// visited is declined: nobody has visited it.
     Accept(Value),
 }
 
 impl RequestPolicy {
-    /// The capabilities that go with it.
+    /// What a server is told that it may ask, whoever calls.
     pub(crate) fn capabilities(&self) -> Value {
-        let mut capabilities = json!({});
-        if self.roots.is_some() {
-            capabilities["roots"] = json!({});
+        let mut capabilities = Map::new();
+        let elicitation = match &self.elicitation {
+            Elicitation::Relay if self.relay => Some(json!({"form": {}, "url": {}})),
+            Elicitation::Relay | Elicitation::Refuse => None,
+            Elicitation::Decline | Elicitation::Cancel | Elicitation::Accept(_) => Some(json!({})),
+        };
+        let sampling = self.relay.then(|| json!({"context": {}, "tools": {}}));
+        let roots = (self.relay || self.roots.is_some()).then(|| json!({}));
+        let all = [
+            ("roots", roots),
+            ("sampling", sampling),
+            ("elicitation", elicitation),
+        ];
+        for (name, value) in all {
+            if let Some(value) = value {
+                capabilities.insert(name.to_owned(), value);
+            }
         }
-        if self.elicitation != Elicitation::Refuse {
-            capabilities["elicitation"] = json!({});
-        }
-        capabilities
+        Value::Object(capabilities)
     }
 
-    pub(crate) fn answer(&self, method: &str, _: Option<&RawValue>) -> Result<Value, RpcError> {
-        match (method, &self.elicitation, &self.roots) {
-            ("ping", _, _) => Ok(json!({})),
+    /// What is configured to be said; none if a client is to be asked.
+    pub(crate) fn answer(
+        &self,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Option<Result<Value, RpcError>> {
+        let no = || json!({"action": "decline"});
+        let said = match (method, &self.elicitation, &self.roots) {
+            ("ping", _, _) => json!({}),
             ("roots/list", _, Some(roots)) => {
                 let roots: Vec<Value> = roots.iter().map(|uri| json!({ "uri": uri })).collect();
-                Ok(json!({ "roots": roots }))
+                json!({ "roots": roots })
             }
-            ("elicitation/create", Elicitation::Decline, _) => Ok(json!({"action": "decline"})),
-            ("elicitation/create", Elicitation::Cancel, _) => Ok(json!({"action": "cancel"})),
+            ("elicitation/create", Elicitation::Decline, _) => no(),
+            ("elicitation/create", Elicitation::Cancel, _) => json!({"action": "cancel"}),
+            ("elicitation/create", Elicitation::Accept(_), _) if is_url(params) => no(),
             ("elicitation/create", Elicitation::Accept(values), _) => {
-                Ok(json!({"action": "accept", "content": values}))
+                json!({"action": "accept", "content": with_defaults(values, params)})
             }
-            _ => {
-                tracing::debug!(method, "a request we do not serve");
-                Err(RpcError::new(
-                    METHOD_NOT_FOUND,
-                    format!("this client does not answer {method}"),
-                ))
+            ("elicitation/create", Elicitation::Relay, _)
+            | ("roots/list", _, None)
+            | ("sampling/createMessage", _, _) => return None,
+            _ => return Some(Err(not_served(method))),
+        };
+        Some(Ok(said))
+    }
+}
+
+/// Why a client cannot be asked this, if it cannot.
+pub(crate) fn unable(
+    client: &dyn Counterpart,
+    method: &str,
+    params: Option<&RawValue>,
+) -> Option<RpcError> {
+    let capabilities = client.capabilities();
+    let can = match method {
+        "elicitation/create" if is_url(params) => capabilities.pointer("/elicitation/url"),
+        "elicitation/create" => capabilities.get("elicitation"),
+        "sampling/createMessage" => capabilities.get("sampling"),
+        _ => capabilities.get("roots"),
+    };
+    can.is_none().then(|| {
+        let text = format!("the client of this request does not answer {method}");
+        RpcError::new(METHOD_NOT_FOUND, text)
+    })
+}
+
+pub(crate) fn not_served(method: &str) -> RpcError {
+    tracing::debug!(method, "a request we do not serve");
+    RpcError::new(
+        METHOD_NOT_FOUND,
+        format!("this client does not answer {method}"),
+    )
+}
+
+#[derive(Deserialize, Default)]
+struct Form {
+    #[serde(default)]
+    mode: Option<String>,
+    #[serde(default, rename = "requestedSchema")]
+    schema: Value,
+}
+
+fn form(params: Option<&RawValue>) -> Form {
+    let read = params.and_then(|params| serde_json::from_str(params.get()).ok());
+    read.unwrap_or_default()
+}
+
+fn is_url(params: Option<&RawValue>) -> bool {
+    form(params).mode.as_deref() == Some("url")
+}
+
+/// What the form says about fields that nothing was given for.
+fn with_defaults(values: &Value, params: Option<&RawValue>) -> Value {
+    let schema = form(params).schema;
+    let mut values = values.clone();
+    if let (Value::Object(values), Some(Value::Object(fields))) =
+        (&mut values, schema.get("properties"))
+    {
+        for (name, field) in fields {
+            if let (false, Some(default)) = (values.contains_key(name), field.get("default")) {
+                values.insert(name.clone(), default.clone());
             }
         }
     }
+    values
 }

@@ -6,14 +6,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use serde_json::value::RawValue;
 use steadyhand::{Category, Tool, ToolError};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, broadcast, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, Greeting};
 use crate::connection::Connection;
+use crate::kept::Kept;
 use crate::kept_log;
+use crate::lists::{Entries, Listed, Lists, is_like};
+use crate::mux::Desk;
+use crate::notices::{Notice, Notices};
 use crate::offer::Offer;
 use crate::record::{LogLine, Record};
 use crate::settings::{ServerSettings, When};
@@ -46,6 +51,8 @@ pub(crate) struct Inner {
     /// What is offered, and how: may change while it runs.
     current: ArcSwap<ServerSettings>,
     pub(crate) record: Arc<Record>,
+    pub(crate) desk: Arc<Desk>,
+    lists: ArcSwap<Lists>,
     pub(crate) connection: ArcSwapOption<Connection>,
     pub(crate) state: watch::Sender<ServerState>,
     pub(crate) offer: Mutex<Offer>,
@@ -73,8 +80,15 @@ impl Server {
         let logged_at = state.map(|folder| kept_log::path(&folder, &settings.name));
         let first = ServerState::of(&settings);
         let retired = CancellationToken::new();
+        let record = Arc::new(Record::new(&settings.name, settings.hide.clone()));
         let inner = Arc::new(Inner {
-            record: Arc::new(Record::new(&settings.name, settings.hide.clone())),
+            desk: Arc::new(Desk {
+                policy: settings.requests.clone(),
+                notices: Notices::of(&settings.name),
+                record: Arc::clone(&record),
+            }),
+            record,
+            lists: ArcSwap::default(),
             connection: ArcSwapOption::empty(),
             state: watch::Sender::new(first),
             offer: Mutex::default(),
@@ -90,8 +104,11 @@ impl Server {
             current: ArcSwap::from_pointee(settings.clone()),
             settings,
         });
-        if let Some(kept) = inner.kept_catalogue() {
-            inner.take_catalogue(kept);
+        if let Some(mut kept) = inner.kept() {
+            inner.lists.store(Arc::new(kept.lists()));
+            let greeting = kept.greeting.take();
+            inner.change(|state| state.greeting = greeting);
+            inner.take_catalogue(kept.catalogue());
         }
         Server {
             inner,
@@ -142,6 +159,27 @@ impl Server {
     /// Its tools as they are known now; those of a server that is down say so when they are called.
     pub fn tools(&self) -> Vec<Tool> {
         self.inner.offer().tools(self)
+    }
+
+    /// The definition of one of its tools as the server wrote it, but for the name, which is ours.
+    pub fn definition(&self, tool: &str) -> Option<Box<RawValue>> {
+        self.inner.offer().definition(tool)
+    }
+
+    /// What it lists beside its tools, each entry as it wrote it: all pages, as far as they are known now. Empty if
+    /// it has no such list. A change is told by [`Server::changes`] (`prompts_version`, `resources_version`).
+    pub fn listed(&self, kind: Listed) -> Entries {
+        Arc::clone(self.inner.lists.load().get(kind))
+    }
+
+    /// What it said about itself, now or when it was last up.
+    pub fn greeting(&self) -> Option<Greeting> {
+        self.inner.state.borrow().greeting.clone()
+    }
+
+    /// What it says from now on that concerns nobody in particular. Whoever is too slow misses some.
+    pub fn notices(&self) -> broadcast::Receiver<Notice> {
+        self.inner.desk.notices.subscribe()
     }
 
     /// Its own name of one of its tools.
@@ -308,17 +346,36 @@ impl Inner {
         });
     }
 
-    fn kept_catalogue(&self) -> Option<Catalogue> {
-        Catalogue::load(self.kept_at.as_deref()?, &self.settings.fingerprint())
+    /// What the server says about its prompts or resources holds from now on. Whether anything is different.
+    pub(crate) fn take_list(&self, kind: Listed, entries: Vec<Box<RawValue>>) -> bool {
+        let lists = self.lists.load();
+        if is_like(lists.get(kind), &entries) {
+            return false;
+        }
+        self.lists.store(Arc::new(lists.with(kind, entries)));
+        self.change(|state| match kind {
+            Listed::Prompts => state.prompts_version += 1,
+            Listed::Resources | Listed::ResourceTemplates => state.resources_version += 1,
+        });
+        true
     }
 
-    /// Keeps what is known of its tools; that it cannot be kept is no reason not to use them.
-    pub(crate) async fn keep(&self, catalogue: &Catalogue) {
+    fn kept(&self) -> Option<Kept> {
+        Kept::load(self.kept_at.as_deref()?, &self.settings.fingerprint())
+    }
+
+    /// Keeps what is known of it; that it cannot be kept is no reason not to use it.
+    pub(crate) async fn keep(&self) {
         let Some(path) = self.kept_at.clone() else {
             return;
         };
-        let (catalogue, fingerprint) = (catalogue.clone(), self.settings.fingerprint());
-        let save = move || catalogue.save(&path, &fingerprint);
+        let kept = Kept::of(
+            self.settings.fingerprint(),
+            self.offer().catalogue(),
+            &self.lists.load(),
+            self.state.borrow().greeting.clone(),
+        );
+        let save = move || kept.save(&path);
         if let Ok(Err(error)) = tokio::task::spawn_blocking(save).await {
             let server = &self.settings.name;
             tracing::warn!(server, %error, "its list of tools could not be kept on disk");

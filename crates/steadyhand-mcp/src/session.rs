@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use steadyhand_process::{Exit, Group, find_command};
@@ -16,10 +16,13 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalogue::{Catalogue, Greeting};
-use crate::connection::{Answer, Connection, too_large};
+use crate::connection::{Connection, too_large};
 use crate::failure::{Step, What};
-use crate::record::{Record, read_stderr};
+use crate::lists::{ListError, read_pages};
+use crate::mux::Desk;
+use crate::record::read_stderr;
 use crate::settings::{ServerSettings, StdioSettings, Transport};
+use crate::slot::{Answer, Whose};
 use crate::wire::RpcError;
 
 /// The protocol we ask for; servers answer with the one they speak.
@@ -30,9 +33,6 @@ const LAST_WORDS: Duration = Duration::from_millis(300);
 const ENDING: Duration = Duration::from_millis(500);
 /// How long a server may take to end when its stdin has ended, before it is told by a signal: the protocol's way.
 const OWN_ACCORD: Duration = Duration::from_secs(1);
-/// A list of tools may have so many pages, and so many tools.
-const PAGES_MAX: usize = 200;
-const TOOLS_MAX: usize = 10_000;
 
 /// A server that is up.
 pub(crate) struct Session {
@@ -74,7 +74,7 @@ pub(crate) trait Witness {
 /// Starts the program and opens a connection to it.
 pub(crate) async fn start(
     settings: &ServerSettings,
-    record: &Arc<Record>,
+    desk: &Arc<Desk>,
     witness: &impl Witness,
 ) -> Result<Session, Stuck> {
     let Transport::Stdio(stdio) = &settings.transport;
@@ -124,7 +124,7 @@ pub(crate) async fn start(
     let (stdin, stdout, stderr) = open().map_err(stuck)?;
     let pid = group.pid();
     witness.started(pid);
-    let connection = Connection::over(stdin, Arc::clone(record), settings.requests.clone());
+    let connection = Connection::over(stdin, Arc::clone(desk));
     let mut tasks = JoinSet::new();
     let [stdout_ended, stderr_ended, stdin_broken] = [0; 3].map(|_| CancellationToken::new());
     let why_broken: Arc<Mutex<Option<io::Error>>> = Arc::default();
@@ -136,7 +136,7 @@ pub(crate) async fn start(
         }
     });
     tasks.spawn({
-        let (record, ended) = (Arc::clone(record), stderr_ended.clone().drop_guard());
+        let (record, ended) = (Arc::clone(&desk.record), stderr_ended.clone().drop_guard());
         async move {
             read_stderr(stderr, &record).await;
             drop(ended);
@@ -249,7 +249,8 @@ impl Session {
         until: Instant,
         settings: &ServerSettings,
     ) -> Result<Box<RawValue>, What> {
-        let mut reply = std::pin::pin!(self.connection.request(method, |_| params).answer());
+        let request = self.connection.request(method, Whose::Ours, |_| params);
+        let mut reply = std::pin::pin!(request.answer());
         let answered = tokio::select! {
             answer = timeout_at(until, &mut reply) => answer,
             end = self.broken() => {
@@ -275,76 +276,12 @@ impl Session {
     }
 }
 
-/// Why a list of tools could not be read.
-#[derive(Debug)]
-pub(crate) enum ListError {
-    Refused(RpcError),
-    Malformed(String),
-    TooLarge(String),
-    Lost(String),
-    Late,
-}
-
-/// One page of the list of tools.
-#[derive(Deserialize)]
-struct Page<'a> {
-    #[serde(borrow, default)]
-    tools: Option<Vec<&'a RawValue>>,
-    #[serde(rename = "nextCursor", default)]
-    next: Option<Value>,
-}
-
-/// Reads all pages of the list of tools.
+/// Reads the list of tools.
 pub(crate) async fn list_tools(
     connection: &Connection,
     until: Instant,
 ) -> Result<Catalogue, ListError> {
-    let mut tools: Vec<Box<RawValue>> = Vec::new();
-    let mut notes = Vec::new();
-    let mut cursor: Option<Value> = None;
-    for page in 1.. {
-        let params = match &cursor {
-            Some(cursor) => json!({ "cursor": cursor }),
-            None => json!({}),
-        };
-        let reply = connection.request("tools/list", |_| &params).answer();
-        let result = match timeout_at(until, reply).await {
-            Ok(Answer::Result(result)) => result,
-            Ok(Answer::Error(error)) => return Err(ListError::Refused(error)),
-            Ok(Answer::TooLarge(bytes)) => return Err(ListError::TooLarge(too_large(bytes))),
-            Ok(Answer::Lost(lost)) => return Err(ListError::Lost(lost.reason)),
-            Err(_) => return Err(ListError::Late),
-        };
-        let page_read: Result<Page<'_>, _> = serde_json::from_str(result.get());
-        let Ok(Page {
-            tools: Some(listed),
-            next,
-        }) = page_read
-        else {
-            let text = "its answer to tools/list has no list of tools".to_owned();
-            return Err(ListError::Malformed(text));
-        };
-        tools.extend(listed.into_iter().map(RawValue::to_owned));
-        let next = next.filter(|next| !next.is_null() && *next != json!(""));
-        if tools.len() > TOOLS_MAX {
-            notes.push(format!(
-                "it lists more than {TOOLS_MAX} tools; the first {TOOLS_MAX} are used"
-            ));
-            tools.truncate(TOOLS_MAX);
-            break;
-        }
-        if next.is_none() {
-            break;
-        }
-        if next == cursor || page >= PAGES_MAX {
-            notes.push(format!(
-                "its list of tools did not end after {page} pages; the first {} tools are used",
-                tools.len()
-            ));
-            break;
-        }
-        cursor = next;
-    }
+    let (tools, notes) = read_pages(connection, "tools/list", "tools", until).await?;
     Ok(Catalogue::read(tools, notes))
 }
 

@@ -51,6 +51,12 @@ pub struct ServerState {
     pub tools_seen_ms: Option<u64>,
     /// Counts changes of its tools.
     pub tools_version: u64,
+    /// Counts changes of its prompts.
+    #[serde(skip)]
+    pub prompts_version: u64,
+    /// Counts changes of its resources and their templates.
+    #[serde(skip)]
+    pub resources_version: u64,
     /// Tools it lists that cannot be used, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unusable: Vec<Unusable>,
@@ -102,6 +108,8 @@ impl ServerState {
             tools: 0,
             tools_seen_ms: None,
             tools_version: 0,
+            prompts_version: 0,
+            resources_version: 0,
             unusable: Vec::new(),
             notes: Vec::new(),
             failure: None,

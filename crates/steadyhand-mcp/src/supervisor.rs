@@ -10,10 +10,12 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::connection::{Answer, Connection};
+use crate::connection::Connection;
 use crate::failure::{StartFailure, Step, What};
+use crate::lists::{self, Changed, ListError, Listed, read_pages};
 use crate::server::Inner;
 use crate::session::{self, Session, Stuck, Witness};
+use crate::slot::{Answer, Whose};
 use crate::state::{Phase, ServerState, StepDone};
 
 /// So many servers start at the same time: the others wait for their turn.
@@ -29,6 +31,9 @@ const PING_LIMIT: Duration = Duration::from_secs(5);
 const REFRESH_PAUSE: Duration = Duration::from_millis(500);
 /// A call that finds its server down makes it start, but not more often than this.
 const WAKE_PAUSE: Duration = Duration::from_secs(1);
+/// How long a server that was never up before is asked for its prompts and resources before it counts as up.
+const FIRST_LISTS_LIMIT: Duration = Duration::from_secs(5);
+const METHOD_NOT_FOUND: i64 = -32601;
 /// Lines of stderr that a failure shows.
 const TAIL_LINES: usize = 20;
 
@@ -276,7 +281,7 @@ async fn try_to_start(server: &Arc<Inner>, attempt: u32) -> Result<Session, Star
     let until = began + server.settings.start.limit;
     server.record.begin();
     let failed = |step, what| server.failure(step, what, began.elapsed(), attempt);
-    let session = session::start(&server.settings, &server.record, &**server).await;
+    let session = session::start(&server.settings, &server.desk, &**server).await;
     let mut session = session.map_err(|Stuck { step, what }| failed(step, what))?;
     server.step(Step::Initialize);
     let greeting = match session.greet(&server.settings, until).await {
@@ -288,9 +293,19 @@ async fn try_to_start(server: &Arc<Inner>, attempt: u32) -> Result<Session, Star
         Ok(catalogue) => catalogue,
         Err(what) => return Err(failed(Step::ListTools, what)),
     };
-    server.keep(&catalogue).await;
     server.take_catalogue(catalogue);
     server.step_done();
+    let is_known = server.state.borrow().greeting.is_some();
+    server.change(|state| state.greeting = Some(greeting));
+    match is_known {
+        // What was known holds until it has been read anew: no call waits for that.
+        true => session.connection.tell_changed(Changed::BESIDE_TOOLS),
+        false => {
+            let until = until.min(Instant::now() + FIRST_LISTS_LIMIT);
+            read_lists(server, &session.connection, Changed::BESIDE_TOOLS, until).await;
+        }
+    }
+    server.keep().await;
     let pid = session.pid;
     server
         .connection
@@ -303,7 +318,6 @@ async fn try_to_start(server: &Arc<Inner>, attempt: u32) -> Result<Session, Star
         state.failure = None;
         state.next_try = None;
         state.start_ms = Some(began.elapsed().as_secs_f64() * 1000.0);
-        state.greeting = Some(greeting);
     });
     Ok(session)
 }
@@ -344,7 +358,9 @@ async fn lost_trust(server: &Inner, connection: &Connection) {
     loop {
         connection.doubted().await;
         let since = Instant::now();
-        let ping = connection.request("ping", |_| json!({})).answer();
+        let ping = connection
+            .request("ping", Whose::Ours, |_| json!({}))
+            .answer();
         let answered = match timeout(PING_LIMIT, ping).await {
             // An error is an answer, too.
             Ok(Answer::Result(_) | Answer::Error(_) | Answer::TooLarge(_)) => true,
@@ -374,22 +390,53 @@ async fn unused(server: &Inner, connection: &Connection) {
     }
 }
 
-/// Reads the list of tools anew whenever the server says that it has changed.
+/// Reads lists anew whenever the server says that they have changed.
 async fn keep_fresh(server: &Inner, connection: &Connection) -> std::convert::Infallible {
     loop {
-        connection.tools_changed().await;
+        let changed = connection.changed().await;
         let until = Instant::now() + server.settings.start.limit;
-        match session::list_tools(connection, until).await {
-            Ok(catalogue) => {
-                server.keep(&catalogue).await;
-                server.take_catalogue(catalogue);
-            }
-            Err(error) => {
-                let name = &server.settings.name;
-                tracing::warn!(server = name, ?error, "its changed tools could not be read");
+        if changed.has(Changed::TOOLS) {
+            match session::list_tools(connection, until).await {
+                Ok(catalogue) => server.take_catalogue(catalogue),
+                Err(error) => {
+                    let name = &server.settings.name;
+                    tracing::warn!(server = name, ?error, "its changed tools could not be read");
+                }
             }
         }
+        read_lists(server, connection, changed, until).await;
+        server.keep().await;
         sleep(REFRESH_PAUSE).await;
+    }
+}
+
+/// Reads what a server lists beside its tools, where it has such lists. One that cannot be read costs only itself.
+async fn read_lists(server: &Inner, connection: &Connection, changed: Changed, until: Instant) {
+    let greeting = server.state.borrow().greeting.clone().unwrap_or_default();
+    for kind in Listed::ALL {
+        if !changed.has(kind.changes_with()) {
+            continue;
+        }
+        if !lists::has(&greeting.capabilities, kind) {
+            server.take_list(kind, Vec::new());
+            continue;
+        }
+        match read_pages(connection, kind.method(), kind.member(), until).await {
+            Ok((entries, notes)) => {
+                server.take_list(kind, entries);
+                for note in notes {
+                    tracing::warn!(server = server.settings.name, "{note}");
+                }
+            }
+            // Templates go with resources, and not every server that has those knows of them.
+            Err(ListError::Refused(error)) if error.code == METHOD_NOT_FOUND => {
+                server.take_list(kind, Vec::new());
+            }
+            Err(error) => {
+                let (name, what) = (&server.settings.name, kind.method());
+                tracing::warn!(server = name, ?error, "{what} could not be read");
+            }
+        }
     }
 }
 

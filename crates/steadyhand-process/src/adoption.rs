@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use rustix::process::getsid;
-
 use crate::guard;
 use crate::proc::{self, Process};
 use crate::run::{self, Key, Run, lock};
@@ -23,7 +21,8 @@ impl Adoption {
         Adoption {
             starts: run::starts(),
             others: run::others(run),
-            our_session: getsid(None).ok().map(|sid| sid.as_raw_nonzero().get()),
+            // 0 in a container whose session began outside; the children in it have 0 as well.
+            our_session: proc::read(proc::ourselves()).map(|process| process.session),
             guard: guard::pid(),
         }
     }

@@ -10,12 +10,13 @@ use tokio::time::Instant;
 use crate::call::{Arguments, Call};
 use crate::clock;
 use crate::cut;
-use crate::event::{Event, Observers};
+use crate::event::Event;
 use crate::executor::after;
 use crate::failure::{Effect, Failure, FailureCode};
 use crate::guard::retry::Next;
 use crate::manager::Entry;
 use crate::metrics::Ending;
+use crate::observer::Observers;
 use crate::outcome::{Outcome, Status, millis};
 use crate::output::Output;
 use crate::redact::{self, Secrets};
@@ -283,7 +284,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn record(&self, outcome: &Outcome, ending: Ending) {
+    fn record(&mut self, outcome: &Outcome, ending: Ending) {
         let args = self.are_checked.then(|| self.call.args.checked());
         let took = outcome.execution_time;
         if let Some(entry) = self.progress.entry {
@@ -305,13 +306,14 @@ impl<'a> Case<'a> {
         if observers.is_empty() {
             return;
         }
-        let known = match &self.progress.shown {
-            Some(known) => Some(known.clone()),
-            None => args.map(shown),
+        let known = self.progress.shown.take().or_else(|| args.map(shown));
+        let (args, sent, secrets) = match known {
+            Some((args, secrets)) => (Some(args), None, secrets),
+            None => {
+                let (sent, secrets) = sent(&self.call.args);
+                (None, Some(sent), secrets)
+            }
         };
-        let (args, secrets) = known.map_or((None, Secrets::default()), |(args, secrets)| {
-            (Some(args), secrets)
-        });
         observers.tell(Event::Finished {
             number: self.progress.number,
             at_ms: clock::wall_ms(),
@@ -320,8 +322,11 @@ impl<'a> Case<'a> {
                 .entry
                 .and_then(|entry| entry.tool.shared_source()),
             kind: self.progress.entry.map(|entry| entry.tool.kind()),
-            sent: args.is_none().then(|| sent(&self.call.args)),
             args,
+            sent,
+            caller: self.call.caller.take(),
+            traceparent: self.call.traceparent.take(),
+            replay_of: self.call.replay_of.take(),
             secrets,
             outcome: Arc::new(outcome.clone()),
         });
@@ -340,11 +345,12 @@ fn shown(args: &Value) -> (Arc<Value>, Secrets) {
 }
 
 /// The same for arguments that no tool got: they may be anything, of any size.
-fn sent(args: &Arguments) -> Value {
+fn sent(args: &Arguments) -> (Value, Secrets) {
     match args {
-        Arguments::Json(value) => redact::value(&cut::value(value, SENT_BYTES_MAX)),
+        Arguments::Json(value) => redact::value_and_secrets(&cut::value(value, SENT_BYTES_MAX)),
         Arguments::Text(text) => {
-            Value::String(redact::text(&cut::text(text, SENT_BYTES_MAX)).into_owned())
+            let shown = redact::text(&cut::text(text, SENT_BYTES_MAX)).into_owned();
+            (Value::String(shown), Secrets::default())
         }
     }
 }

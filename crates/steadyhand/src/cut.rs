@@ -44,7 +44,8 @@ pub(crate) fn output(output: Output, limit: usize) -> Output {
 
 /// The value, cut to about `limit` bytes of JSON if it is larger, with marks where something is missing.
 pub fn value(value: &Value, limit: usize) -> Cow<'_, Value> {
-    if surely_fits(value, &mut { limit }, LEVELS_MAX) {
+    let fits = || !depth_exceeds(value, LEVELS_MAX) && json_bytes(value, limit) <= limit;
+    if surely_fits(value, &mut { limit }, LEVELS_MAX) || fits() {
         return Cow::Borrowed(value);
     }
     match shrink(value, limit, LEVELS_MAX) {

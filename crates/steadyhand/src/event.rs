@@ -1,26 +1,18 @@
-//! What happens to calls, for those who watch. Watching cannot delay or fail a call.
+//! What happens to calls, for those who watch.
 
-use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::thread;
 
-use arc_swap::ArcSwap;
 use serde::Serialize;
 use serde_json::Value;
-use tokio::sync::mpsc;
 
 use crate::failure::FailureCode;
-use crate::guard::attempt::panic_text;
 use crate::guard::breaker::BreakerState;
 use crate::guard::retry::StopReason;
 use crate::outcome::Outcome;
 use crate::redact::Secrets;
-use crate::trace::Spans;
 
-/// Events one observer may lag behind; the next ones are dropped, and counted.
-const QUEUE_MAX: usize = 4096;
+/// Events that hold less are not worth weighing.
+const LIGHT_BYTES_MAX: usize = 1024;
 
 /// Something happened.
 #[derive(Debug, Clone, Serialize)]
@@ -170,6 +162,15 @@ pub enum Event {
         /// What runs the tool: `http`, `command` …; absent if there was no such tool. Not in JSON.
         #[serde(skip)]
         kind: Option<&'static str>,
+        /// Who asked. Not in JSON: the start has it, and so with the next two.
+        #[serde(skip)]
+        caller: Option<String>,
+        /// The caller's W3C trace context.
+        #[serde(skip)]
+        traceparent: Option<String>,
+        /// The earlier call it repeats.
+        #[serde(skip)]
+        replay_of: Option<String>,
         /// The secrets among the arguments, for whoever writes the outcome down. Not in JSON.
         #[serde(skip)]
         secrets: Secrets,
@@ -182,129 +183,58 @@ fn is_zero(ms: &f64) -> bool {
     *ms == 0.0
 }
 
-/// Someone who watches.
-pub trait Observer: Send + Sync + 'static {
-    /// Something happened. Runs on a thread of the observer's own: it may be slow, it may panic.
-    fn observe(&self, event: &Event);
-}
-
-impl<F: Fn(&Event) + Send + Sync + 'static> Observer for F {
-    fn observe(&self, event: &Event) {
-        self(event);
-    }
-}
-
-/// What became of an observer.
-#[derive(Debug, Clone)]
-pub struct Watch {
-    counts: Arc<Counts>,
-}
-
-#[derive(Debug, Default)]
-struct Counts {
-    sent: AtomicU64,
-    seen: AtomicU64,
-    dropped: AtomicU64,
-}
-
-impl Watch {
-    /// Events it never got, because it was too slow.
-    pub fn dropped(&self) -> u64 {
-        self.counts.dropped.load(Ordering::Relaxed)
-    }
-
-    /// Whether it has seen everything that was sent to it so far.
-    pub fn is_up_to_date(&self) -> bool {
-        let sent = self.counts.sent.load(Ordering::Acquire);
-        self.counts.seen.load(Ordering::Acquire) >= sent
-    }
-}
-
-/// All observers of one executor.
-#[derive(Default)]
-pub(crate) struct Observers {
-    count: AtomicUsize,
-    /// Calls numbered so far.
-    numbered: AtomicU64,
-    spans: Spans,
-    /// Whether someone makes spans of the events.
-    records_spans: AtomicBool,
-    watchers: ArcSwap<Vec<Watcher>>,
-}
-
-#[derive(Clone)]
-struct Watcher {
-    queue: mpsc::Sender<Arc<Event>>,
-    counts: Arc<Counts>,
-}
-
-impl Observers {
-    /// Nobody watches: the usual case on the path of a call, and one relaxed load.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.count.load(Ordering::Relaxed) == 0
-    }
-
-    /// A number for a call, from 1.
-    pub(crate) fn number(&self) -> u64 {
-        self.numbered.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// The spans that tools are told of, while someone records them.
-    pub(crate) fn spans(&self) -> Option<Spans> {
-        self.records_spans
-            .load(Ordering::Relaxed)
-            .then_some(self.spans)
-    }
-
-    /// Always the same ones.
-    pub(crate) fn record_spans(&self, yes: bool) -> Spans {
-        self.records_spans.store(yes, Ordering::Relaxed);
-        self.spans
-    }
-
-    pub(crate) fn add(&self, observer: impl Observer) -> std::io::Result<Watch> {
-        let (queue, mut inbox) = mpsc::channel::<Arc<Event>>(QUEUE_MAX);
-        let counts = Arc::new(Counts::default());
-        let seen = Arc::clone(&counts);
-        // A thread, not a task: an observer that blocks must not hold up a runtime's worker.
-        thread::Builder::new()
-            .name("steadyhand-observer".to_owned())
-            .spawn(move || {
-                while let Some(event) = inbox.blocking_recv() {
-                    let told = catch_unwind(AssertUnwindSafe(|| observer.observe(&event)));
-                    if let Err(payload) = told {
-                        tracing::warn!(panic = panic_text(payload), "an observer panicked");
-                    }
-                    seen.seen.fetch_add(1, Ordering::Release);
-                }
-            })?;
-        let watcher = Watcher {
-            queue,
-            counts: Arc::clone(&counts),
-        };
-        self.watchers.rcu(|watchers| {
-            let mut more = Vec::clone(watchers);
-            more.push(watcher.clone());
-            more
-        });
-        self.count.fetch_add(1, Ordering::Relaxed);
-        Ok(Watch { counts })
-    }
-
-    pub(crate) fn tell(&self, event: Event) {
-        let event = Arc::new(event);
-        for watcher in self.watchers.load().iter() {
-            watcher.counts.sent.fetch_add(1, Ordering::Release);
-            if watcher.queue.try_send(Arc::clone(&event)).is_err() {
-                watcher.counts.sent.fetch_sub(1, Ordering::Release);
-                watcher.counts.dropped.fetch_add(1, Ordering::Relaxed);
+impl Event {
+    /// About what it holds, in bytes; 0 if that is little.
+    pub(crate) fn bytes(&self) -> usize {
+        let bytes = match self {
+            Event::Started {
+                call_id, tool_name, ..
             }
-        }
+            | Event::FallbackStarted {
+                call_id, tool_name, ..
+            } => call_id.len() + tool_name.len(),
+            Event::AttemptStarted { call_id, args, .. } => {
+                call_id.len() + args.as_deref().map_or(0, weight)
+            }
+            Event::AttemptFailed {
+                call_id, message, ..
+            }
+            | Event::FallbackFailed {
+                call_id, message, ..
+            }
+            | Event::Progress {
+                call_id, message, ..
+            } => call_id.len() + message.len(),
+            Event::BreakerChanged { tool_name, .. } => tool_name.len(),
+            Event::Finished {
+                args,
+                sent,
+                outcome,
+                ..
+            } => {
+                let args = args.as_deref().or(sent.as_ref()).map_or(0, weight);
+                let failed = outcome.failure().map_or(0, |failure| failure.message.len());
+                let output = outcome.output().map_or(0, |output| {
+                    let own_text = output.own_text().map_or(0, str::len);
+                    weight(output.value()) + own_text + output.artifact().map_or(0, weight)
+                });
+                outcome.call_id.len() + args + failed + output
+            }
+        };
+        if bytes > LIGHT_BYTES_MAX { bytes } else { 0 }
     }
 }
 
-impl fmt::Debug for Observers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Observers({})", self.count.load(Ordering::Relaxed))
-    }
+/// About what a value takes in memory.
+fn weight(value: &Value) -> usize {
+    let inside = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, field)| size_of::<String>() + name.len() + weight(field))
+            .sum(),
+    };
+    size_of::<Value>() + inside
 }

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::call::Call;
 use crate::case::{Case, Progress};
 use crate::cut;
-use crate::event::{Event, Observer, Watch};
+use crate::event::Event;
 use crate::failure::{Effect, Failure, FailureCode, Health};
 use crate::failures;
 use crate::fallback::{Answer, Fallback};
@@ -22,6 +22,7 @@ use crate::handler::{Around, IdempotencyKey, Invocation};
 use crate::idempotency::Keys;
 use crate::key_store::KeyStore;
 use crate::manager::{Entry, ToolManager};
+use crate::observer::{Observer, ObserverQueue, Watch};
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::redact;
@@ -64,7 +65,16 @@ impl ToolExecutor {
 
     /// Lets someone watch. It gets a thread of its own, and a queue with an end.
     pub fn observe(&self, observer: impl Observer) -> std::io::Result<Watch> {
-        self.tools.observers().add(observer)
+        self.observe_with_queue(observer, ObserverQueue::default())
+    }
+
+    /// The same with a queue of one's own: longer for one who must not miss much, in handfuls for one who is in no hurry.
+    pub fn observe_with_queue(
+        &self,
+        observer: impl Observer,
+        queue: ObserverQueue,
+    ) -> std::io::Result<Watch> {
+        self.tools.observers().add(observer, queue)
     }
 
     /// From here on tools are told the span of their attempt, for whoever records those spans from the

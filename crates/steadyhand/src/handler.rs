@@ -11,8 +11,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::call::Luggage;
 use crate::clock;
-use crate::event::{Event, Observers};
+use crate::event::Event;
 use crate::executor::after;
+use crate::observer::Observers;
 use crate::output::Output;
 use crate::state::States;
 use crate::tool_error::ToolError;

@@ -12,11 +12,12 @@ use tokio::time::Instant;
 
 use crate::arrival::Arrivals;
 use crate::clock;
-use crate::event::{Event, Observers};
+use crate::event::Event;
 use crate::guard::breaker::{Breaker, Change};
 use crate::guard::limit::Limit;
 use crate::guard::retry::Budget;
 use crate::metrics::{BreakerView, Metrics, ToolMetrics};
+use crate::observer::Observers;
 use crate::policy::Policy;
 use crate::schema::{Rules, Schema};
 use crate::source::{SourceError, ToolSource};

@@ -32,7 +32,7 @@ static SHAPES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?i)(?P<keep>\b(?:bearer|basic)\s+)[a-z0-9+/=_.~-]{8,}",
         r"|(?P<scheme>[a-z][a-z0-9+.-]*://)[^/\s:@]*:[^/\s@]+@",
-        r#"|(?P<name>\b(?:[a-z0-9_-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|credential)s?|(?:[a-z0-9_-]*[_-])?token|authorization|pwd)["']?\s*[:=]\s*["']?(?:(?:bearer|basic|digest|token)\s+)?)[^\s"',;&}]{4,}"#,
+        r#"|(?P<name>\b(?:[a-z0-9_-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key|credential)s?|(?:[a-z0-9_-]*[_-])?token|authorization|pwd)\\*["']?\s*[:=]\s*\\*["']?(?:(?:bearer|basic|digest|token)\s+)?)[^\s"',;&}]{4,}"#,
         "|",
         key_shapes!(),
     ))
@@ -83,8 +83,13 @@ pub fn set_secret_names(names: Vec<String>) {
 
 static OWN_NAMES: LazyLock<ArcSwap<Vec<String>>> = LazyLock::new(ArcSwap::default);
 
-fn is_own_secret(folded: &str) -> bool {
-    OWN_NAMES.load().iter().any(|pattern| wild(pattern, folded))
+fn is_own_secret(name: &str) -> bool {
+    let own = OWN_NAMES.load();
+    if own.is_empty() {
+        return false;
+    }
+    let folded = name.to_ascii_lowercase().replace('-', "_");
+    own.iter().any(|pattern| wild(pattern, &folded))
 }
 
 /// Whether a text holds something with the look of a key: stricter than [`text`], which may hide an
@@ -147,6 +152,32 @@ impl Secrets {
         shown
     }
 
+    /// The same; a value with nothing to hide, as most are, is not copied.
+    pub fn shown_in<'a>(&self, value: &'a Value) -> Cow<'a, Value> {
+        match self.is_clean(value, 0) {
+            true => Cow::Borrowed(value),
+            false => Cow::Owned(self.hide_in(value)),
+        }
+    }
+
+    fn is_clean(&self, value: &Value, depth: usize) -> bool {
+        if depth > DEPTH_MAX {
+            return false;
+        }
+        match value {
+            Value::Object(fields) => fields
+                .iter()
+                .all(|(name, field)| !hides(name, field) && self.is_clean(field, depth + 1)),
+            Value::Array(items) => items.iter().all(|item| self.is_clean(item, depth + 1)),
+            Value::String(text) => {
+                let holds = |secret: &String| text.contains(secret.as_str());
+                !SHAPES.is_match(text) && !self.0.iter().any(holds)
+            }
+            Value::Number(number) => self.0.is_empty() || !self.0.contains(&number.to_string()),
+            Value::Null | Value::Bool(_) => true,
+        }
+    }
+
     fn strip(&self, value: &mut Value) {
         match value {
             Value::Object(fields) => fields.values_mut().for_each(|field| self.strip(field)),
@@ -168,16 +199,21 @@ impl fmt::Debug for Secrets {
 
 /// The arguments as a log may show them.
 pub fn value(value: &Value) -> Value {
-    hide(value, 0, &mut Vec::new())
+    value_and_secrets(value).0
 }
 
 /// The same, and what was hidden because of its name.
 pub(crate) fn value_and_secrets(value: &Value) -> (Value, Secrets) {
     let mut secrets = Vec::new();
-    let shown = hide(value, 0, &mut secrets);
+    let mut shown = hide(value, 0, &mut secrets);
     // The longest first: one may be a part of another.
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-    (shown, Secrets(secrets))
+    let secrets = Secrets(secrets);
+    // What is secret in one place is so in every other.
+    if !secrets.0.is_empty() {
+        secrets.strip(&mut shown);
+    }
+    (shown, secrets)
 }
 
 /// Whether a field of this name holds something to hide.
@@ -187,7 +223,6 @@ pub fn is_secret_name(name: &str) -> bool {
 
 /// Whatever its type: a numeric PIN is as secret as a spelled one.
 fn is_always_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace('-', "_");
     const PARTS: [&str; 9] = [
         "password",
         "passwd",
@@ -200,14 +235,28 @@ fn is_always_secret(name: &str) -> bool {
         "credential",
     ];
     const WHOLE: [&str; 4] = ["authorization", "pin", "pwd", "cookie"];
-    PARTS.iter().any(|part| name.contains(part))
-        || WHOLE.contains(&name.as_str())
-        || is_own_secret(&name)
+    let is_it = |whole: &&str| name.len() == whole.len() && starts_with(name.as_bytes(), whole);
+    PARTS.iter().any(|part| contains(name, part)) || WHOLE.iter().any(is_it) || is_own_secret(name)
 }
 
 /// Tokens are secret as text; `max_tokens: 100` is not.
 fn is_secret_as_text(name: &str) -> bool {
-    name.to_ascii_lowercase().contains("token")
+    contains(name, "token")
+}
+
+/// Whatever the case of the name, and `-` as `_`. Each field of each call comes by here, so nothing is copied.
+fn contains(name: &str, part: &str) -> bool {
+    let bytes = name.as_bytes();
+    let last = bytes.len().checked_sub(part.len());
+    last.is_some_and(|last| (0..=last).any(|at| starts_with(&bytes[at..], part)))
+}
+
+fn starts_with(name: &[u8], part: &str) -> bool {
+    let is_same = |(mine, wanted): (&u8, u8)| match mine {
+        b'-' => wanted == b'_',
+        other => other.to_ascii_lowercase() == wanted,
+    };
+    name.iter().zip(part.bytes()).all(is_same)
 }
 
 fn hides(name: &str, value: &Value) -> bool {

@@ -3,7 +3,7 @@
     python3 -S -E server.py MODE [NUMBER]
     python3 -S -E server.py --list          the modes, one line each
 
-`well_behaved.py` has the server without faults. A mode is a small function in `messages.py`, `processes.py` or `beside.py`,
+`well_behaved.py` has the server without faults. A mode is a small function in `messages.py`, `processes.py`, `beside.py` or `relaying.py`,
 found in `MODES` by its name, that is called once at the start, before anything is read, and puts its fault where it
 belongs: it replaces a method, adds a tool, or acts at once. NUMBER is what the mode's line says it is.
 
@@ -29,6 +29,7 @@ sys.dont_write_bytecode = True
 import beside
 import messages
 import processes
+import relaying
 from table import MODES
 from well_behaved import LIFETIME_SECONDS, Server
 

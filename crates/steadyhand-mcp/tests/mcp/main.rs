@@ -13,6 +13,7 @@ mod noise;
 mod parameters;
 mod peers;
 mod real_servers;
+mod relay;
 mod results;
 mod serve;
 mod starting;

@@ -111,3 +111,26 @@ async fn what_was_left_to_go_on_is_not_taken_by_another_run() {
     }
     none_is_left(&kept).await;
 }
+
+/// A container's first process may be in a session that began outside: its number is 0 in there.
+#[test]
+fn v07_a_hidden_orphan_ends_in_a_container_whose_session_is_outside() {
+    let contained = |program: &str, arguments: &[&str]| {
+        let mut unshare = std::process::Command::new("unshare");
+        unshare.args(["--pid", "--fork", "--mount-proc", "--", program]);
+        unshare.args(arguments).output()
+    };
+    if !contained("true", &[]).is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: this machine lets us make no process namespace");
+        return;
+    }
+    let tests = std::env::current_exe().expect("the path of these tests");
+    let test = "adoption::v07_a_hidden_orphan_ends_with_the_only_run";
+    let output = contained(&tests.to_string_lossy(), &["--exact", test]).expect("it starts");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && told.contains("1 passed"),
+        "{told}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

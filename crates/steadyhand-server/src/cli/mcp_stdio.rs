@@ -7,7 +7,7 @@ pub(super) async fn run(session: &Session<'_>) -> Result<(), Failed> {
     let mut interrupts = Interrupts::listen();
     steadyhand_process::adopt_orphans();
     // Whatever there is to say goes to stderr: stdout is for messages (SPEC V11).
-    let runtime = session.runtime(|_| {}).await?;
+    let runtime = session.runtime(|options| options.relays = true).await?;
     session.tell_problems(&runtime);
     let serving =
         steadyhand_mcp::serve::serve(runtime.executor(), tokio::io::stdin(), tokio::io::stdout());

@@ -25,6 +25,7 @@ pub(super) struct ServeArgs {
 pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), Failed> {
     let mut interrupts = Interrupts::without_hangup();
     command::adopt_orphans();
+    serve::outlive_limits_of_files();
     let configuration = session.configuration()?;
     let mut settings = serve::settings_of(&configuration, &session.surroundings)
         .map_err(|cannot| failed(cannot, Exit::Config))?;
@@ -42,6 +43,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
     let adapt = |options: &mut Options| {
         options.degraded = told(session);
         options.keys = Some(keys);
+        options.relays = true;
     };
     let runtime = tokio::select! {
         runtime = session.runtime_of(configuration, adapt) => runtime?,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::ToolTable;
 use super::document::{Document, escaped};
 use super::problem::Problem;
-use super::schema::{SCHEMAS, split};
+use super::schema::{ROOT, TABLES, split};
 use super::settings::{PolicySettings, Root};
 use super::words::{dotted, nearest};
 use crate::net::fill::JsonTemplate;
@@ -33,7 +33,14 @@ pub(crate) fn check(document: &Document, folder: &Path) -> Checked {
         pointers: Vec::new(),
         files: Vec::new(),
     };
-    checker.shape(&SCHEMAS.root, &document.value, "");
+    // Without a file there is nothing to look at, and many a program starts without one.
+    if document
+        .value
+        .as_object()
+        .is_none_or(|fields| !fields.is_empty())
+    {
+        checker.shape(&ROOT, &document.value, "");
+    }
     let root_is_sound = checker.problems.is_empty();
     let mut tools = checker.tools();
     tools.extend(checker.servers());
@@ -122,7 +129,7 @@ impl Checker<'_> {
         before: usize,
     ) -> Option<ToolTable> {
         let at = format!("/{section}/{}", escaped(name));
-        let shape = &SCHEMAS.tables[row.name];
+        let shape = &TABLES[row.name];
         self.shape(shape, &Value::Object(table.clone()), &at);
         let faulty = self.faulty_keys(&at, before);
         let is_sound = self.problems.len() == before;

@@ -28,32 +28,28 @@ pub fn whole() -> Value {
     root
 }
 
-/// The compiled schemas that the checks use.
-pub(crate) struct Schemas {
-    /// Everything but the tables of tools, which need their kind first.
-    pub(crate) root: Compiled,
-    /// The table of a tool or of an MCP server, by kind.
-    pub(crate) tables: HashMap<&'static str, Compiled>,
-}
+/// A schema that is compiled when something is checked by it: most programs start with a few of them.
+type Lazy = LazyLock<Compiled, Box<dyn FnOnce() -> Compiled + Send>>;
 
 pub(crate) struct Compiled {
     pub(crate) schema: Value,
     pub(crate) validator: Validator,
 }
 
-pub(crate) static SCHEMAS: LazyLock<Schemas> = LazyLock::new(|| {
+/// Everything but the tables of tools, which need their kind first.
+pub(crate) static ROOT: LazyLock<Compiled> = LazyLock::new(|| {
     let mut root = of::<Root>();
     for section in ["tools", "mcp"] {
         root["properties"][section]["additionalProperties"] = json!({"type": "object"});
     }
-    Schemas {
-        root: compile(root),
-        tables: KINDS
-            .iter()
-            .chain([&SERVER])
-            .map(|kind| (kind.name, compile(table(kind))))
-            .collect(),
-    }
+    compile(root)
+});
+
+/// The table of a tool or of an MCP server, by kind.
+pub(crate) static TABLES: LazyLock<HashMap<&'static str, Lazy>> = LazyLock::new(|| {
+    let lazy = |kind: &'static Kind| LazyLock::new(Box::new(|| compile(table(kind))) as Box<_>);
+    let kinds = KINDS.iter().chain([&SERVER]);
+    kinds.map(|kind| (kind.name, lazy(kind))).collect()
 });
 
 impl Compiled {

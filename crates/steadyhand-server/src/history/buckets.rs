@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::histogram::Histogram;
@@ -134,14 +135,18 @@ impl Tallies {
 impl Tally {
     fn merge(&mut self, other: &Tally) {
         let (mine, more) = (&mut self.counts, &other.counts);
-        mine.calls += more.calls;
-        mine.errors += more.errors;
-        mine.timeouts += more.timeouts;
-        mine.rejected += more.rejected;
-        mine.cancelled += more.cancelled;
-        mine.retries += more.retries;
-        mine.fallbacks += more.fallbacks;
-        mine.trips += more.trips;
+        for (mine, more) in [
+            (&mut mine.calls, more.calls),
+            (&mut mine.errors, more.errors),
+            (&mut mine.timeouts, more.timeouts),
+            (&mut mine.rejected, more.rejected),
+            (&mut mine.cancelled, more.cancelled),
+            (&mut mine.retries, more.retries),
+            (&mut mine.fallbacks, more.fallbacks),
+            (&mut mine.trips, more.trips),
+        ] {
+            *mine = mine.saturating_add(more);
+        }
         self.times.merge(&other.times);
     }
 
@@ -154,8 +159,18 @@ impl Tally {
     }
 }
 
+/// What is broken counts as nothing: it must not keep calls from being written.
 fn read(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Tally> {
-    let count = |column: usize| row.get::<_, i64>(from + column).map(|count| count as u64);
+    let count = |column: usize| {
+        row.get_ref(from + column).map(|value| match value {
+            ValueRef::Integer(count) => count.max(0) as u64,
+            _ => 0,
+        })
+    };
+    let times = match row.get_ref(from + 8)? {
+        ValueRef::Blob(bytes) => Histogram::from_bytes(bytes),
+        _ => Histogram::default(),
+    };
     Ok(Tally {
         counts: Counts {
             calls: count(0)?,
@@ -169,7 +184,7 @@ fn read(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Tally> {
             p50: None,
             p95: None,
         },
-        times: Histogram::from_bytes(row.get_ref(from + 8)?.as_blob()?),
+        times,
     })
 }
 

@@ -29,7 +29,12 @@ pub(super) struct Kind {
 pub(super) struct Database {
     pub(super) connection: Connection,
     identity: Option<Identity>,
+    /// The same for the two files beside it, its log and the log's index.
+    beside: [Option<Identity>; 2],
 }
+
+/// What the names of those two end with.
+pub(super) const ENDS: [&str; 2] = ["-wal", "-shm"];
 
 /// Why a database does not work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,9 +114,7 @@ impl Database {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(path, flags).map_err(sql)?;
         connection.busy_timeout(BUSY).map_err(sql)?;
-        connection
-            .set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)
-            .map_err(sql)?;
+        configure(&connection).map_err(sql)?;
         let version = standing(&connection, path, kind)?;
         if version == 0 {
             // Before anything is in the file, or it has no effect.
@@ -135,6 +138,7 @@ impl Database {
         Ok(Database {
             connection,
             identity: Identity::of(path),
+            beside: ENDS.map(|end| Identity::of(&beside(path, end))),
         })
     }
 
@@ -144,6 +148,7 @@ impl Database {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(sql)?;
         connection.busy_timeout(BUSY / 4).map_err(sql)?;
+        configure(&connection).map_err(sql)?;
         let version = standing(&connection, path, kind)?;
         if version < kind.migrations.len() {
             return Err(Trouble::Failed(format!(
@@ -160,9 +165,33 @@ impl Database {
         Ok(connection)
     }
 
-    /// Whether the file is still the one that was opened. SQLite goes on writing into a deleted one.
+    /// Which file was opened; none where that cannot be known.
+    pub(super) fn identity(&self) -> Option<Identity> {
+        self.identity
+    }
+
+    /// Whether the files are still those that were opened. SQLite goes on writing into a deleted one.
     pub(super) fn is_in_place(&self, path: &Path) -> bool {
-        self.identity.is_none() || Identity::of(path) == self.identity
+        let is_same =
+            |known: Option<Identity>, path: &Path| known.is_none() || Identity::of(path) == known;
+        is_same(self.identity, path) && is_same(self.beside[0], &beside(path, ENDS[0]))
+    }
+
+    /// Leaves a file that is no longer where it was. What is in its log goes into it: it may have been moved, not
+    /// deleted. The log goes, too: SQLite would take it for that of the next file of this name, and ruin that.
+    pub(super) fn leave(self, path: &Path) {
+        let carried = self
+            .connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        if let Err(error) = carried {
+            tracing::debug!(%error, "the log of a file that is gone is not carried over");
+        }
+        for (end, known) in ENDS.iter().zip(self.beside) {
+            let path = beside(path, end);
+            if known.is_some() && Identity::of(&path) == known {
+                let _ = fs::remove_file(path);
+            }
+        }
     }
 
     /// Whether what is in the file holds together.
@@ -179,11 +208,18 @@ impl Database {
     }
 }
 
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    // A plan stays a plan: else SQLite plans anew whenever a parameter might make a partial index fit.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    Ok(())
+}
+
 /// Gives a broken file another name, for someone to look at. Says which.
 pub(super) fn set_aside(path: &Path, now_ms: u64) -> io::Result<PathBuf> {
     let aside = beside(path, &format!(".broken-{now_ms}"));
     fs::rename(path, &aside)?;
-    for end in ["-wal", "-shm"] {
+    for end in ENDS {
         // Often there is none.
         let _ = fs::rename(beside(path, end), beside(&aside, end));
     }
@@ -302,14 +338,14 @@ fn is_moved(error: &rusqlite::Error) -> bool {
 
 /// Which file a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
+pub(super) struct Identity {
     device: u64,
     inode: u64,
 }
 
 impl Identity {
     #[cfg(unix)]
-    fn of(path: &Path) -> Option<Identity> {
+    pub(super) fn of(path: &Path) -> Option<Identity> {
         use std::os::unix::fs::MetadataExt;
         let metadata = fs::metadata(path).ok()?;
         Some(Identity {
@@ -319,7 +355,7 @@ impl Identity {
     }
 
     #[cfg(not(unix))]
-    fn of(_path: &Path) -> Option<Identity> {
+    pub(super) fn of(_path: &Path) -> Option<Identity> {
         // An open file cannot be deleted there.
         None
     }

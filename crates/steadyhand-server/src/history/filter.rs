@@ -8,6 +8,7 @@ use steadyhand::FailureCode;
 use utoipa::ToSchema;
 
 use super::record::CallState;
+use super::words::{Word, quoted, quoted_text, words_of};
 use crate::config::units::Span;
 
 /// More words than anyone types, and longer ones: a filter is text from outside.
@@ -256,53 +257,6 @@ impl FromStr for StateWord {
     }
 }
 
-/// One word of a filter.
-enum Word {
-    Named(String, String),
-    Slower(String),
-    Text(String),
-}
-
-/// Splits at spaces, but not within quotation marks.
-fn words_of(text: &str) -> Vec<Word> {
-    let mut words = Vec::new();
-    let mut rest = text.trim_start();
-    while !rest.is_empty() {
-        let end = rest
-            .find(|c: char| c.is_whitespace() || c == '"')
-            .unwrap_or(rest.len());
-        let (head, tail) = rest.split_at(end);
-        let (value, tail) = match tail.strip_prefix('"') {
-            Some(quoted) => match quoted.split_once('"') {
-                Some((inside, tail)) => (Some(inside), tail),
-                None => (Some(quoted), ""),
-            },
-            None => (None, tail),
-        };
-        words.push(word(head, value));
-        rest = tail.trim_start();
-    }
-    words
-}
-
-fn word(head: &str, quoted: Option<&str>) -> Word {
-    if let (Some(than), None) = (head.strip_prefix('>'), quoted) {
-        return Word::Slower(than.to_owned());
-    }
-    // An address is a text.
-    let named = head.split_once(':').filter(|(name, value)| {
-        let is_word = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic());
-        is_word && !value.starts_with("//")
-    });
-    match named {
-        Some((name, value)) => {
-            let value = format!("{value}{}", quoted.unwrap_or_default());
-            Word::Named(name.to_ascii_lowercase(), value)
-        }
-        None => Word::Text(format!("{head}{}", quoted.unwrap_or_default())),
-    }
-}
-
 fn split(value: &str) -> impl Iterator<Item = &str> {
     value
         .split(',')
@@ -389,20 +343,5 @@ fn no_such(what: &str, text: &str, known: &[&str]) -> String {
             format!("there is no {what} \"{text}\"; did you mean {word}? There are: {list}")
         }
         None => format!("there is no {what} \"{text}\"; there are: {list}"),
-    }
-}
-
-fn quoted(value: &str) -> String {
-    match value.contains(char::is_whitespace) {
-        true => format!("\"{}\"", value.replace('"', "")),
-        false => value.to_owned(),
-    }
-}
-
-/// A text that would read as another kind of word is told to be one.
-fn quoted_text(text: &str) -> String {
-    match text.contains(':') || text.starts_with('>') {
-        true => format!("text:{}", quoted(text)),
-        false => quoted(text),
     }
 }

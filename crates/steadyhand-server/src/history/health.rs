@@ -22,7 +22,8 @@ pub struct Health {
     pub bytes: u64,
     /// Calls written since the start.
     pub written: u64,
-    /// Calls that were not written, because history was behind or could not write.
+    /// Calls that were not written, because history was behind or could not write; what it was too slow to hear of
+    /// them counts, too.
     pub dropped: u64,
     /// Calls that wait to be written.
     pub queued: u64,

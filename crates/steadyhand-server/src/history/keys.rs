@@ -197,7 +197,9 @@ impl Keeper {
     fn open(&mut self) -> Result<&mut Database, Trouble> {
         let is_in_place = |file: &Database| file.is_in_place(&self.path);
         if !self.database.as_ref().is_some_and(is_in_place) {
-            self.database = None;
+            if let Some(old) = self.database.take() {
+                old.leave(&self.path);
+            }
             self.database = Some(open(&self.path)?);
         }
         self.database

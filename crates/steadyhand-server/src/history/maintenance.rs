@@ -5,14 +5,16 @@ use steadyhand::Effect;
 
 use super::pending::row_at;
 use super::record::CallState;
-use super::write::{effect_number, state_number};
+use super::schema::{effect_number, state_number};
 
 /// A process that has not been heard of for so long is gone.
 const SILENT_MS: u64 = 60_000;
 /// Pages given back to the disk in one step.
 const PAGES_MAX: i64 = 512;
-/// Names without calls are looked for when there are more than this, and this many are dropped at once.
-const NAMES_MAX: i64 = 1000;
+/// Tools without calls are looked for when there are more than this, and this many are dropped at once.
+const TOOLS_MAX: i64 = 1000;
+/// Calls that are to come in so much later than now were written by a wrong clock.
+const AHEAD_MS: u64 = 24 * 60 * 60 * 1000;
 
 const CUT_OFF: &str = "the process ended before the call did; it may have run";
 
@@ -35,50 +37,108 @@ impl Limits {
     }
 }
 
-/// Forgets at most `rows_max` of the oldest calls, if they are too old or the file is too large. Whether there is more to do.
+/// What forgetting has led to.
+#[derive(Debug, Default)]
+pub(super) struct Forgotten {
+    /// There may be more to forget.
+    pub(super) is_more: bool,
+    /// Names went with the last calls that had them.
+    pub(super) names: bool,
+}
+
+/// Forgets at most `rows_max` calls, if they are too old or the file is too large.
 pub(super) fn forget(
     connection: &mut Connection,
     limits: Limits,
     now_ms: u64,
     rows_max: usize,
-) -> rusqlite::Result<bool> {
-    let size = Size::of(connection)?;
+) -> rusqlite::Result<Forgotten> {
     let bytes_max = limits.file_bytes() as i64;
-    let oldest = row_at(now_ms.saturating_sub(limits.keep_ms), 0);
-    let is_too_large = size.used() > bytes_max;
-    let mut rows = rows_max as i64;
-    if is_too_large {
-        // At most half of them at once: a look at the size later shows whether more must go, and the newest stay.
-        let there: i64 = connection
-            .prepare_cached("SELECT count(*) FROM (SELECT 1 FROM calls LIMIT ?1)")?
-            .query_row([2 * rows], |row| row.get(0))?;
-        rows = rows.min((there / 2).max(1));
-    }
-    let nth: Option<i64> = connection
-        .prepare_cached("SELECT max(row) FROM (SELECT row FROM calls ORDER BY row LIMIT ?1)")?
-        .query_row([rows], |row| row.get(0))?;
-    let Some(nth) = nth else {
-        return Ok(false);
+    let rows = match Size::of(connection)?.used() > bytes_max {
+        true => too_many(connection, now_ms, rows_max)?,
+        false => too_old(connection, now_ms.saturating_sub(limits.keep_ms), rows_max)?,
     };
-    let until = match is_too_large {
-        true => nth,
-        false => nth.min(oldest - 1),
-    };
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let gone = transaction
-        .prepare_cached("DELETE FROM calls WHERE row <= ?1")?
-        .execute([until])?;
-    if gone > 0 {
+    let mut forgotten = Forgotten::default();
+    if let Some((first, last)) = rows {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let callers = callers_of(&transaction, first, last)?;
+        let gone = transaction
+            .prepare_cached("DELETE FROM calls WHERE row BETWEEN ?1 AND ?2")?
+            .execute([first, last])?;
         transaction
-            .prepare_cached("DELETE FROM details WHERE row <= ?1")?
-            .execute([until])?;
+            .prepare_cached("DELETE FROM details WHERE row BETWEEN ?1 AND ?2")?
+            .execute([first, last])?;
+        for caller in callers {
+            forgotten.names |= forget_caller(&transaction, caller)?;
+        }
+        transaction.commit()?;
+        forgotten.is_more = gone >= rows_max;
     }
-    transaction.commit()?;
     let size = Size::of(connection)?;
     if size.pages * size.page_bytes > bytes_max && size.free > 0 {
         give_back(connection)?;
     }
-    Ok(gone >= rows_max)
+    Ok(forgotten)
+}
+
+/// The oldest calls that came in before a moment: the first and the last row.
+fn too_old(
+    connection: &Connection,
+    before_ms: u64,
+    rows_max: usize,
+) -> rusqlite::Result<Option<(i64, i64)>> {
+    let last: Option<i64> = connection
+        .prepare_cached(
+            "SELECT max(row) FROM (SELECT row FROM calls WHERE row < ?1 ORDER BY row LIMIT ?2)",
+        )?
+        .query_row([row_at(before_ms, 0), rows_max as i64], |row| row.get(0))?;
+    Ok(last.map(|last| (0, last)))
+}
+
+/// Calls there is no room for: the first and the last row. Of all there are it is at most half: a look at the size
+/// later shows whether more must go, and the newest stay.
+fn too_many(
+    connection: &Connection,
+    now_ms: u64,
+    rows_max: usize,
+) -> rusqlite::Result<Option<(i64, i64)>> {
+    let there: i64 = connection
+        .prepare_cached("SELECT count(*) FROM (SELECT 1 FROM calls LIMIT ?1)")?
+        .query_row([2 * rows_max as i64], |row| row.get(0))?;
+    let count = (there / 2).max(1);
+    // First those of a clock that was wrong: they would stay for ever, and what happens now would make room for them.
+    let ahead: Option<i64> = connection
+        .prepare_cached(
+            "SELECT min(row) FROM (SELECT row FROM calls WHERE row >= ?1 ORDER BY row DESC LIMIT ?2)",
+        )?
+        .query_row([row_at(now_ms + AHEAD_MS, 0), count], |row| row.get(0))?;
+    if let Some(first) = ahead {
+        return Ok(Some((first, i64::MAX)));
+    }
+    let last: Option<i64> = connection
+        .prepare_cached("SELECT max(row) FROM (SELECT row FROM calls ORDER BY row LIMIT ?1)")?
+        .query_row([count], |row| row.get(0))?;
+    Ok(last.map(|last| (0, last)))
+}
+
+fn callers_of(connection: &Connection, first: i64, last: i64) -> rusqlite::Result<Vec<i64>> {
+    let mut list = connection.prepare_cached(
+        "SELECT DISTINCT caller FROM calls NOT INDEXED
+         WHERE row BETWEEN ?1 AND ?2 AND caller IS NOT NULL",
+    )?;
+    let callers = list.query_map([first, last], |row| row.get(0))?;
+    callers.collect()
+}
+
+/// A caller that no call has any more. Whether it is one.
+fn forget_caller(connection: &Connection, caller: i64) -> rusqlite::Result<bool> {
+    let gone = connection
+        .prepare_cached(
+            "DELETE FROM callers WHERE id = ?1 AND NOT EXISTS
+                (SELECT 1 FROM calls WHERE caller = ?1)",
+        )?
+        .execute([caller])?;
+    Ok(gone > 0)
 }
 
 /// Pages nobody uses go back to the disk.
@@ -161,27 +221,19 @@ pub(super) fn tell_interrupted(
     Ok(told)
 }
 
-/// Names that no call has any more. Whether some were dropped.
-pub(super) fn forget_names(connection: &Connection) -> rusqlite::Result<bool> {
-    let mut dropped = 0;
-    for (count, forget) in [
-        (
-            "SELECT count(*) FROM callers",
-            "DELETE FROM callers WHERE id IN (SELECT id FROM callers WHERE NOT EXISTS
-                (SELECT 1 FROM calls WHERE caller = callers.id) LIMIT ?1)",
-        ),
-        (
-            "SELECT count(*) FROM tools",
-            "DELETE FROM tools WHERE id IN (SELECT id FROM tools WHERE NOT EXISTS
-                (SELECT 1 FROM calls WHERE tool = tools.id) AND NOT EXISTS
-                (SELECT 1 FROM buckets WHERE width = 7200000 AND tool = tools.id) LIMIT ?1)",
-        ),
-    ] {
-        let there = connection.query_row(count, [], |row| row.get::<_, i64>(0))?;
-        if there > NAMES_MAX {
-            dropped += connection.execute(forget, [NAMES_MAX])?;
-        }
+/// Tools that neither a call nor a trend has any more. Whether some were dropped.
+pub(super) fn forget_tools(connection: &Connection) -> rusqlite::Result<bool> {
+    let there =
+        connection.query_row("SELECT count(*) FROM tools", [], |row| row.get::<_, i64>(0))?;
+    if there <= TOOLS_MAX {
+        return Ok(false);
     }
+    let dropped = connection.execute(
+        "DELETE FROM tools WHERE id IN (SELECT id FROM tools WHERE NOT EXISTS
+            (SELECT 1 FROM calls WHERE tool = tools.id) AND NOT EXISTS
+            (SELECT 1 FROM buckets WHERE width = 7200000 AND tool = tools.id) LIMIT ?1)",
+        [TOOLS_MAX],
+    )?;
     Ok(dropped > 0)
 }
 

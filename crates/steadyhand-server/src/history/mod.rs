@@ -3,7 +3,9 @@
 //! Losing the file or filling the disk degrades history, says so ([`History::health`]), and never touches calls.
 
 mod buckets;
+mod candidates;
 mod database;
+mod details;
 mod filter;
 mod health;
 mod histogram;
@@ -14,9 +16,12 @@ mod pending;
 mod reader;
 mod record;
 mod recorder;
+mod schema;
 mod search;
 mod shared;
+mod stages;
 mod trends;
+mod words;
 mod write;
 mod writer;
 
@@ -25,7 +30,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadyhand::ToolExecutor;
+use steadyhand::{ObserverQueue, ToolExecutor};
 
 use reader::Reader;
 use shared::Shared;
@@ -39,11 +44,15 @@ pub use record::{CallDetails, CallRecord, CallState, CallSummary, Stage, StageKi
 pub use recorder::Recorder;
 pub use trends::{Bucket, Counts, Trends, Window};
 
+/// Events of calls that may wait for the recorder: about three a call, and thousands of calls may come at once.
+const EVENTS_MAX: usize = 32 * 1024;
+/// How long the recorder may be left alone: nothing is written sooner than the writer's own batches.
+const GATHER: Duration = Duration::from_millis(10);
 /// Calls of one page.
 const PAGE_MAX: usize = 1000;
 const EXPORT_PAGE: usize = 200;
 /// How long a reader waits for calls that are about to be written.
-const SETTLE: Duration = Duration::from_millis(25);
+const SETTLE: Duration = Duration::from_millis(10);
 /// The same for one call that is asked for by name.
 const SETTLE_ONE: Duration = Duration::from_millis(500);
 
@@ -60,6 +69,8 @@ pub struct HistoryOptions {
     pub queue_max: usize,
     /// What is kept of one call's arguments, and of its result, in bytes of JSON.
     pub value_bytes_max: usize,
+    /// How long one search may take before it says how far it got.
+    pub search_max: Duration,
 }
 
 impl HistoryOptions {
@@ -71,6 +82,7 @@ impl HistoryOptions {
             max_bytes: 512 * 1024 * 1024,
             queue_max: 8192,
             value_bytes_max: 16 * 1024,
+            search_max: Duration::from_millis(25),
         }
     }
 }
@@ -114,7 +126,11 @@ impl History {
 
     /// Writes down the calls of this executor from now on.
     pub fn attach(&self, executor: &ToolExecutor) -> std::io::Result<()> {
-        let watch = executor.observe(self.recorder())?;
+        let queue = ObserverQueue {
+            events_max: EVENTS_MAX,
+            gather: GATHER,
+        };
+        let watch = executor.observe_with_queue(self.recorder(), queue)?;
         self.inner.shared.watched_by(watch);
         Ok(())
     }
@@ -134,8 +150,9 @@ impl History {
     ) -> Result<Page, HistoryError> {
         self.catch_up(SETTLE);
         let limit = limit.clamp(1, PAGE_MAX);
+        let within = self.inner.shared.options.search_max;
         let reader = &self.inner.reader;
-        reader.read(|connection| search::page(connection, filter, from, limit))
+        reader.read(|connection| search::page(connection, filter, from, limit, within))
     }
 
     /// Everything about one call: by its id, the newest where several share it, or by its key.
@@ -159,13 +176,14 @@ impl History {
     /// Writes every call that is meant, one JSON record a line, the newest first. Gives back how many.
     pub fn export(&self, filter: &Filter, to: &mut dyn Write) -> Result<u64, HistoryError> {
         self.catch_up(SETTLE_ONE);
+        let within = self.inner.shared.options.search_max;
         let mut count = 0;
         let mut from = None;
         loop {
             let reader = &self.inner.reader;
             // A page at a time: a reader that holds on to the file for long lets its log grow.
             let (records, next) = reader.read(|connection| {
-                let page = search::page(connection, filter, from, EXPORT_PAGE)?;
+                let page = search::page(connection, filter, from, EXPORT_PAGE, within)?;
                 let rows = page
                     .calls
                     .iter()

@@ -2,9 +2,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use steadyhand::{Effect, FailureCode};
+use tokio::time::Instant;
 
 use super::record::{CallState, Try};
 
@@ -17,11 +19,14 @@ const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Breakers that opened and are not written yet.
 const TRIPS_MAX: usize = 4096;
 /// A call that runs longer than this is written before it ends.
-const SHORT_MS: u64 = 100;
+const SHORT: Duration = Duration::from_millis(100);
 /// So long after its deadline a call whose end was not seen is given up.
-const LOST_AFTER_MS: u64 = 30_000;
+const LOST_AFTER: Duration = Duration::from_secs(30);
 /// The deadline of a call that nobody has told.
-const DEADLINE_UNKNOWN_MS: f64 = 3_600_000.0;
+const DEADLINE_UNKNOWN: Duration = Duration::from_secs(60 * 60);
+
+/// Longer deadlines are taken for this one: a month.
+const DEADLINE_MS_MAX: f64 = 30.0 * 86_400_000.0;
 
 /// A call as it is written.
 #[derive(Debug, Clone)]
@@ -59,7 +64,8 @@ impl Row {
 #[derive(Debug, Clone)]
 pub(super) struct Open {
     pub(super) row: i64,
-    pub(super) started_ms: u64,
+    /// Since when it is followed. The wall clock may jump, and must not end a call.
+    pub(super) since: Instant,
     pub(super) id: String,
     pub(super) tool: String,
     pub(super) source: Option<Arc<str>>,
@@ -68,11 +74,22 @@ pub(super) struct Open {
     pub(super) replay_of: Option<String>,
     pub(super) deadline_ms: Option<f64>,
     pub(super) arguments: Option<Arc<Value>>,
-    /// Each with the time it waited for a place.
-    pub(super) tries: Vec<(Try, f64)>,
+    pub(super) tries: Vec<Try>,
+    /// Attempts that waited for a place, and how many milliseconds.
+    pub(super) waits: Vec<(u32, f64)>,
     pub(super) fallback: Option<FallbackRun>,
     /// Whether it is in the file as running.
     pub(super) is_written: bool,
+}
+
+impl Open {
+    /// How long the call may take.
+    fn patience(&self) -> Duration {
+        match self.deadline_ms {
+            Some(ms) => Duration::from_secs_f64(ms.clamp(0.0, DEADLINE_MS_MAX) / 1e3),
+            None => DEADLINE_UNKNOWN,
+        }
+    }
 }
 
 /// How a fallback was asked.
@@ -185,7 +202,7 @@ impl Pending {
     }
 
     /// What is to be written now: at most so many ended calls, and those that have been running for a while.
-    pub(super) fn take(&mut self, max: usize, now_ms: u64) -> Batch {
+    pub(super) fn take(&mut self, max: usize, now: Instant) -> Batch {
         self.passes_begun += 1;
         let mut bytes = 0;
         let mut count = 0;
@@ -199,8 +216,7 @@ impl Pending {
         let ended: Vec<Row> = self.ended.drain(..count).collect();
         self.bytes -= bytes;
         self.taken = (ended.len(), bytes);
-        let old_enough =
-            |open: &Open| self.is_urgent || open.started_ms.saturating_add(SHORT_MS) <= now_ms;
+        let old_enough = |open: &Open| self.is_urgent || open.since + SHORT <= now;
         let running = match self.unwritten {
             0 => Vec::new(),
             _ => {
@@ -232,15 +248,20 @@ impl Pending {
         }
     }
 
+    /// The batch could not be written: it waits again, in its old place.
+    pub(super) fn give_back(&mut self, batch: Batch) {
+        self.bytes += self.taken.1;
+        self.taken = (0, 0);
+        for row in batch.ended.into_iter().rev() {
+            self.ended.push_front(row);
+        }
+        let later = std::mem::replace(&mut self.trips, batch.trips);
+        later.into_iter().for_each(|trip| self.trip(trip));
+    }
+
     /// Calls whose end should have been seen long ago, and was not: events were dropped.
-    pub(super) fn lost(&mut self, now_ms: u64) -> Vec<Open> {
-        let is_lost = |open: &Open| {
-            let deadline = open.deadline_ms.unwrap_or(DEADLINE_UNKNOWN_MS) as u64;
-            open.started_ms
-                .saturating_add(deadline)
-                .saturating_add(LOST_AFTER_MS)
-                < now_ms
-        };
+    pub(super) fn lost(&mut self, now: Instant) -> Vec<Open> {
+        let is_lost = |open: &Open| now.duration_since(open.since) > open.patience() + LOST_AFTER;
         let lost: Vec<u64> = self
             .open
             .iter()
@@ -266,4 +287,77 @@ pub(super) fn row_at(ms: u64, tie: u64) -> i64 {
 /// When the call of a row came in.
 pub(super) fn ms_of(row: i64) -> u64 {
     row as u64 >> TIE_BITS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(since: Instant) -> Open {
+        Open {
+            row: 1,
+            since,
+            id: "c-1".to_owned(),
+            tool: "t".to_owned(),
+            source: None,
+            caller: None,
+            traceparent: None,
+            replay_of: None,
+            deadline_ms: Some(60_000.0),
+            arguments: None,
+            tries: Vec::new(),
+            waits: Vec::new(),
+            fallback: None,
+            is_written: false,
+        }
+    }
+
+    fn row(id: &str) -> Row {
+        Row {
+            id: id.to_owned(),
+            ..super::super::recorder::running(&open(Instant::now()), 100)
+        }
+    }
+
+    #[test]
+    fn a_call_is_given_up_long_after_its_deadline_whatever_the_wall_clock_says() {
+        let begun = Instant::now();
+        let mut pending = Pending::default();
+        pending.open(1, open(begun));
+        assert!(pending.lost(begun + Duration::from_secs(89)).is_empty());
+        assert_eq!(pending.lost(begun + Duration::from_secs(91)).len(), 1);
+        assert!(pending.open.is_empty() && !pending.has_work());
+    }
+
+    #[test]
+    fn a_call_that_runs_for_a_while_is_taken_and_one_that_has_just_begun_is_not() {
+        let begun = Instant::now();
+        let mut pending = Pending::default();
+        pending.open(1, open(begun));
+        assert!(pending.take(10, begun).is_empty());
+        assert_eq!(pending.take(10, begun + SHORT).running.len(), 1);
+    }
+
+    #[test]
+    fn what_is_given_back_is_taken_again_in_its_order_and_counts_as_before() {
+        let mut pending = Pending::default();
+        for id in ["a", "b", "c", "d"] {
+            assert!(pending.push(row(id), 4));
+        }
+        let bytes = pending.bytes;
+        let now = Instant::now();
+        let batch = pending.take(3, now);
+        assert!(!pending.push(row("e"), 4), "what is taken still counts");
+        pending.give_back(batch);
+        assert_eq!((pending.queued(), pending.bytes), (4, bytes));
+        assert!(!pending.push(row("e"), 4));
+        let again = pending.take(1, now);
+        assert_eq!(again.ended[0].id, "a");
+        pending.wrote(&again);
+        let rest = pending.take(10, now);
+        let ids: Vec<&str> = rest.ended.iter().map(|row| row.id.as_str()).collect();
+        assert_eq!(ids, ["b", "c", "d"]);
+        pending.wrote(&rest);
+        assert_eq!((pending.bytes, pending.done, pending.added), (0, 4, 4));
+    }
 }

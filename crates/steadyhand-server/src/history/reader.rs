@@ -1,21 +1,24 @@
 //! Reads the file: one call, its trends, and connections that are kept for the next reader.
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rusqlite::{Connection, OptionalExtension, Row as SqlRow};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 use steadyhand::clock;
+use steadyhand::wildcard::wild;
 
 use super::buckets;
 use super::database::{Database, Trouble};
 use super::health::HistoryError;
 use super::pending::ms_of;
 use super::record::{CallDetails, CallRecord, CallSummary};
+use super::schema::{
+    FLAG_FALLBACK, FLAG_REPLAYED, KIND, NO_TOOL, StoredId, code_of, effect_of, read_id, state_of,
+};
 use super::shared::Shared;
 use super::trends::{Trends, Window};
-use super::write::{
-    FLAG_FALLBACK, FLAG_REPLAYED, KIND, NO_TOOL, code_of, effect_of, read_id, state_of, stored_id,
-};
 
 /// Connections kept for the next reader.
 const KEPT_MAX: usize = 2;
@@ -53,7 +56,7 @@ impl Reader {
         let path = &self.shared.options.path;
         let connection = match kept {
             Some((_, connection)) => connection,
-            None => Database::open_to_read(path, &KIND).map_err(|trouble| self.fault(trouble))?,
+            None => self.open(path).map_err(|trouble| self.fault(trouble))?,
         };
         let result = read(&connection).map_err(|error| self.fault(Trouble::of(&error, path)))?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,6 +64,16 @@ impl Reader {
             kept.push((number, connection));
         }
         Ok(result)
+    }
+
+    fn open(&self, path: &Path) -> Result<Connection, Trouble> {
+        match self.shared.is_written_to(path) {
+            true => Database::open_to_read(path, &KIND),
+            false => Err(Trouble::Gone(format!(
+                "{} was moved, deleted or replaced, and is opened again; ask again",
+                path.display()
+            ))),
+        }
     }
 
     fn fault(&self, trouble: Trouble) -> HistoryError {
@@ -76,7 +89,7 @@ impl Reader {
         self.read(|connection| {
             let by_id = connection
                 .prepare_cached("SELECT max(row) FROM calls WHERE id = ?1")?
-                .query_row([stored_id(id)], |row| row.get::<_, Option<i64>>(0))?;
+                .query_row([StoredId::of(id)], |row| row.get::<_, Option<i64>>(0))?;
             let Some(row) = by_id.or_else(|| row_of(id)) else {
                 return Ok(None);
             };
@@ -112,36 +125,44 @@ pub(super) fn record(connection: &Connection, row: i64) -> rusqlite::Result<Opti
 pub(super) fn details(connection: &Connection, row: i64) -> rusqlite::Result<Option<String>> {
     connection
         .prepare_cached("SELECT json FROM details WHERE row = ?1")?
-        .query_row([row], |row| row.get(0))
+        .query_row([row], |row| text(row, 0))
         .optional()
+        .map(Option::flatten)
 }
 
 /// A row of [`SUMMARY`].
 pub(super) fn summary(row: &SqlRow<'_>) -> rusqlite::Result<CallSummary> {
     let number: i64 = row.get(0)?;
-    let asked: Option<String> = row.get(2)?;
-    let tool: Option<String> = row.get(3)?;
-    let source: Option<String> = row.get(4)?;
+    let (asked, tool) = (text(row, 2)?, text(row, 3)?);
+    let source = text(row, 4)?;
     let flags: i64 = row.get(13)?;
     Ok(CallSummary {
         key: key_of(number),
         id: read_id(row.get_ref(1)?),
         tool: asked.or(tool).unwrap_or_default(),
         source: source.filter(|source| !source.is_empty()),
-        caller: row.get(5)?,
+        caller: text(row, 5)?,
         started_ms: ms_of(number),
         state: state_of(row.get(6)?),
         took_ms: row
             .get::<_, Option<i64>>(7)?
             .map(|micros| micros as f64 / 1e3),
         deadline_ms: row.get(8)?,
-        attempts: row.get(9)?,
+        attempts: row.get::<_, i64>(9)?.clamp(0, u32::MAX.into()) as u32,
         code: row.get::<_, Option<i64>>(10)?.and_then(code_of),
         effect: row.get::<_, Option<i64>>(11)?.map(effect_of),
-        message: row.get(12)?,
+        message: text(row, 12)?,
         fallback_used: flags & FLAG_FALLBACK != 0,
         replayed: flags & FLAG_REPLAYED != 0,
-        replay_of: row.get(14)?,
+        replay_of: text(row, 14)?,
+    })
+}
+
+/// A text of the file. A broken one costs its wrong bytes, not the page: SQLite does not look at them.
+pub(super) fn text(row: &SqlRow<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Text(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        _ => None,
     })
 }
 
@@ -156,23 +177,53 @@ pub(super) fn row_of(key: &str) -> Option<i64> {
         .filter(|row| *row >= 0)
 }
 
-/// The tools of the file whose name and source are meant: their numbers, the one for tools that do not exist included.
+/// Names in the file that a search compares with its patterns.
+pub(super) const NAMES_MAX: usize = 20_000;
+
+/// The tools whose name and source are meant: their numbers, the one for tools that do not exist included. None if
+/// there are too many to look at.
 pub(super) fn tools(
     connection: &Connection,
     is_meant: impl Fn(&str, &str) -> bool,
     with_unknown: bool,
-) -> rusqlite::Result<Vec<i64>> {
-    let mut list = connection.prepare_cached("SELECT id, name, source FROM tools")?;
-    let mut rows = list.query([])?;
+) -> rusqlite::Result<Option<Vec<i64>>> {
+    let mut list = connection.prepare_cached("SELECT id, name, source FROM tools LIMIT ?1")?;
+    let mut rows = list.query([NAMES_MAX as i64 + 1])?;
     let mut found = Vec::new();
+    let mut count = 0;
     while let Some(row) = rows.next()? {
-        let (name, source) = (row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
-        if is_meant(name, source) {
+        count += 1;
+        let (name, source) = (text(row, 1)?, text(row, 2)?);
+        if is_meant(&name.unwrap_or_default(), &source.unwrap_or_default()) {
             found.push(row.get(0)?);
         }
     }
     if with_unknown {
         found.push(NO_TOOL);
     }
-    Ok(found)
+    Ok((count <= NAMES_MAX).then_some(found))
+}
+
+/// The callers a pattern means: their numbers. None if there are too many to look at.
+pub(super) fn callers(
+    connection: &Connection,
+    pattern: &str,
+) -> rusqlite::Result<Option<Vec<i64>>> {
+    // What stands before the first star narrows it down: callers are named by whoever calls, and may be many.
+    let (first, last) = match pattern.split_once('*') {
+        Some((start, _)) => (start, format!("{start}{}", char::MAX)),
+        None => (pattern, pattern.to_owned()),
+    };
+    let mut list = connection
+        .prepare_cached("SELECT id, name FROM callers WHERE name BETWEEN ?1 AND ?2 LIMIT ?3")?;
+    let mut rows = list.query(params![first, last, NAMES_MAX as i64 + 1])?;
+    let mut found = Vec::new();
+    let mut count = 0;
+    while let Some(row) = rows.next()? {
+        count += 1;
+        if wild(pattern, &text(row, 1)?.unwrap_or_default()) {
+            found.push(row.get(0)?);
+        }
+    }
+    Ok((count <= NAMES_MAX).then_some(found))
 }

@@ -1,5 +1,6 @@
 //! What the recorder, the writer and the readers of one history share.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,6 +9,7 @@ use steadyhand::{Watch, clock};
 use tokio::time::Instant;
 
 use super::HistoryOptions;
+use super::database::Identity;
 use super::health::{Health, HealthState};
 use super::pending::{Pending, Row};
 
@@ -26,6 +28,8 @@ pub(super) struct Shared {
     pub(super) bytes: AtomicU64,
     /// Counts the files there have been: readers of an old one open the new one.
     pub(super) file_number: AtomicU64,
+    /// Which file is being written; none before the first, and where that cannot be known.
+    file: Mutex<Option<Identity>>,
     standing: Mutex<Standing>,
     watches: Mutex<Vec<Watch>>,
 }
@@ -47,6 +51,7 @@ impl Shared {
             dropped: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             file_number: AtomicU64::new(0),
+            file: Mutex::default(),
             standing: Mutex::new(Standing {
                 reason: None,
                 since_ms: clock::wall_ms(),
@@ -120,6 +125,23 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner);
     }
 
+    /// The file is open to be written.
+    pub(super) fn opened(&self, file: Option<Identity>) {
+        *lock(&self.file) = file;
+        self.file_number.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether the file of this name is the one that is written; if not, it will be soon. A reader that opened another
+    /// one would share the log of the first with it, and ruin both.
+    pub(super) fn is_written_to(&self, path: &Path) -> bool {
+        let written = *lock(&self.file);
+        let is_it = written.is_none() || Identity::of(path) == written;
+        if !is_it {
+            self.look_again();
+        }
+        is_it
+    }
+
     pub(super) fn tell_progress(&self) {
         self.progress.notify_all();
     }
@@ -127,6 +149,12 @@ impl Shared {
     /// The writer looks at the file again: someone has read nonsense from it.
     pub(super) fn suspect(&self) {
         self.pending().is_suspect = true;
+        self.work.notify_one();
+    }
+
+    /// The writer looks whether the file is still there: someone has found another in its place.
+    fn look_again(&self) {
+        self.pending().is_urgent = true;
         self.work.notify_one();
     }
 

@@ -3,89 +3,21 @@
 use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
-use steadyhand::{Effect, FailureCode};
 
 use super::buckets::Tallies;
-use super::database::Kind;
 use super::pending::{Batch, Row};
-use super::record::CallState;
 use super::recorder;
-
-/// The history's file. What a list shows is apart from the rest, so that lists read little.
-pub(super) const KIND: Kind = Kind {
-    name: "history",
-    application: 0x5348_4831,
-    migrations: &["
-    CREATE TABLE tools (
-        id INTEGER PRIMARY KEY,
-        name TEXT NOT NULL,
-        source TEXT NOT NULL,
-        UNIQUE (name, source)
-    ) STRICT;
-    CREATE TABLE callers (
-        id INTEGER PRIMARY KEY,
-        name TEXT NOT NULL UNIQUE
-    ) STRICT;
-    CREATE TABLE runs (
-        id INTEGER PRIMARY KEY,
-        pid INTEGER NOT NULL,
-        seen_ms INTEGER NOT NULL
-    ) STRICT;
-    CREATE TABLE calls (
-        row INTEGER PRIMARY KEY,
-        id ANY NOT NULL,
-        tool INTEGER NOT NULL,
-        asked TEXT,
-        caller INTEGER,
-        state INTEGER NOT NULL,
-        code INTEGER,
-        effect INTEGER,
-        took_us INTEGER,
-        deadline_ms REAL,
-        attempts INTEGER NOT NULL,
-        flags INTEGER NOT NULL,
-        replay_of TEXT,
-        message TEXT,
-        run INTEGER NOT NULL
-    ) STRICT;
-    CREATE INDEX calls_by_id ON calls (id);
-    CREATE INDEX calls_by_tool ON calls (tool, state, row, took_us);
-    CREATE INDEX calls_slow ON calls (tool, state, row, took_us) WHERE took_us >= 100000;
-    CREATE INDEX calls_by_caller ON calls (caller, row) WHERE caller IS NOT NULL;
-    CREATE INDEX calls_running ON calls (run) WHERE state = 0;
-    CREATE TABLE details (
-        row INTEGER PRIMARY KEY,
-        json TEXT NOT NULL
-    ) STRICT;
-    CREATE TABLE buckets (
-        width INTEGER NOT NULL,
-        tool INTEGER NOT NULL,
-        start INTEGER NOT NULL,
-        calls INTEGER NOT NULL,
-        errors INTEGER NOT NULL,
-        timeouts INTEGER NOT NULL,
-        rejected INTEGER NOT NULL,
-        cancelled INTEGER NOT NULL,
-        retries INTEGER NOT NULL,
-        fallbacks INTEGER NOT NULL,
-        trips INTEGER NOT NULL,
-        times BLOB NOT NULL,
-        PRIMARY KEY (width, tool, start)
-    ) STRICT, WITHOUT ROWID;
-    "],
+use super::schema::{
+    FLAG_FALLBACK, FLAG_REPLAYED, NO_TOOL, StoredId, code_number, effect_number, state_number,
 };
-
-/// Calls at least this slow have an index of their own; the same number is in the schema.
-pub(super) const SLOW_US: i64 = 100_000;
-/// Calls to tools that do not exist.
-pub(super) const NO_TOOL: i64 = 0;
-pub(super) const FLAG_FALLBACK: i64 = 1;
-pub(super) const FLAG_REPLAYED: i64 = 2;
 
 /// Numbers of names that have been written, so that each is looked up once.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    tools: HashMap<(String, String), i64>,
+    /// SQLite's number for what other processes have changed: they may have dropped a name, and used its number again.
+    version: i64,
+    /// By source, then by name.
+    tools: HashMap<String, HashMap<String, i64>>,
     callers: HashMap<String, i64>,
 }
 
@@ -108,6 +40,15 @@ impl Writing<'_> {
         batch: &Batch,
     ) -> rusqlite::Result<u64> {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let version = transaction
+            .prepare_cached("PRAGMA data_version")?
+            .query_row([], |row| row.get(0))?;
+        if self.names.version != version {
+            *self.names = Names {
+                version,
+                ..Names::default()
+            };
+        }
         let result = self.write_all(&transaction, batch);
         let left_out = match result {
             Ok(left_out) => left_out,
@@ -177,7 +118,7 @@ impl Writing<'_> {
         let flags = flag(row.fallback_used, FLAG_FALLBACK) | flag(row.replayed, FLAG_REPLAYED);
         let changed = put.execute(params![
             row.row,
-            stored_id(&row.id),
+            StoredId::of(&row.id),
             tool,
             (!row.is_known).then_some(&row.tool),
             caller,
@@ -207,8 +148,8 @@ impl Writing<'_> {
         name: &str,
         source: &str,
     ) -> rusqlite::Result<i64> {
-        let key = (name.to_owned(), source.to_owned());
-        if let Some(number) = self.names.tools.get(&key) {
+        let known = self.names.tools.get(source).and_then(|of| of.get(name));
+        if let Some(number) = known {
             return Ok(*number);
         }
         // RETURNING gives nothing back where nothing is changed.
@@ -218,7 +159,11 @@ impl Writing<'_> {
                  ON CONFLICT DO UPDATE SET name = excluded.name RETURNING id",
             )?
             .query_row([name, source], |row| row.get(0))?;
-        remember(&mut self.names.tools, key, number);
+        if self.names.tools.len() >= NAMES_MAX {
+            self.names.tools.clear();
+        }
+        let of = self.names.tools.entry(source.to_owned()).or_default();
+        remember(of, name.to_owned(), number);
         Ok(number)
     }
 
@@ -245,7 +190,7 @@ fn latest_tool(transaction: &Transaction<'_>, name: &str) -> rusqlite::Result<Op
         .map(Option::flatten)
 }
 
-fn remember<K: std::hash::Hash + Eq>(names: &mut HashMap<K, i64>, name: K, number: i64) {
+fn remember(names: &mut HashMap<String, i64>, name: String, number: i64) {
     if names.len() >= NAMES_MAX {
         names.clear();
     }
@@ -254,88 +199,4 @@ fn remember<K: std::hash::Hash + Eq>(names: &mut HashMap<K, i64>, name: K, numbe
 
 fn flag(is_set: bool, flag: i64) -> i64 {
     if is_set { flag } else { 0 }
-}
-
-/// An id as it is stored: ids of our own making take less than half as bytes.
-pub(super) fn stored_id(id: &str) -> rusqlite::types::Value {
-    let own = uuid::Uuid::try_parse(id).ok().filter(|uuid| {
-        uuid.hyphenated()
-            .encode_lower(&mut uuid::Uuid::encode_buffer())
-            == id
-    });
-    match own {
-        Some(uuid) => rusqlite::types::Value::Blob(uuid.as_bytes().to_vec()),
-        None => rusqlite::types::Value::Text(id.to_owned()),
-    }
-}
-
-/// The id again.
-pub(super) fn read_id(stored: rusqlite::types::ValueRef<'_>) -> String {
-    match stored {
-        rusqlite::types::ValueRef::Blob(bytes) => match uuid::Uuid::from_slice(bytes) {
-            Ok(uuid) => uuid.hyphenated().to_string(),
-            Err(_) => String::new(),
-        },
-        rusqlite::types::ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
-        _ => String::new(),
-    }
-}
-
-pub(super) fn state_number(state: CallState) -> i64 {
-    match state {
-        CallState::Running => 0,
-        CallState::Ok => 1,
-        CallState::Error => 2,
-        CallState::Timeout => 3,
-        CallState::Cancelled => 4,
-        CallState::Rejected => 5,
-        CallState::Interrupted => 6,
-    }
-}
-
-pub(super) fn state_of(number: i64) -> CallState {
-    let found = CallState::ALL
-        .into_iter()
-        .find(|state| state_number(*state) == number);
-    found.unwrap_or(CallState::Interrupted)
-}
-
-pub(super) fn code_number(code: FailureCode) -> i64 {
-    match code {
-        FailureCode::NetworkError => 1,
-        FailureCode::Timeout => 2,
-        FailureCode::RateLimitError => 3,
-        FailureCode::ToolExecutionError => 4,
-        FailureCode::AuthenticationError => 5,
-        FailureCode::ValidationError => 6,
-        FailureCode::CircuitOpen => 7,
-        FailureCode::ToolNotFound => 8,
-        FailureCode::Cancelled => 9,
-        FailureCode::Overloaded => 10,
-        FailureCode::ApprovalDenied => 11,
-        FailureCode::ApprovalExpired => 12,
-        FailureCode::IdempotencyConflict => 13,
-    }
-}
-
-pub(super) fn code_of(number: i64) -> Option<FailureCode> {
-    FailureCode::ALL
-        .into_iter()
-        .find(|code| code_number(*code) == number)
-}
-
-pub(super) fn effect_number(effect: Effect) -> i64 {
-    match effect {
-        Effect::None => 0,
-        Effect::Unknown => 1,
-        Effect::Done => 2,
-    }
-}
-
-pub(super) fn effect_of(number: i64) -> Effect {
-    match number {
-        0 => Effect::None,
-        2 => Effect::Done,
-        _ => Effect::Unknown,
-    }
 }

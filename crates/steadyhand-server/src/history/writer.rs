@@ -13,8 +13,9 @@ use super::database::{self, Database, Trouble, beside};
 use super::maintenance::{self, Limits};
 use super::pending::Batch;
 use super::recorder;
+use super::schema::KIND;
 use super::shared::Shared;
-use super::write::{KIND, Names, Writing};
+use super::write::{Names, Writing};
 
 /// Calls in one transaction.
 pub(super) const BATCH_MAX: usize = 1024;
@@ -22,7 +23,7 @@ pub(super) const BATCH_MAX: usize = 1024;
 const GATHER: Duration = Duration::from_millis(100);
 /// With nothing to do it wakes this often, to forget what is old.
 const IDLE: Duration = Duration::from_secs(30);
-/// How often is looked whether the file is still there.
+/// How often is looked for calls to forget.
 const LOOK: Duration = Duration::from_secs(1);
 /// How often this process says that it is there, while calls run.
 const SIGN: Duration = Duration::from_secs(10);
@@ -43,13 +44,15 @@ pub(super) struct Writer {
     run: i64,
     /// What could not be written yet.
     batch: Option<Batch>,
+    /// How many calls are taken at once: fewer, while the disk is full.
+    batch_max: usize,
     wait: Duration,
     /// When trouble was last told, and which. It may come and go many times a minute.
     told: Option<(Instant, std::mem::Discriminant<Trouble>)>,
     /// Whether people know of the trouble there is now.
     is_told: bool,
-    looked: Instant,
     signed: Instant,
+    checked: Option<Instant>,
     tidied: Instant,
     /// Rows written since old ones were last forgotten.
     since_forgetting: usize,
@@ -66,11 +69,12 @@ impl Writer {
             names: Names::default(),
             run: (uuid::Uuid::new_v4().as_u128() as u64 >> 2) as i64,
             batch: None,
+            batch_max: BATCH_MAX,
             wait: WAIT_MIN,
             told: None,
             is_told: false,
-            looked: now,
             signed: now,
+            checked: None,
             tidied: now,
             since_forgetting: 0,
             forgot: now,
@@ -106,7 +110,7 @@ impl Writer {
             return self.shared.pending().is_stopped;
         }
         let mut pending = self.shared.wait_for_work(IDLE, GATHER);
-        let batch = pending.take(BATCH_MAX, clock::wall_ms());
+        let batch = pending.take(self.batch_max, Instant::now());
         pending.is_urgent = pending.is_urgent && pending.ended() > 0;
         self.batch = Some(batch);
         pending.is_stopped
@@ -129,15 +133,8 @@ impl Writer {
 
     fn ready(&mut self) -> Result<(), Trouble> {
         let path = self.path();
-        if self.looked.elapsed() >= LOOK {
-            self.looked = Instant::now();
-            let is_in_place = self
-                .database
-                .as_ref()
-                .is_none_or(|file| file.is_in_place(&path));
-            if !is_in_place {
-                self.begin_anew("it was deleted or moved, and a new one begun");
-            }
+        if let Some(old) = self.database.take_if(|file| !file.is_in_place(&path)) {
+            self.lose(old);
         }
         if self.database.is_some() {
             return Ok(());
@@ -155,8 +152,8 @@ impl Writer {
         maintenance::sign_of_life(&database.connection, self.run, now_ms).map_err(sql)?;
         maintenance::tell_interrupted(&mut database.connection, self.run, now_ms).map_err(sql)?;
         self.signed = Instant::now();
+        self.shared.opened(database.identity());
         self.database = Some(database);
-        self.shared.file_number.fetch_add(1, Ordering::Relaxed);
         self.measure();
         Ok(())
     }
@@ -193,17 +190,25 @@ impl Writer {
             self.since_forgetting += batch.ended.len();
             self.shared.pending().wrote(batch);
             self.batch = None;
+            self.batch_max = (2 * self.batch_max).min(BATCH_MAX);
             self.measure();
         }
         self.tidy_up().map_err(sql)
     }
 
     /// Someone has read nonsense: is it the file's?
-    fn look_closer(&self) -> Result<(), Trouble> {
+    fn look_closer(&mut self) -> Result<(), Trouble> {
         let path = self.path();
-        let is_suspect = std::mem::take(&mut self.shared.pending().is_suspect);
+        if !std::mem::take(&mut self.shared.pending().is_suspect) {
+            return Ok(());
+        }
+        // All of it is read, which takes its time.
+        let was_checked = self.checked.is_some_and(|when| when.elapsed() < TIDY);
         match &self.database {
-            Some(database) if is_suspect => database.check(&path),
+            Some(database) if !was_checked => {
+                self.checked = Some(Instant::now());
+                database.check(&path)
+            }
             _ => Ok(()),
         }
     }
@@ -224,15 +229,18 @@ impl Writer {
         }
         if self.forgot.elapsed() >= LOOK {
             let rows_max = FORGET_MIN.max(2 * self.since_forgetting);
-            let is_more = maintenance::forget(connection, limits, now_ms, rows_max)?;
-            self.since_forgetting = if is_more { rows_max } else { 0 };
+            let forgotten = maintenance::forget(connection, limits, now_ms, rows_max)?;
+            self.since_forgetting = if forgotten.is_more { rows_max } else { 0 };
             self.forgot = Instant::now();
+            if forgotten.names {
+                self.names = Names::default();
+            }
         }
         if self.tidied.elapsed() >= TIDY {
             self.tidied = Instant::now();
             maintenance::tell_interrupted(connection, self.run, now_ms)?;
             buckets::forget_old(connection, now_ms)?;
-            if maintenance::forget_names(connection)? {
+            if maintenance::forget_tools(connection)? {
                 self.names = Names::default();
             }
             self.give_up_lost(now_ms);
@@ -242,7 +250,7 @@ impl Writer {
 
     /// Calls whose end was not seen get one.
     fn give_up_lost(&self, now_ms: u64) {
-        let lost = self.shared.pending().lost(now_ms);
+        let lost = self.shared.pending().lost(Instant::now());
         for open in lost {
             let limit = self.shared.options.value_bytes_max;
             self.shared.push(recorder::lost(&open, now_ms, limit));
@@ -250,8 +258,10 @@ impl Writer {
     }
 
     fn fail(&mut self, trouble: Trouble) {
-        if let Trouble::Gone(_) = trouble {
-            self.begin_anew("it was deleted or moved, and a new one begun");
+        if let Trouble::Gone(_) = trouble
+            && let Some(old) = self.database.take()
+        {
+            self.lose(old);
         }
         if let Trouble::Broken(reason) = &trouble {
             // The next try opens a new one.
@@ -263,9 +273,15 @@ impl Writer {
             // Perhaps the connection is what failed.
             self.database = None;
         }
-        // What did not fit will not fit later, either, if there is but little room then.
-        if let Trouble::Refused(_) | Trouble::Full(_) = trouble {
+        if let Trouble::Refused(_) = trouble {
             self.give_up_batch();
+        }
+        // There may be room for fewer.
+        if let Trouble::Full(_) = trouble
+            && let Some(batch) = self.batch.take()
+        {
+            self.batch_max = (self.batch_max / 4).max(1);
+            self.shared.pending().give_back(batch);
         }
         self.degrade(trouble);
     }
@@ -310,9 +326,16 @@ impl Writer {
         Ok(())
     }
 
+    /// The file is not where it was.
+    fn lose(&mut self, old: Database) {
+        old.leave(&self.path());
+        self.begin_anew("it was deleted or moved, and a new one begun");
+    }
+
     fn begin_anew(&mut self, why: &str) {
         self.database = None;
         self.names = Names::default();
+        self.checked = None;
         let path = self.path();
         tracing::info!(path = %path.display(), why, "the history of calls begins anew");
         self.shared.notice(format!("{}: {why}", path.display()));

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderName, header};
 use sha2::{Digest, Sha256};
 
 use super::status::{Refused, Why};
@@ -47,9 +47,9 @@ impl Access {
     /// under a name of its own (DNS rebinding) or from an origin of its own: neither is answered.
     pub(crate) fn check_address(&self, request: &Parts) -> Result<(), Refused> {
         let headers = &request.headers;
-        let host = match (headers.get(header::HOST), request.uri.authority()) {
+        let host = match (only(headers, header::HOST)?, request.uri.authority()) {
             (_, Some(authority)) => authority.as_str(),
-            (Some(host), None) => host.to_str().unwrap_or_default(),
+            (Some(host), None) => host,
             (None, None) => {
                 return Err(Refused::new(
                     Why::BadRequest,
@@ -68,9 +68,9 @@ impl Access {
                 ),
             ));
         }
-        match headers.get(header::ORIGIN) {
-            None => Ok(()),
-            Some(origin) => self.check_origin(origin.to_str().unwrap_or_default(), host),
+        match only(headers, header::ORIGIN)? {
+            Some(origin) => self.check_origin(origin, host),
+            None => check_site(headers),
         }
     }
 
@@ -145,6 +145,34 @@ impl Access {
     }
 }
 
+/// The header, if it is there once. Two of them are read by each program on the way as it likes.
+fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, Refused> {
+    let mut all = headers.get_all(&name).iter();
+    let first = all.next().map(|value| value.to_str().unwrap_or_default());
+    match all.next() {
+        None => Ok(first),
+        Some(_) => Err(Refused::new(
+            Why::BadRequest,
+            format!("the request has more than one {name} header"),
+            "Send one",
+        )),
+    }
+}
+
+/// What a page embeds (an image, a script) is asked for without an origin, but browsers say that it is another's. A
+/// person who follows a link may come from anywhere.
+fn check_site(headers: &HeaderMap) -> Result<(), Refused> {
+    let says = |name: &str, word: &str| headers.get(name).is_some_and(|value| value == word);
+    if !says("sec-fetch-site", "cross-site") || says("sec-fetch-mode", "navigate") {
+        return Ok(());
+    }
+    Err(Refused::new(
+        Why::Foreign,
+        "the request comes from a page of another site",
+        "Call from a program, or from a page of this server",
+    ))
+}
+
 /// `localhost` of `localhost:7400`; none where that is no host and port.
 fn host_of(text: &str) -> Option<&str> {
     // The usual forms, before the parser is asked.
@@ -159,8 +187,9 @@ fn host_of(text: &str) -> Option<&str> {
         return Some(name);
     }
     let authority: Authority = text.parse().ok()?;
-    // A user before the host is no part of a Host header.
-    if authority.as_str().contains('@') {
+    // A user before the host is no part of a Host header, and what stands behind it is a port.
+    let has_port = text.len() > authority.host().len();
+    if authority.as_str().contains('@') || (has_port && authority.port_u16().is_none()) {
         return None;
     }
     text.get(..authority.host().len())

@@ -8,15 +8,21 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use steadyhand::Outcome;
 use steadyhand::conversation::{self, Provider, Turn, What};
-use steadyhand::{Outcome, Tool};
+use tokio::time::timeout;
 use utoipa::{IntoParams, ToSchema};
 
+use super::batches::CALLS_MAX;
 use super::limits::{Sent, Wanted};
 use super::status::{self, Refused, Why};
 use super::{App, Asked, Caller, shapes};
 use crate::views;
 
+/// What is found wrong with a value takes more than a kilobyte.
+const VALUES_MAX: usize = 300_000;
+/// Large ones that are looked at at the same time; the next ones wait.
+pub(super) const LARGE_AT_ONCE: usize = 2;
 /// Smaller ones are looked at in less time than it takes to hand them over.
 const BYTES_ON_THE_SPOT: usize = 64 * 1024;
 
@@ -28,6 +34,7 @@ pub(crate) struct Conversation(Value);
 
 impl Wanted for Conversation {
     const EXAMPLE: &'static str = r#"[{"role": "user", "content": "Hello"}]"#;
+    const VALUES_MAX: usize = VALUES_MAX;
 }
 
 /// Whose rules.
@@ -124,11 +131,12 @@ impl From<Part> for What {
     )
 )]
 pub(crate) async fn validate(
+    State(app): State<Arc<App>>,
     Asked(asked): Asked<WhatAsked>,
     sent: Sent<Conversation>,
 ) -> Result<Response, Refused> {
     let (provider, what) = (asked.provider.into(), asked.what.into());
-    let view = aside(sent, move |value| {
+    let view = aside(&app, sent, move |value| {
         views::conversations::validated(provider, what, &value).0
     })
     .await?;
@@ -150,6 +158,7 @@ pub(crate) async fn validate(
     )
 )]
 pub(crate) async fn repair(
+    State(app): State<Arc<App>>,
     Asked(asked): Asked<ProviderAsked>,
     sent: Sent<Conversation>,
 ) -> Result<Response, Refused> {
@@ -162,15 +171,16 @@ pub(crate) async fn repair(
             format!("Send {}", views::conversations::wanted(provider)),
         ));
     }
-    let view = aside(sent, move |value| {
+    let view = aside(&app, sent, move |value| {
         views::conversations::repaired(provider, value)
     })
     .await?;
     Ok(status::answer(&view))
 }
 
-/// Large ones are looked at on a thread of their own: calls do not wait for them.
+/// Large ones are looked at on a thread of their own, a few at a time: calls do not wait for them.
 async fn aside<T: Send + 'static>(
+    app: &App,
     sent: Sent<Conversation>,
     look: impl FnOnce(Value) -> T + Send + 'static,
 ) -> Result<T, Refused> {
@@ -178,9 +188,17 @@ async fn aside<T: Send + 'static>(
     if sent.space.bytes <= BYTES_ON_THE_SPOT {
         return Ok(look(value));
     }
-    let space = sent.space;
+    let turn = Arc::clone(&app.large_conversations).acquire_owned();
+    let turn = timeout(app.limits.patience, turn).await.map_err(|_| {
+        Refused::new(
+            Why::Busy,
+            "other large conversations are looked at, and it was not this one's turn in time",
+            "Try again in a moment, or send less at once",
+        )
+    })?;
+    let held = (sent.space, turn);
     let looking = tokio::task::spawn_blocking(move || {
-        let _space = space;
+        let _held = held;
         look(value)
     });
     looking.await.map_err(|error| {
@@ -214,10 +232,16 @@ pub(crate) async fn turn(
 ) -> Result<Response, Refused> {
     let Conversation(said) = &sent.value;
     let provider = asked.format.into();
-    let names = OnceCell::new();
-    let turn = Turn::read_named(provider, said, |name| {
-        original(&app, provider, name, &names)
-    });
+    let names = ShortNames::of(&app, provider);
+    let turn = Turn::read_named(provider, said, |name| names.original(name));
+    let count = turn.calls().len();
+    if count > CALLS_MAX {
+        return Err(Refused::new(
+            Why::BadRequest,
+            format!("the message has {count} calls, and may have {CALLS_MAX}"),
+            "Send it in parts",
+        ));
+    }
     let calls = turn.calls().iter().map(|call| caller.of(call.clone()));
     let outcomes = app.execute_all(calls.collect(), &caller).await?;
     let messages = turn.results(&outcomes);
@@ -230,24 +254,42 @@ struct Answered {
     outcomes: Vec<Outcome>,
 }
 
-/// The tools by the short names made for the provider.
-type ShortNames = OnceCell<HashMap<String, String>>;
+/// The names that were made for a provider, and the tools they stand for.
+struct ShortNames<'a> {
+    app: &'a App,
+    provider: Provider,
+    /// Made when the first name comes that is no tool's own.
+    known: OnceCell<HashMap<String, String>>,
+}
 
-/// The tool that the provider knows under this name: its own, or a short one made for the provider.
-fn original(app: &App, provider: Provider, name: &str, names: &ShortNames) -> String {
-    let manager = app.runtime.manager();
-    if manager.find(name).is_some() {
-        return name.to_owned();
+impl ShortNames<'_> {
+    fn of(app: &App, provider: Provider) -> ShortNames<'_> {
+        ShortNames {
+            app,
+            provider,
+            known: OnceCell::new(),
+        }
     }
-    // Made once for all calls of the turn, and only where one of them needs it.
-    let names = names.get_or_init(|| {
-        let short = |tool: &Tool| {
-            let short = conversation::short_name(provider, tool.name());
-            (short.into_owned(), tool.name().to_owned())
-        };
-        manager.list().iter().map(|tool| short(tool)).collect()
-    });
-    names.get(name).map_or(name, String::as_str).to_owned()
+
+    fn original(&self, name: &str) -> String {
+        if self.app.runtime.manager().find(name).is_some() {
+            return name.to_owned();
+        }
+        let known = self.known.get_or_init(|| self.all());
+        known.get(name).map_or(name, String::as_str).to_owned()
+    }
+
+    fn all(&self) -> HashMap<String, String> {
+        let tools = self.app.runtime.manager().list();
+        // The first of two with the same short name counts.
+        let names = tools.iter().rev().map(|tool| tool.name());
+        names
+            .map(|name| {
+                let short = conversation::short_name(self.provider, name);
+                (short.into_owned(), name.to_owned())
+            })
+            .collect()
+    }
 }
 
 /// A call that failed

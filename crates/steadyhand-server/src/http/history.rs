@@ -23,6 +23,8 @@ use crate::views::{self, calls::NotAgain};
 
 const LIMIT: usize = 50;
 const LIMIT_MAX: usize = 1000;
+/// Exports at the same time. Each holds a thread that readers of the history need, too.
+pub(super) const EXPORTS_AT_ONCE: usize = 8;
 
 /// Which calls. Documented here; read pair by pair, since a filter may say the same word twice.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -383,10 +385,18 @@ pub(crate) async fn export(
     Asked(pairs): Asked<Vec<(String, String)>>,
 ) -> Result<Response, Refused> {
     let filter = Question::read(&pairs)?.filter;
+    let place = Arc::clone(&app.exports).try_acquire_owned().map_err(|_| {
+        Refused::new(
+            Why::Busy,
+            format!("{EXPORTS_AT_ONCE} exports are being read, which is as many as may"),
+            "Try again when one of them is over",
+        )
+    })?;
     let (lines, body) = tokio::sync::mpsc::channel(4);
     let history = app.history.clone();
     // A reader that goes away closes the channel, and the export stops.
     tokio::task::spawn_blocking(move || {
+        let _place = place;
         let mut writer = std::io::BufWriter::with_capacity(64 * 1024, Lines(lines));
         if let Err(error) = history.export(&filter, &mut writer) {
             tracing::warn!(%error, "an export of calls ended early");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, Request};
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
@@ -16,16 +16,19 @@ use super::status::{Refused, Why};
 use crate::config::settings::RequestLimits;
 
 const BODY_BYTES: usize = 16 * 1024 * 1024;
-/// All bodies that are held at the same time.
+/// All bodies that are held at the same time, and what was read from them.
 const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
 const CALLS: usize = 16_384;
 const CONNECTIONS: usize = 1_024;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// serde_json's own limit; deeper JSON is refused before it can use up a stack.
 const DEPTH_MAX: usize = 128;
-/// A client that sends too much is heard out for this long: one that is cut off would not see the answer.
-const HEARD_OUT_FOR: Duration = Duration::from_secs(2);
-const HEARD_OUT_BYTES: usize = 64 * 1024 * 1024;
+/// Values in one body, counted before they are read: `0,` becomes forty times its size.
+const VALUES_MAX: usize = 1_000_000;
+/// What a value takes once it is read.
+const VALUE_BYTES: usize = 80;
+/// Bodies up to this size are not worth counting.
+const UNCOUNTED_BYTES: usize = 16 * 1024;
 
 /// The limits in force.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +51,7 @@ impl From<&RequestLimits> for Limits {
         let calls = count(settings.calls, CALLS);
         Limits {
             body_bytes,
-            bodies_bytes: BODIES_BYTES_MAX.max(body_bytes),
+            bodies_bytes: BODIES_BYTES_MAX.max(body_bytes + VALUES_MAX * VALUE_BYTES),
             calls,
             calls_per_caller: count(settings.per_caller, calls),
             connections: count(settings.connections, CONNECTIONS),
@@ -67,6 +70,8 @@ pub(crate) struct Sent<T> {
 pub(crate) trait Wanted: DeserializeOwned + Send {
     /// What it looks like, for those who sent something else.
     const EXAMPLE: &'static str;
+    /// How many values it may have.
+    const VALUES_MAX: usize = VALUES_MAX;
 }
 
 impl<T: Wanted> FromRequest<Arc<App>> for Sent<T> {
@@ -75,12 +80,15 @@ impl<T: Wanted> FromRequest<Arc<App>> for Sent<T> {
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Sent<T>, Refused> {
         let mut space = Space::none(&app.bodies);
         let bytes = read(request.into_body(), &app.limits, &mut space).await?;
+        if bytes.len() > UNCOUNTED_BYTES {
+            space.grow(VALUE_BYTES * counted(&bytes, T::VALUES_MAX)?, &app.limits)?;
+        }
         let value = parse(&bytes)?;
         Ok(Sent { value, space })
     }
 }
 
-/// Bytes of bodies that are held now.
+/// Bytes of bodies, and of what was read from them, that are held now.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Bodies(Arc<AtomicUsize>);
 
@@ -120,6 +128,10 @@ impl Drop for Space {
 
 /// The whole body, within its size and its time.
 async fn read(mut body: Body, limits: &Limits, space: &mut Space) -> Result<Bytes, Refused> {
+    // Before a client that asks whether to go on (Expect: 100-continue) is told to.
+    if body.size_hint().lower() > limits.body_bytes as u64 {
+        return Err(too_large(limits));
+    }
     let until = Instant::now() + limits.patience;
     let mut whole = Bytes::new();
     let mut pieces: Vec<u8> = Vec::new();
@@ -134,8 +146,6 @@ async fn read(mut body: Body, limits: &Limits, space: &mut Space) -> Result<Byte
             continue;
         };
         if space.bytes + data.len() > limits.body_bytes {
-            drop((whole, pieces));
-            hear_out(body).await;
             return Err(too_large(limits));
         }
         space.grow(data.len(), limits)?;
@@ -153,16 +163,6 @@ async fn read(mut body: Body, limits: &Limits, space: &mut Space) -> Result<Byte
         true => whole,
         false => pieces.into(),
     })
-}
-
-async fn hear_out(mut body: Body) {
-    let until = Instant::now() + HEARD_OUT_FOR;
-    let mut heard = 0;
-    while heard < HEARD_OUT_BYTES
-        && let Ok(Some(Ok(frame))) = timeout_at(until, body.frame()).await
-    {
-        heard += frame.data_ref().map_or(0, Bytes::len);
-    }
 }
 
 fn too_large(limits: &Limits) -> Refused {
@@ -190,6 +190,30 @@ fn broken(error: &axum::Error) -> Refused {
         format!("the body broke off: {error}"),
         "Send it again; its length must be what content-length says",
     )
+}
+
+/// How many values a body has, if it is not too many: what opens and what separates, outside of texts.
+fn counted(bytes: &[u8], values_max: usize) -> Result<usize, Refused> {
+    let mut count = 1;
+    let (mut in_text, mut is_escaped) = (false, false);
+    for byte in bytes {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = in_text,
+            b'"' => in_text = !in_text,
+            b',' | b'[' | b'{' if !in_text => count += 1,
+            _ => {}
+        }
+    }
+    if count <= values_max {
+        return Ok(count);
+    }
+    let refused = Refused::new(
+        Why::TooLarge,
+        format!("the body has {count} values, and may have {values_max}"),
+        "Send it in parts",
+    );
+    Err(refused.with("limit_values", json!(values_max)))
 }
 
 /// Reads JSON; what is wrong with it is told with its place.

@@ -33,6 +33,7 @@ use futures_util::FutureExt;
 use futures_util::future::join_all;
 use serde::de::DeserializeOwned;
 use steadyhand::{Call, Outcome};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -64,6 +65,10 @@ pub(crate) struct App {
     pub(crate) limits: Limits,
     pub(crate) access: ArcSwap<Access>,
     pub(crate) bodies: Bodies,
+    /// Places for large conversations, which take a thread and much memory for a while.
+    pub(crate) large_conversations: Arc<Semaphore>,
+    /// Places for exports, which take a thread for as long as their reader likes.
+    pub(crate) exports: Arc<Semaphore>,
     pub(crate) started: Instant,
     /// Tells this process from another that has the same address later.
     pub(crate) instance: String,
@@ -87,6 +92,8 @@ impl App {
             limits,
             access: ArcSwap::from_pointee(access),
             bodies: Bodies::default(),
+            large_conversations: Arc::new(Semaphore::new(conversations::LARGE_AT_ONCE)),
+            exports: Arc::new(Semaphore::new(history::EXPORTS_AT_ONCE)),
             started: Instant::now(),
             instance: uuid::Uuid::new_v4().to_string(),
             closing: CancellationToken::new(),

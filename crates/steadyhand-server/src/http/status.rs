@@ -201,7 +201,10 @@ pub(crate) fn outcome(outcome: &Outcome, view: &impl serde::Serialize) -> Respon
     if outcome.fallback.is_some() {
         headers.insert(FALLBACK_HEADER, HeaderValue::from_static("used"));
     }
-    if let Ok(id) = HeaderValue::from_str(&outcome.call_id) {
+    // Clients do not agree on what other characters in a header are.
+    if outcome.call_id.is_ascii()
+        && let Ok(id) = HeaderValue::from_str(&outcome.call_id)
+    {
         headers.insert(CALL_ID_HEADER, id);
     }
     response

@@ -8,8 +8,9 @@ mod sse;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
-use steadyhand::{BreakerState, Event, ToolExecutor, ToolManager, Watch};
+use steadyhand::{BreakerState, Event, ObserverQueue, ToolExecutor, ToolManager, Watch};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +25,11 @@ pub use sse::{Asked, CannotWatch, open, sse};
 use calls::Calls;
 use ring::{Batch, Filter, Place, Ring};
 
+/// People do not see a fiftieth of a second, and a thread that is woken for every event costs more than all it does.
+const QUEUE: ObserverQueue = ObserverQueue {
+    events_max: 16 * 1024,
+    gather: Duration::from_millis(20),
+};
 /// Readers at the same time.
 const READERS_MAX: usize = 256;
 /// Running calls and open breakers that a snapshot lists.
@@ -79,11 +85,12 @@ impl Live {
     pub fn follow(&self, executor: &ToolExecutor) -> std::io::Result<()> {
         // The engine must not keep alive what keeps the engine's tools alive.
         let live = Arc::downgrade(&self.inner);
-        let watch = executor.observe(move |event: &Event| {
+        let observer = move |event: &Event| {
             if let Some(inner) = live.upgrade() {
                 Live { inner }.observe(event);
             }
-        })?;
+        };
+        let watch = executor.observe_with_queue(observer, QUEUE)?;
         let _ = self.inner.watch.set(watch);
         Ok(())
     }

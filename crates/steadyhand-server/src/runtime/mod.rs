@@ -76,6 +76,8 @@ pub struct Options {
     pub degraded: Degraded,
     /// Only this tool will be called: sources that can do nothing for it are not loaded.
     pub only: Option<String>,
+    /// MCP clients may call through us: servers are told that they may ask them something.
+    pub relays: bool,
     /// Keeps idempotency keys beyond this process.
     pub keys: Option<Arc<dyn KeyStore>>,
 }
@@ -119,6 +121,7 @@ impl Options {
             only_look: false,
             degraded: Arc::new(|text, _| tracing::error!("{text}")),
             only: None,
+            relays: false,
             keys: None,
         }
     }
@@ -377,6 +380,7 @@ impl Runtime {
             place: None,
             written: Map::new(),
             secrets: Vec::new(),
+            relays: options.relays,
         }
     }
 }

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use futures_util::FutureExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -27,8 +28,12 @@ pub(crate) use settings::{CannotServe, Fault, Settings};
 pub(crate) const DRAIN_MAX: Duration = Duration::from_secs(10);
 /// How long calls that were cancelled then, and answers on their way, may take.
 const LAST_WORDS_MAX: Duration = Duration::from_secs(2);
-/// Connections beyond the limit that are told so at the same time; further ones wait to be accepted.
+/// Connections beyond the limit that are told so at the same time. Further ones wait a moment for a place of either
+/// kind, then they are closed: those who say nothing must not keep others from being heard.
 const REFUSALS: usize = 32;
+const REFUSAL_WAIT: Duration = Duration::from_millis(10);
+/// Connections that had not been accepted when the end began, and still are.
+const LATE_MAX: usize = 4096;
 /// When the machine has no more files to open, trying at once again does not help.
 const AFTER_FAILED_ACCEPT: Duration = Duration::from_millis(50);
 /// Files that are open beside connections: the database, tools' own connections, standard streams.
@@ -201,23 +206,48 @@ impl Server {
                     continue;
                 }
             };
-            let (app, ending) = (Arc::clone(&self.app), self.ending.clone());
-            if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
-                let router = self.router.clone();
+            self.take_in(stream, peer).await;
+        }
+    }
+
+    async fn take_in(&self, stream: TcpStream, peer: SocketAddr) {
+        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+            return self.serve(stream, peer, place);
+        }
+        let (places, refusals) = (Arc::clone(&self.places), Arc::clone(&self.refusals));
+        tokio::select! {
+            biased;
+            Ok(place) = places.acquire_owned() => self.serve(stream, peer, place),
+            Ok(place) = refusals.acquire_owned() => {
+                let (connections, ending) = (self.places_max, self.ending.clone());
                 tokio::spawn(async move {
-                    connection::serve(stream, peer, app, router, ending).await;
+                    connection::refuse(stream, connections, ending).await;
                     drop(place);
                 });
-                continue;
             }
-            // The gate is never closed, so that this only waits.
-            let Ok(place) = Arc::clone(&self.refusals).acquire_owned().await else {
-                continue;
+            () = sleep(REFUSAL_WAIT) => {}
+        }
+    }
+
+    fn serve(&self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
+        let (app, ending) = (Arc::clone(&self.app), self.ending.clone());
+        let router = self.router.clone();
+        tokio::spawn(async move {
+            connection::serve(stream, peer, app, router, ending).await;
+            drop(place);
+        });
+    }
+
+    /// Who has connected already is told, too.
+    fn take_in_the_late(&self) {
+        for _ in 0..LATE_MAX {
+            let accepted = tokio::task::unconstrained(self.listener.accept()).now_or_never();
+            let Some(Ok((stream, peer))) = accepted else {
+                return;
             };
-            tokio::spawn(async move {
-                connection::refuse(stream, app.limits.connections, ending).await;
-                drop(place);
-            });
+            if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+                self.serve(stream, peer, place);
+            }
         }
     }
 
@@ -227,6 +257,7 @@ impl Server {
         self.app.closing.cancel();
         self.app.live.close();
         self.app.running.close();
+        self.take_in_the_late();
         drop(self.listener);
         let until = Instant::now() + DRAIN_MAX;
         let mut second = Duration::ZERO;
@@ -297,6 +328,21 @@ fn waiting(app: &App) -> Vec<Waiting> {
         })
         .collect()
 }
+
+/// A file that may not grow any more (`ulimit -f`) is an error of the one who writes it, as on a full disk: without
+/// this the signal that comes with it would end the process.
+#[cfg(unix)]
+pub(crate) fn outlive_limits_of_files() {
+    use tokio::signal::unix::{SignalKind, signal};
+    // The handler stays when what listens to it goes.
+    let handled = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
+    if let Err(error) = handled {
+        tracing::debug!(%error, "a limit on the size of files would end this process");
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn outlive_limits_of_files() {}
 
 /// How many files this process may open; as many as it is allowed to have.
 #[cfg(unix)]

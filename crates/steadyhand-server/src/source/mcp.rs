@@ -236,11 +236,13 @@ impl McpSettings {
                 roots.iter().map(uri).collect()
             }),
             elicitation: match self.elicitation {
-                None | Some(ElicitationSettings::Refuse) => Elicitation::Refuse,
+                None => Elicitation::Relay,
+                Some(ElicitationSettings::Refuse) => Elicitation::Refuse,
                 Some(ElicitationSettings::Decline) => Elicitation::Decline,
                 Some(ElicitationSettings::Cancel) => Elicitation::Cancel,
                 Some(ElicitationSettings::Accept(values)) => Elicitation::Accept(values),
             },
+            relay: context.relays,
         };
         settings.progress_extends = self.progress_extends.unwrap_or(true);
         settings.check = self.check;
@@ -358,6 +360,7 @@ impl Kept {
                 place: None,
                 written: Map::new(),
                 secrets: Vec::new(),
+                relays: false,
             },
         }
     }

@@ -139,6 +139,8 @@ pub struct Context {
     pub written: Map<String, Value>,
     /// Of the table at hand: what its references stood for. Never shown.
     pub secrets: Vec<SecretString>,
+    /// MCP clients may call through us: what servers ask goes on to them.
+    pub relays: bool,
 }
 
 /// Builds a source from its name and its settings.

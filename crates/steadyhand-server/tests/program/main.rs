@@ -9,6 +9,7 @@ mod cli;
 mod command;
 mod config;
 mod documents;
+mod faults;
 mod flex_chat;
 mod history;
 mod http;

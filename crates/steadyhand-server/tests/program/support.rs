@@ -13,17 +13,29 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A folder with a configuration, where the program can be run as a user would run it.
 pub(crate) struct Workplace {
-    folder: tempfile::TempDir,
+    folder: PathBuf,
+    /// Goes with the workplace it was made for.
+    _made: Option<tempfile::TempDir>,
     variables: Vec<(String, String)>,
 }
 
 impl Workplace {
     /// An empty folder.
     pub(crate) fn new() -> Workplace {
-        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let made = tempfile::tempdir().expect("a folder for temporary files");
         Workplace {
-            folder,
+            folder: made.path().to_owned(),
+            _made: Some(made),
             variables: Vec::new(),
+        }
+    }
+
+    /// The same folder once more, as a second process there would have it.
+    pub(crate) fn shared(&self) -> Workplace {
+        Workplace {
+            folder: self.folder.clone(),
+            _made: None,
+            variables: self.variables.clone(),
         }
     }
 
@@ -35,7 +47,7 @@ impl Workplace {
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+        &self.folder
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {
@@ -48,6 +60,13 @@ impl Workplace {
         let folder = path.parent().expect("a file in the workplace");
         std::fs::create_dir_all(folder).expect("a folder in the workplace");
         std::fs::write(path, text).expect("a file in the workplace");
+    }
+
+    /// Puts a whole file in the place of another, as careful editors do: nobody sees half of it.
+    pub(crate) fn replace(&self, name: &str, text: &str) {
+        let unfinished = format!("{name}.new");
+        self.write(&unfinished, text);
+        std::fs::rename(self.file(&unfinished), self.file(name)).expect("put in its place");
     }
 
     /// Sets a variable for the programs run from here on.
@@ -126,6 +145,7 @@ pub(crate) fn context(folder: &Path) -> Context {
         place: None,
         written: Default::default(),
         secrets: Vec::new(),
+        relays: false,
     }
 }
 

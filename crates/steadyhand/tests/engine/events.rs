@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::json;
 use steadyhand::testing::script;
 use steadyhand::{
-    Call, CallContext, Effect, Event, FailureCode, NoArgs, Tool, ToolError, ToolExecutor,
-    ToolManager,
+    Call, CallContext, Effect, Event, FailureCode, NoArgs, ObserverQueue, Tool, ToolError,
+    ToolExecutor, ToolManager, Watch,
 };
 
 use crate::quiet::{ON_PURPOSE, about_panics_on_purpose};
@@ -158,4 +158,189 @@ async fn i16_i18_an_observer_that_panics_calls_back_or_blocks_harms_nobody() {
     }
     assert!(blocked.dropped() > 0);
     drop(release);
+}
+
+/// An observer that stands still at the first event it sees until it is let go, and tells what it saw then.
+struct StoodStill {
+    watch: Watch,
+    release: Sender<()>,
+    seen: Receiver<Event>,
+}
+
+impl StoodStill {
+    /// It stands still when this returns: whatever happens now waits in its queue.
+    async fn before(executor: &ToolExecutor, queue: ObserverQueue) -> StoodStill {
+        let (sender, seen) = channel();
+        let (release, gate): (Sender<()>, Receiver<()>) = channel();
+        let ends = Mutex::new((sender, gate));
+        let watch = executor
+            .observe_with_queue(
+                move |event: &Event| {
+                    let (sender, gate) = &*ends.lock().unwrap();
+                    let _ = sender.send(event.clone());
+                    // Let go once, it does not stop again.
+                    let _ = gate.recv();
+                },
+                queue,
+            )
+            .unwrap();
+        executor.execute(Call::new("nobody", json!({}))).await;
+        let still = StoodStill {
+            watch,
+            release,
+            seen,
+        };
+        assert_eq!(names(&still.seen, 1), ["started"]);
+        still
+    }
+
+    /// Everything that was in its queue.
+    fn let_go(self) -> Vec<Event> {
+        drop(self.release);
+        let begun = tokio::time::Instant::now();
+        while !self.watch.is_up_to_date() {
+            assert!(begun.elapsed() < Duration::from_secs(30));
+            std::thread::yield_now();
+        }
+        self.seen.try_iter().collect()
+    }
+}
+
+fn is_end(event: &Event) -> bool {
+    matches!(event, Event::Finished { .. })
+}
+
+#[tokio::test]
+async fn a_queue_is_as_long_as_was_asked_and_its_last_quarter_is_for_ends() {
+    let executor = executor([script("t").answers(1).tool()]);
+    let queue = ObserverQueue {
+        events_max: 40,
+        ..ObserverQueue::default()
+    };
+    let still = StoodStill::before(&executor, queue).await;
+    for _ in 0..100 {
+        executor.execute(Call::new("t", json!({}))).await;
+    }
+    // 3 events a call and the end of the first one, of which 40 found room.
+    assert_eq!(still.watch.dropped(), 301 - 40);
+    let seen = still.let_go();
+    assert_eq!(seen.len(), 40);
+    assert!(seen[30..].iter().all(is_end), "{seen:?}");
+    assert!(seen[..30].iter().filter(|event| !is_end(event)).count() >= 18);
+}
+
+#[tokio::test]
+async fn a_long_queue_misses_nothing() {
+    let executor = executor([script("t").answers(1).tool()]);
+    let queue = ObserverQueue {
+        events_max: 20_000,
+        ..ObserverQueue::default()
+    };
+    let still = StoodStill::before(&executor, queue).await;
+    for _ in 0..3_000 {
+        executor.execute(Call::new("t", json!({}))).await;
+    }
+    assert_eq!(still.watch.dropped(), 0);
+    assert_eq!(still.let_go().len(), 9_001);
+}
+
+#[tokio::test]
+async fn a_queue_holds_no_more_than_so_many_bytes_however_few_the_events() {
+    const LARGE: usize = 900_000;
+    let executor = executor([script("t").answers(1).tool()]);
+    let queue = ObserverQueue {
+        events_max: 20_000,
+        ..ObserverQueue::default()
+    };
+    let still = StoodStill::before(&executor, queue).await;
+    let numbers = vec![0; LARGE / size_of::<serde_json::Value>()];
+    for _ in 0..120 {
+        let outcome = executor
+            .execute(Call::new("t", json!({"n": numbers})))
+            .await;
+        assert!(outcome.is_success());
+    }
+    assert!(still.watch.dropped() > 0);
+    executor
+        .execute(Call::new("t", json!({"n": "small"})))
+        .await;
+    let seen = still.let_go();
+    let large = seen.iter().filter(|event| match event {
+        Event::AttemptStarted { args, .. } | Event::Finished { args, .. } => {
+            args.as_ref().is_some_and(|args| args["n"].is_array())
+        }
+        _ => false,
+    });
+    let large = large.count();
+    assert!(
+        (1..=64 * 1024 * 1024 / LARGE + 2).contains(&large),
+        "{large}"
+    );
+    // What is small finds room beside it.
+    let last: Vec<&Event> = seen.iter().rev().take(3).collect();
+    let Event::Finished { args, .. } = last[0] else {
+        panic!("not the end: {:?}", last[0]);
+    };
+    assert_eq!(args.as_deref(), Some(&json!({"n": "small"})));
+    assert!(matches!(last[2], Event::Started { .. }));
+}
+
+#[tokio::test]
+async fn an_observer_that_gathers_is_told_everything_in_order_once_someone_waits_for_it() {
+    let executor = executor([script("t").answers(1).tool()]);
+    let (sender, seen) = channel();
+    let sender = Mutex::new(sender);
+    let queue = ObserverQueue {
+        gather: Duration::from_secs(3600),
+        ..ObserverQueue::default()
+    };
+    let watch = executor
+        .observe_with_queue(
+            move |event: &Event| {
+                let _ = sender.lock().unwrap().send(event.clone());
+            },
+            queue,
+        )
+        .unwrap();
+    for _ in 0..50 {
+        executor.execute(Call::new("t", json!({}))).await;
+    }
+    let begun = tokio::time::Instant::now();
+    while !watch.is_up_to_date() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "it slept on");
+        std::thread::yield_now();
+    }
+    let told = names(&seen, 150);
+    for call in told.chunks(3) {
+        assert_eq!(call, ["started", "attempt_started", "finished"]);
+    }
+    assert_eq!(watch.dropped(), 0);
+}
+
+#[tokio::test]
+async fn the_end_of_a_call_tells_who_asked_for_those_who_missed_its_start() {
+    let executor = executor([script("t").answers(1).tool()]);
+    let seen = watched(&executor);
+    let call = Call::new("t", json!({}))
+        .caller("voice")
+        .traceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+        .replay_of("c-0");
+    executor.execute(call).await;
+    names(&seen, 2);
+    let end = next(&seen);
+    let json = serde_json::to_value(&end).unwrap();
+    let Event::Finished {
+        caller,
+        traceparent,
+        replay_of,
+        ..
+    } = end
+    else {
+        panic!("not the end");
+    };
+    assert_eq!(caller.as_deref(), Some("voice"));
+    assert!(traceparent.unwrap().starts_with("00-0af7"));
+    assert_eq!(replay_of.as_deref(), Some("c-0"));
+    // JSON has it once, at the start.
+    assert!(json.get("caller").is_none() && json.get("replay_of").is_none());
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steadyhand::testing::script;
 use steadyhand::{Call, Effect, FailureCode, Fallback, Output, RetryPolicy, Tool, ToolError};
-use steadyhand_server::history::{CallRecord, CallState, StageKind};
+use steadyhand_server::history::{CallRecord, CallState, Filter, StageKind};
 use tokio_util::sync::CancellationToken;
 
 use super::{Place, call, echo, ill, until};
@@ -245,6 +245,97 @@ async fn v02_secrets_reach_neither_the_record_nor_the_file() {
             .any(|window| window == secret.as_bytes());
         assert!(!found, "{secret}");
     }
+}
+
+/// Where a secret may come from, and where it must not go.
+#[tokio::test]
+async fn v02_secrets_are_hidden_wherever_a_tool_repeats_them() {
+    const SECRETS: [&str; 5] = [
+        "tiger-lily-42",
+        "90210777",
+        "sk-live-0123456789abcdef",
+        "hunter2-hunter2",
+        "abcdefghijklmnop",
+    ];
+    let repeats = |args: Value| async move {
+        let said = args["password"].as_str().unwrap_or_default().to_owned();
+        let pin = args["pin"].to_string();
+        let text = format!("{said} and {pin}, password=hunter2-hunter2, Bearer abcdefghijklmnop");
+        match args["how"].as_str() {
+            Some("fails") => Err(ToolError::new(text)),
+            Some("panics") => panic!("on purpose: {text}"),
+            _ => Ok(Output::json_with_text(
+                json!({"deep": [{"said": said, "pin": args["pin"], "text": text}], "key": "sk-live-0123456789abcdef"}),
+                text,
+            )),
+        }
+    };
+    let retry = RetryPolicy {
+        attempts: 2,
+        ..RetryPolicy::default()
+    };
+    let schema = json!({
+        "type": "object",
+        "properties": {"how": {"enum": ["fails", "panics", "works"]}},
+    });
+    let repeats = Tool::function("repeats", "d", repeats)
+        .redefined("repeats", "d", Some(schema))
+        .retry(retry);
+    let place = Place::new([repeats.fallback(Fallback::tool("echo")), echo()]);
+    for how in ["works", "fails", "panics", "no such way: tiger-lily-42"] {
+        let args = json!({
+            "password": "tiger-lily-42", "pin": 90210777, "how": how,
+            "nested": {"auth": {"api-key": ["sk-live-0123456789abcdef"]}},
+            "body": "{\"password\": \"hunter2-hunter2\"}",
+            "escaped": "{\"body\": \"{\\\"password\\\": \\\"hunter2-hunter2\\\"}\"}",
+        });
+        let id = how.split(' ').next().unwrap();
+        place.run(Call::new("repeats", args.clone()).id(id)).await;
+        place
+            .run(Call::new("nobody", args).id(format!("{id}-unknown")))
+            .await;
+        place.record(id);
+    }
+    place.flush();
+    let mut out = Vec::new();
+    place.history.export(&Filter::default(), &mut out).unwrap();
+    for file in std::fs::read_dir(place.folder.path()).unwrap() {
+        out.extend(std::fs::read(file.unwrap().path()).unwrap());
+    }
+    for secret in SECRETS {
+        let at = out
+            .windows(secret.len())
+            .position(|window| window == secret.as_bytes());
+        let around = at
+            .map(|at| String::from_utf8_lossy(&out[at.saturating_sub(200)..at + 40]).into_owned());
+        assert_eq!(around, None, "{secret}");
+    }
+}
+
+#[tokio::test]
+async fn v02_arguments_of_a_megabyte_and_of_a_hundred_levels_are_kept_in_part() {
+    let place = Place::new([echo()]);
+    let huge = json!({"list": vec!["0123456789"; 70_000], "name": "kept"});
+    place.run(Call::new("echo", huge).id("huge")).await;
+    let mut deep = json!("bottom");
+    for _ in 0..100 {
+        deep = json!({ "in": deep });
+    }
+    place.run(Call::new("echo", deep).id("deep")).await;
+    for id in ["huge", "deep"] {
+        let details = place.record(id).details;
+        assert!(details.arguments_incomplete, "{id}: cannot be sent again");
+        assert!(details.arguments.unwrap().to_string().len() <= 16 * 1024);
+    }
+    assert_eq!(
+        place.record("huge").details.arguments.unwrap()["name"],
+        "kept"
+    );
+    let bytes: u64 = std::fs::read_dir(place.folder.path())
+        .unwrap()
+        .map(|file| file.unwrap().metadata().unwrap().len())
+        .sum();
+    assert!(bytes < 1_000_000, "{bytes}");
 }
 
 #[tokio::test]

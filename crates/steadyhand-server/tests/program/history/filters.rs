@@ -71,6 +71,7 @@ fn a_filter_is_written_as_words_that_mean_it() {
         "since:2026-01-31T14:00:00Z until:2026-02-01T00:00:00Z >500ms",
         "error:timeout error:network_error server:git*",
         r#"text:state:ok text:">5""#,
+        r#"caller:"say \"hi\" twice" "C:\dir \"x\\" \"" caller:"//x""#,
     ] {
         let filter = parse(words);
         assert_eq!(

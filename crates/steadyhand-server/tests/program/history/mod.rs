@@ -1,5 +1,6 @@
 //! The history of calls through its surface, on real files: what it keeps, how it is searched, what it survives.
 
+mod broken;
 mod calls;
 mod crash;
 mod faults;
@@ -7,6 +8,7 @@ mod filters;
 mod keys;
 mod pages;
 mod retention;
+mod swapped;
 mod trends;
 
 use std::path::{Path, PathBuf};

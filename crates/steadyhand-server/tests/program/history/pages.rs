@@ -3,10 +3,13 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use rusqlite::Connection;
 use serde_json::json;
 use steadyhand::Call;
 use steadyhand::testing::script;
-use steadyhand_server::history::{CallSummary, Cursor, Filter, HistoryError, Page, StateWord};
+use steadyhand_server::history::{
+    CallSummary, Cursor, Filter, HistoryError, HistoryOptions, Page, StateWord,
+};
 
 use super::{Place, call, echo, ids, ill};
 
@@ -27,15 +30,20 @@ fn all_pages(place: &Place, filter: &Filter, limit: usize) -> Vec<CallSummary> {
 
 /// Some calls of every kind.
 async fn some_calls() -> Place {
+    some_calls_with(|_| {}).await
+}
+
+async fn some_calls_with(change: impl FnOnce(&mut HistoryOptions)) -> Place {
     let slow = script("home_slow")
         .answers(1)
         .taking(Duration::from_millis(120))
         .tool();
-    let place = Place::new([
+    let tools = [
         echo().from_source("demo"),
         ill().from_source("hospital"),
         slow.from_source("home"),
-    ]);
+    ];
+    let place = Place::with(tools, change);
     let names = ["echo", "ill", "echo", "nobody", "home_slow", "echo", "ill"];
     let run = |number: usize| {
         let city = ["Oslo", "Rome", "Łódź"][number % 3];
@@ -55,8 +63,32 @@ async fn some_calls() -> Place {
 
 #[tokio::test]
 async fn every_filter_finds_exactly_the_calls_it_means() {
-    let place = some_calls().await;
-    let everything = all_pages(&place, &Filter::default(), 1000);
+    every_filter(&some_calls().await);
+}
+
+#[tokio::test]
+async fn a_search_that_stops_early_goes_on_by_its_cursor_and_misses_nothing() {
+    let place = some_calls_with(|options| options.search_max = Duration::ZERO).await;
+    every_filter(&place);
+    // It did stop, and said where.
+    let filter = Filter::parse("no-such-text", 0).unwrap();
+    let first = place.history.page(&filter, None, 10).unwrap();
+    assert_eq!(first.calls, []);
+    let (next, until) = (first.next.unwrap(), first.searched_to_ms.unwrap());
+    let newest = all_pages(&place, &Filter::default(), 1000)[0].started_ms;
+    assert!(until <= newest);
+    let second = place.history.page(&filter, Some(next), 10).unwrap();
+    assert!(second.next.unwrap() < next);
+    let mut out = Vec::new();
+    let failed = Filter::parse("state:failed caller:rest", 0).unwrap();
+    let exported = place.history.export(&failed, &mut out).unwrap();
+    assert_eq!(exported as usize, all_pages(&place, &failed, 3).len());
+    assert!(exported > 0);
+}
+
+/// Finds what each means, whatever the size of a page.
+fn every_filter(place: &Place) {
+    let everything = all_pages(place, &Filter::default(), 1000);
     assert_eq!(everything.len(), 140);
     let middle = everything[70].started_ms;
     let is = |call: &CallSummary, tool: &str| call.tool == tool;
@@ -95,6 +127,17 @@ async fn every_filter_finds_exactly_the_calls_it_means() {
             "caller:voice*".into(),
             Box::new(|c| caller(c, "voice, kitchen")),
         ),
+        ("caller:*".into(), Box::new(|c| c.caller.is_some())),
+        (
+            "caller:*e*,*".into(),
+            Box::new(|c| caller(c, "voice, kitchen")),
+        ),
+        ("caller:nobody".into(), Box::new(|_| false)),
+        ("server:*".into(), Box::new(|c| c.source.is_some())),
+        (
+            "server:* caller:* state:failed".into(),
+            Box::new(|c| is(c, "ill") && c.caller.is_some()),
+        ),
         (
             "caller:cli tool:ill".into(),
             Box::new(|c| caller(c, "cli") && is(c, "ill")),
@@ -125,7 +168,7 @@ async fn every_filter_finds_exactly_the_calls_it_means() {
             .map(|call| call.id.as_str())
             .collect();
         for limit in [1, 7, 1000] {
-            let found = all_pages(&place, &filter, limit);
+            let found = all_pages(place, &filter, limit);
             assert_eq!(ids(&found), expected, "{words}, {limit} a page");
         }
     }
@@ -230,4 +273,106 @@ async fn a_page_has_no_more_calls_than_were_asked_for_and_an_empty_history_has_n
     assert_eq!(none.calls.len(), 1);
     let keys: HashSet<String> = page.calls.into_iter().map(|call| call.key).collect();
     assert_eq!(keys.len(), 5);
+}
+
+#[tokio::test]
+async fn a_cursor_that_was_made_up_is_a_place_like_any_other() {
+    let place = some_calls().await;
+    let all = all_pages(&place, &Filter::default(), 1000);
+    let failed = Filter::parse("state:failed", 0).unwrap();
+    let page = |text: &str, filter: &Filter| {
+        let cursor = text.parse::<Cursor>().unwrap();
+        place.history.page(filter, Some(cursor), 1000).unwrap()
+    };
+    for (text, count) in [("c0", 0), ("c1", 0), ("c7fffffffffffffff", all.len())] {
+        assert_eq!(page(text, &Filter::default()).calls.len(), count, "{text}");
+    }
+    assert_eq!(page("c0", &failed).next, None);
+    // The key of a record is no cursor, its number is: everything before it.
+    let key = &all[40].key;
+    assert!(key.parse::<Cursor>().is_err());
+    let rest = page(&format!("c{}", &key[1..]), &Filter::default());
+    assert_eq!(ids(&rest.calls), ids(&all[41..]));
+    for text in ["c8000000000000000", "cffffffffffffffff"] {
+        assert!(text.parse::<Cursor>().is_err(), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn odd_characters_in_names_and_filters_mean_themselves() {
+    let place = Place::new([echo()]);
+    let odd = [
+        "100%",
+        "a_b",
+        "[x]?",
+        "O'Brien; DROP TABLE calls; --",
+        "say \"hi\"",
+        "back\\slash",
+        "na\u{ef}ve \u{1f600}",
+        "nul\0byte",
+        "line\nbreak",
+        "\u{10ffff}",
+    ];
+    for (number, text) in odd.iter().enumerate() {
+        let asked = Call::new("echo", json!({"said": text})).id(format!("c-{number}"));
+        place.run(asked.caller(*text)).await;
+        place.run(call(text, &format!("no {text}"))).await;
+    }
+    place.flush();
+    let found = |name: &str, value: &str| -> Vec<String> {
+        let filter = Filter::from_pairs([(name, value)], 0).unwrap();
+        let calls = all_pages(&place, &filter, 1000);
+        calls.into_iter().map(|call| call.id).collect()
+    };
+    for (number, text) in odd.iter().enumerate() {
+        let id = format!("c-{number}");
+        assert_eq!(found("caller", text), [id.as_str()], "{text:?}");
+        let first: String = text.chars().take(1).collect();
+        assert!(found("caller", &format!("{first}*")).contains(&id));
+        assert!(found("caller", &format!("*{text}")).contains(&id));
+        assert_eq!(found("text", text), [*text, id.as_str()], "{text:?}");
+        let tool = format!("no {text}");
+        assert_eq!(found("tool", &tool), [*text], "{text:?}");
+        assert_eq!(place.record(text).call.tool, tool);
+        // What people type means the same.
+        let filter = Filter::from_pairs([("caller", *text), ("text", *text)], 0).unwrap();
+        assert_eq!(Filter::parse(&filter.to_string(), 0).unwrap(), filter);
+    }
+    for pattern in ["a%b", "a?b", "[a-z]*", "A_B", "%", "_"] {
+        assert_eq!(found("caller", pattern), [""; 0], "{pattern}");
+    }
+    let stars = "*".repeat(250);
+    assert_eq!(found("caller", &stars).len(), odd.len());
+    assert_eq!(found("tool", &format!("{stars}x")), ["[x]?"; 0]);
+}
+
+#[tokio::test]
+async fn callers_may_be_very_many() {
+    let place = Place::new([echo()]);
+    for number in 0..30 {
+        let caller = format!("chat-{number}");
+        place
+            .run(call(&format!("c-{number}"), "echo").caller(caller))
+            .await;
+    }
+    place.flush();
+    // More than a search looks through: each names itself as it likes.
+    let other = Connection::open(place.file()).unwrap();
+    other
+        .execute_batch(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000)
+             INSERT INTO callers (name) SELECT 'guest-' || i FROM n",
+        )
+        .unwrap();
+    for (words, count) in [
+        ("caller:chat-7", 1),
+        ("caller:chat-1*", 11),
+        ("caller:*-7", 1),
+        ("caller:*", 30),
+        ("caller:guest-7", 0),
+        ("caller:*-7 tool:echo", 1),
+    ] {
+        let filter = Filter::parse(words, 0).unwrap();
+        assert_eq!(all_pages(&place, &filter, 7).len(), count, "{words}");
+    }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use steadyhand::Call;
+use steadyhand_server::history::Filter;
 
 use super::{Place, call, echo, until};
 
@@ -56,6 +57,8 @@ async fn the_file_stays_within_its_size_and_keeps_the_newest() {
         place.flush();
         largest = largest.max(bytes_on_disk(&place));
     }
+    let newest = format!("c-{}", number - 1);
+    assert!(place.history.call(&newest).unwrap().is_some());
     until("the file is small again", || {
         place.flush();
         let run = place.run(call("more", "echo"));
@@ -65,11 +68,45 @@ async fn the_file_stays_within_its_size_and_keeps_the_newest() {
     .await;
     // It may be larger for the moment between two looks at it.
     assert!(largest < 16 * MAX, "{largest}");
-    let newest = format!("c-{}", number - 1);
-    assert!(place.history.call(&newest).unwrap().is_some());
     until("history says so", || {
         place.flush();
         place.history.health().bytes <= MAX + 1024 * 1024
     })
     .await;
+}
+
+#[tokio::test]
+async fn pages_go_on_while_old_calls_are_forgotten() {
+    let place = Place::with([echo()], |options| {
+        options.keep = Duration::from_millis(2500);
+    });
+    for number in 0..60 {
+        place
+            .run(call(&format!("old-{number}"), "echo").caller("guest"))
+            .await;
+    }
+    place.flush();
+    let filter = Filter::parse("tool:echo", 0).unwrap();
+    let first = place.history.page(&filter, None, 20).unwrap();
+    assert_eq!(first.calls.len(), 20);
+    let mut number = 0;
+    until("the old ones are gone", || {
+        number += 1;
+        let run = place.run(call(&format!("new-{number}"), "echo"));
+        assert!(futures_util::future::FutureExt::now_or_never(run).is_some());
+        !place.ids("").iter().any(|id| id.starts_with("old"))
+    })
+    .await;
+    // The place of the cursor is gone, and nothing comes twice.
+    let second = place.history.page(&filter, first.next, 20).unwrap();
+    assert_eq!((second.calls.len(), second.next), (0, None));
+    // A caller whom nobody can be found by is forgotten, too.
+    let file = rusqlite::Connection::open(place.file()).unwrap();
+    let callers: i64 = file
+        .query_row("SELECT count(*) FROM callers", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(callers, 0);
+    assert_eq!(place.page("caller:guest").calls, []);
+    place.run(call("again", "echo").caller("guest")).await;
+    assert_eq!(place.record("again").call.caller.as_deref(), Some("guest"));
 }

@@ -37,6 +37,7 @@ fn context(folder: &Path) -> Context {
         place: None,
         written: Default::default(),
         secrets: Vec::new(),
+        relays: false,
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
 use super::{Served, reply, request, runs, until};
+use crate::faults::Fault;
 
 #[tokio::test]
 async fn d1_every_view_can_be_had_and_every_outcome_is_status_200() {
@@ -84,6 +85,10 @@ async fn arguments_may_be_the_text_a_model_wrote_and_a_langchain_call_is_taken_a
 
 #[tokio::test]
 async fn what_is_no_call_is_refused_with_its_place_and_nothing_is_run() {
+    let fault = Fault::begin(
+        "malformed JSON",
+        "400 with what is wrong and where; nothing is run",
+    );
     let served = Served::start().await;
     for (body, expected) in [
         ("", "the body is empty"),
@@ -125,6 +130,7 @@ async fn what_is_no_call_is_refused_with_its_place_and_nothing_is_run() {
     assert!(reply.refusal().2.contains("view"), "{}", reply.text);
     let metrics = served.get("/v1/metrics/echo").await.json();
     assert_eq!(metrics["totalExecutions"], 0);
+    fault.got("400 with line and column for all of them; nothing run");
 }
 
 #[tokio::test]
@@ -197,6 +203,10 @@ async fn running_calls_are_listed_with_their_time_and_can_be_ended() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_withdraws_its_call() {
+    let fault = Fault::begin(
+        "client that goes away",
+        "its call is ended, unless it has a key: that goes on for whoever comes back",
+    );
     let served = Served::start().await;
     let mut caller = served.connect().await;
     let call = json!({"name": "slow", "id": "gone"}).to_string();
@@ -211,6 +221,7 @@ async fn a_client_that_goes_away_withdraws_its_call() {
     .await;
     let listed = served.get("/v1/calls?state=running").await.json();
     assert_eq!(listed["calls"], json!([]));
+    fault.got("counted as cancelled; nothing runs any more");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::{Served, program, reply, request, runs, until};
+use crate::faults::Fault;
 use crate::support::Workplace;
 
 async fn begin(served: &Served, tool: &str) -> TcpStream {
@@ -79,6 +80,10 @@ async fn calls_that_run_are_waited_for_and_answered_while_new_ones_are_refused()
 
 #[tokio::test]
 async fn a_new_call_on_an_open_connection_is_refused_while_the_server_waits() {
+    let fault = Fault::begin(
+        "SIGTERM, and a call that does not end",
+        "new calls 503; after ten seconds it is cancelled and its caller told; exit code 143",
+    );
     let served = Served::start().await;
     let mut caller = begin(&served, "slow").await;
     let mut other = served.connect().await;
@@ -111,6 +116,7 @@ async fn a_new_call_on_an_open_connection_is_refused_while_the_server_waits() {
     assert_eq!(outcome.json()["error"]["code"], "CANCELLED");
     let (code, stderr) = served.ended().await;
     assert_eq!(code, Some(143), "{stderr}");
+    fault.got("503 for the new one; CANCELLED for the old one; exit code 143");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 use super::{Served, TOOLS, until};
+use crate::faults::Fault;
 use crate::support::PATIENCE;
 
 /// A stream of events, read as far as a test wants.
@@ -103,6 +104,10 @@ async fn calls_and_configurations_are_told_as_they_happen_and_a_stream_resumes()
 
 #[tokio::test]
 async fn a_reader_of_events_that_does_not_read_is_let_go_and_holds_up_nobody() {
+    let fault = Fault::begin(
+        "slow readers of events",
+        "let go when they take nothing for so long (patience); calls and other readers do not notice",
+    );
     let served = Served::with_config(&format!(
         "[server]\nlimits = {{ patience = \"1s\" }}\n{TOOLS}"
     ))
@@ -138,4 +143,5 @@ async fn a_reader_of_events_that_does_not_read_is_let_go_and_holds_up_nobody() {
     served.call("weather", json!({"city": "Oslo"})).await;
     let (_, finished) = events.next("call_finished").await;
     assert_eq!(finished["tool"], "weather");
+    fault.got("let go; the other reader got its event");
 }

@@ -5,6 +5,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::{Served, TOOLS, program, reply, request, runs, until, whole_reply};
+use crate::faults::Fault;
 use crate::support::{PATIENCE, Workplace};
 
 /// The tools with limits that a test can reach.
@@ -14,6 +15,10 @@ async fn limited(limits: &str) -> Served {
 
 #[tokio::test]
 async fn a_body_that_is_too_large_is_answered_with_413() {
+    let fault = Fault::begin(
+        "bodies that are too large",
+        "413 with the limit, with a length said before and without; the next call is answered",
+    );
     let served = limited("body = \"64KiB\"").await;
     let body =
         |bytes: usize| json!({"name": "echo", "args": {"text": "x".repeat(bytes)}}).to_string();
@@ -39,10 +44,15 @@ async fn a_body_that_is_too_large_is_answered_with_413() {
     let _ = stream.write_all(b"0\r\n\r\n").await;
     assert_eq!(reply(&mut stream).await.status, 413);
     assert_eq!(served.call("echo", json!({})).await["status"], "success");
+    fault.got("413 for 70 kB, 3 MB and chunks; the next call answered");
 }
 
 #[tokio::test]
 async fn json_that_is_nested_without_end_is_refused() {
+    let fault = Fault::begin(
+        "JSON nested without end",
+        "400 beyond 128 levels, with the place",
+    );
     let served = Served::start().await;
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let deep = format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
@@ -56,6 +66,7 @@ async fn json_that_is_nested_without_end_is_refused() {
             .await;
         assert_eq!(reply.status, 400);
     }
+    fault.got("400 for 100,000 levels of lists and of objects");
 }
 
 #[tokio::test]
@@ -123,6 +134,10 @@ async fn clients_that_send_slowly_are_let_go_and_hold_up_nobody() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_its_answer_is_let_go() {
+    let fault = Fault::begin(
+        "slow readers of answers",
+        "cut off when they take nothing for so long (patience); their place is free again",
+    );
     let big = "x".repeat(200_000);
     let served = Served::with_config(&format!(
         "[server]\nlimits = {{ patience = \"1s\", connections = 2 }}\n[tools.big]\nkind = \"mock\"\ndescription = \"Large\"\ninput = {{ type = \"object\" }}\nmock_response = \"{big}\"\n"
@@ -161,6 +176,7 @@ async fn a_client_that_does_not_read_its_answer_is_let_go() {
         .await
         .expect("it is cut off");
     assert!(rest.len() < 40_000_000, "the whole answer was taken");
+    fault.got("cut off; both places free again");
 }
 
 #[tokio::test]

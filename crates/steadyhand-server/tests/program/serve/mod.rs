@@ -11,6 +11,7 @@ mod events;
 mod history;
 mod limits;
 mod load;
+mod rest;
 mod tools;
 
 use std::net::SocketAddr;
@@ -125,12 +126,35 @@ impl Served {
     }
 
     pub(crate) async fn listening(workplace: Workplace, address: &str) -> Served {
-        let mut process = program(&workplace, &["serve", "--json", "--listen", address]);
+        Served::told(workplace, address, &[]).await
+    }
+
+    /// A server with more arguments.
+    pub(crate) async fn told(workplace: Workplace, address: &str, arguments: &[&str]) -> Served {
+        let arguments = [&["--listen", address], arguments].concat();
+        let begun = Served::begin(workplace, &[], &arguments).await;
+        begun.unwrap_or_else(|words| panic!("no server: {words}"))
+    }
+
+    /// A server that another program starts; none if that program does not.
+    pub(crate) async fn wrapped(workplace: Workplace, wrapper: &[&str]) -> Option<Served> {
+        let begun = Served::begin(workplace, wrapper, &["--listen", "127.0.0.1:0"]).await;
+        begun.ok()
+    }
+
+    /// The error is what it said instead of serving.
+    async fn begin(
+        workplace: Workplace,
+        wrapper: &[&str],
+        arguments: &[&str],
+    ) -> Result<Served, String> {
+        let arguments = [&["serve", "--json"], arguments].concat();
+        let mut process = wrapped_program(&workplace, wrapper, &arguments);
         let mut process = process.spawn().expect("the program starts");
         let stderr = Arc::new(Mutex::new(String::new()));
         let mut errors = BufReader::new(process.stderr.take().expect("a pipe")).lines();
         let heard = Arc::clone(&stderr);
-        tokio::spawn(async move {
+        let hearing = tokio::spawn(async move {
             while let Ok(Some(line)) = errors.next_line().await {
                 let mut heard = heard.lock().expect("no test panics here");
                 heard.push_str(&line);
@@ -140,15 +164,18 @@ impl Served {
         let mut lines = BufReader::new(process.stdout.take().expect("a pipe")).lines();
         let first = timeout(PATIENCE, lines.next_line()).await;
         let said = first.expect("the server is up in time").expect("its words");
-        let said = said.unwrap_or_else(|| panic!("no server: {}", stderr.lock().expect("whole")));
+        let Some(said) = said else {
+            let _ = timeout(PATIENCE, hearing).await;
+            return Err(stderr.lock().expect("whole").clone());
+        };
         let said: Value = serde_json::from_str(&said).expect("one line of JSON");
         let address = said["address"].as_str().expect("an address");
-        Served {
+        Ok(Served {
             address: address.parse().expect("an address and a port"),
             process,
             stderr,
             workplace,
-        }
+        })
     }
 
     pub(crate) fn stderr(&self) -> String {
@@ -179,10 +206,15 @@ impl Served {
     }
 
     /// The folder again, once the server has ended by itself.
-    pub(crate) async fn stopped(mut self) -> Workplace {
+    pub(crate) async fn stopped(self) -> Workplace {
+        self.left().await.2
+    }
+
+    /// How it ended by itself, what it had said, and the folder again.
+    pub(crate) async fn left(mut self) -> (Option<i32>, String, Workplace) {
         let ended = timeout(PATIENCE, self.process.wait()).await;
-        ended.expect("it ends in time").expect("a status");
-        self.workplace
+        let status = ended.expect("it ends in time").expect("a status");
+        (status.code(), self.stderr(), self.workplace)
     }
 
     pub(crate) async fn get(&self, path: &str) -> Reply {
@@ -226,9 +258,14 @@ impl Served {
 
 /// The program as a user would start it.
 pub(crate) fn program(workplace: &Workplace, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_steadyhand"));
+    wrapped_program(workplace, &[], arguments)
+}
+
+fn wrapped_program(workplace: &Workplace, wrapper: &[&str], arguments: &[&str]) -> Command {
+    let words = [wrapper, &[env!("CARGO_BIN_EXE_steadyhand")], arguments].concat();
+    let mut command = Command::new(words[0]);
     command
-        .args(arguments)
+        .args(&words[1..])
         .current_dir(workplace.path())
         .env_clear()
         .env("PATH", std::env::var("PATH").unwrap_or_default())

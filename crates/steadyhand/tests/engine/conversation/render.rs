@@ -209,12 +209,12 @@ pub(super) fn verdict(provider: Provider, broken: &Value) -> Result<(Value, Vec<
         about(format!("left: {problems:#?}"))
     })?;
     let (again, more) = repair(provider, repaired.clone());
-    let is_same = more.is_empty() && again.to_string() == repaired.to_string();
+    let is_same = more.is_empty() && written(&again) == written(&repaired);
     holds(is_same, || about(format!("again: {more:#?} {again:#}")))?;
     let (twin, same) = repair(provider, broken.clone());
-    let is_same = twin.to_string() == repaired.to_string() && same == fixes;
+    let is_same = written(&twin) == written(&repaired) && same == fixes;
     holds(is_same, || about(format!("now: {same:#?} {twin:#}")))?;
-    let is_same = !fixes.is_empty() || repaired.to_string() == broken.to_string();
+    let is_same = !fixes.is_empty() || written(&repaired) == written(broken);
     holds(is_same, || about("changed, and no fix says so".to_owned()))?;
     let text = repaired.to_string();
     for word in words(&broken[key(provider)].to_string()) {
@@ -267,4 +267,9 @@ fn unexplained(
     let mut rest = after.iter();
     let mut unnamed = (0..before.len()).filter(|index| !is_named(*index));
     unnamed.find(|index| !rest.any(|other| *other == before[*index]))
+}
+
+/// To the letter: the order of keys counts.
+fn written(value: &Value) -> String {
+    value.to_string()
 }

@@ -1,0 +1,85 @@
+//! Any request to a server that is no call of a tool, passed on as it is and answered as it is.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use serde_json::value::RawValue;
+use tokio::time::{Instant, timeout_at};
+
+use crate::connection::too_large;
+use crate::errand::{Along, Errand, Params};
+use crate::relay::Passage;
+use crate::server::Server;
+use crate::slot::{Answer, Progress};
+use crate::wire::RpcError;
+
+/// The server is away: what the SDKs call a closed connection.
+pub(crate) const AWAY: i64 = -32000;
+/// What the SDKs answer when time is up.
+const TIMED_OUT: i64 = -32001;
+const INTERNAL: i64 = -32603;
+
+impl Server {
+    /// Asks it anything that is no call of a tool: `prompts/get`, `resources/read`, `completion/complete`, or whatever
+    /// comes later. Parameters and result are raw; of `_meta` the server gets what the passage has, and a progress
+    /// token of ours.
+    ///
+    /// Waits for a server that is on its way, and fails at once when it is down. What it reports on the way is told
+    /// to the passage's client as `notifications/progress`, **without a progress token**: the client puts in the
+    /// one it knows the request by. Whatever goes wrong between us and the server is an error of JSON-RPC that says
+    /// so: −32000 if it is away, −32001 when time is up, −32603 else. Errors of the server itself come as they are.
+    pub async fn ask(
+        &self,
+        method: &str,
+        params: Option<&RawValue>,
+        passage: &Arc<Passage>,
+        until: Instant,
+    ) -> Result<Box<RawValue>, RpcError> {
+        let server = &self.inner;
+        let name = &server.settings.name;
+        let connection = server.ready(until).await;
+        let connection = connection.map_err(|error| RpcError::new(AWAY, error.to_string()))?;
+        server.calls.fetch_add(1, Ordering::Relaxed);
+        let errand = Errand {
+            method,
+            params: Params::Raw(params),
+            passage: Some(passage),
+            traceparent: None,
+        };
+        let began = Instant::now();
+        let answer = timeout_at(until, errand.run(&connection, &**passage)).await;
+        match answer {
+            Ok(Answer::Result(result)) => Ok(result),
+            Ok(Answer::Error(error)) => Err(error),
+            Ok(Answer::TooLarge(bytes)) => Err(RpcError::new(
+                INTERNAL,
+                format!("MCP server '{name}' sent {}", too_large(bytes)),
+            )),
+            Ok(Answer::Lost(lost)) => {
+                let when = match lost.was_sent {
+                    true => "during",
+                    false => "before it got",
+                };
+                let reason = lost.reason;
+                let text = format!("MCP server '{name}' went away {when} {method}: {reason}");
+                Err(RpcError::new(AWAY, text))
+            }
+            Err(_) => {
+                let seconds = began.elapsed().as_secs_f64();
+                let text =
+                    format!("MCP server '{name}' did not answer {method} within {seconds:.1} s");
+                Err(RpcError::new(TIMED_OUT, text))
+            }
+        }
+    }
+}
+
+impl Along for Passage {
+    fn progress(&self, progress: Progress) {
+        self.client()
+            .tell("notifications/progress", Some(&progress.raw));
+    }
+
+    /// Whoever asks has a limit of their own, which a person's thinking does not move.
+    fn thinking(&self) {}
+}

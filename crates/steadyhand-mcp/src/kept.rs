@@ -1,0 +1,94 @@
+//! What is known of a server, kept on disk: so that a restart can answer at once, before the server is up.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::catalogue::{Catalogue, Greeting};
+use crate::lists::Lists;
+
+/// More than this is not kept.
+const FILE_BYTES_MAX: usize = 32 * 1024 * 1024;
+const VERSION: u32 = 1;
+
+/// What is kept of a server.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Kept {
+    version: u32,
+    fingerprint: String,
+    seen_ms: u64,
+    tools: Vec<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) greeting: Option<Greeting>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    prompts: Vec<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    resources: Vec<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    templates: Vec<Box<RawValue>>,
+}
+
+impl Kept {
+    pub(crate) fn of(
+        fingerprint: String,
+        catalogue: &Catalogue,
+        lists: &Lists,
+        greeting: Option<Greeting>,
+    ) -> Kept {
+        Kept {
+            version: VERSION,
+            fingerprint,
+            seen_ms: catalogue.seen_ms,
+            tools: catalogue.raw().to_vec(),
+            greeting,
+            prompts: lists.prompts.to_vec(),
+            resources: lists.resources.to_vec(),
+            templates: lists.templates.to_vec(),
+        }
+    }
+
+    /// What was kept, if it is of the same server.
+    pub(crate) fn load(path: &Path, fingerprint: &str) -> Option<Kept> {
+        // Opening anything but a file could wait for ever.
+        if !std::fs::metadata(path).ok()?.is_file() {
+            return None;
+        }
+        let kept: Kept = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+        (kept.version == VERSION && kept.fingerprint == fingerprint).then_some(kept)
+    }
+
+    /// Keeps it, in one step: a reader sees the old one or the new one.
+    pub(crate) fn save(&self, path: &Path) -> io::Result<()> {
+        let text = serde_json::to_vec(self)?;
+        if text.len() > FILE_BYTES_MAX {
+            return Err(io::Error::other("it is too large to be kept"));
+        }
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let mut new = path.as_os_str().to_owned();
+        new.push(format!(".{}", std::process::id()));
+        let new = PathBuf::from(new);
+        std::fs::write(&new, text)?;
+        std::fs::rename(&new, path)
+    }
+
+    pub(crate) fn lists(&mut self) -> Lists {
+        let mut take =
+            |list: fn(&mut Kept) -> &mut Vec<Box<RawValue>>| Arc::new(std::mem::take(list(self)));
+        Lists {
+            prompts: take(|kept| &mut kept.prompts),
+            resources: take(|kept| &mut kept.resources),
+            templates: take(|kept| &mut kept.templates),
+        }
+    }
+
+    pub(crate) fn catalogue(self) -> Catalogue {
+        let mut catalogue = Catalogue::read(self.tools, Vec::new());
+        catalogue.seen_ms = self.seen_ms;
+        catalogue
+    }
+}

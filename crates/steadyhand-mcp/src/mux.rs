@@ -1,0 +1,307 @@
+//! What a server sends, brought to whom it concerns: answers by id, progress by token, questions and remarks by
+//! whose request they belong to.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use foldhash::fast::RandomState;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::lists::Changed;
+use crate::notices::Notices;
+use crate::questions::Questions;
+use crate::record::Record;
+use crate::relay::Counterpart;
+use crate::requests::RequestPolicy;
+use crate::slot::{Answer, Progress, Slot, Whose};
+use crate::wire::Incoming;
+
+/// What every connection of one server shares.
+pub(crate) struct Desk {
+    pub(crate) policy: RequestPolicy,
+    pub(crate) notices: Notices,
+    pub(crate) record: Arc<Record>,
+}
+
+/// A way back to the server, for answers to its questions.
+pub(crate) trait Outlet: Send + Sync {
+    /// Hands over one message. Never waits.
+    fn say(&self, line: Vec<u8>);
+}
+
+/// The requests that are under way on one connection.
+pub(crate) struct Mux {
+    next_id: AtomicU64,
+    waiting: Mutex<HashMap<u64, Arc<Slot>, RandomState>>,
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) questions: Questions,
+    changed: AtomicU8,
+    changed_told: Notify,
+    /// Someone gave up waiting for an answer, and nothing had been heard meanwhile.
+    doubted: Notify,
+    is_doubted: AtomicBool,
+    started: Instant,
+    /// Milliseconds from the start to when the server was last heard.
+    heard: AtomicU64,
+    pub(crate) closed: CancellationToken,
+    why_closed: OnceLock<String>,
+}
+
+impl Mux {
+    pub(crate) fn new(desk: Arc<Desk>) -> Mux {
+        Mux {
+            next_id: AtomicU64::new(1),
+            waiting: Mutex::default(),
+            desk,
+            questions: Questions::default(),
+            changed: AtomicU8::new(0),
+            changed_told: Notify::new(),
+            doubted: Notify::new(),
+            is_doubted: AtomicBool::new(false),
+            started: Instant::now(),
+            heard: AtomicU64::new(0),
+            closed: CancellationToken::new(),
+            why_closed: OnceLock::new(),
+        }
+    }
+
+    /// A new request: its id, where its answer will be, and how many are under way now.
+    pub(crate) fn open(&self, whose: Whose) -> (u64, Arc<Slot>, usize) {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let slot = Arc::new(Slot::new(whose));
+        let mut waiting = self.waiting();
+        waiting.insert(id, Arc::clone(&slot));
+        (id, slot, waiting.len())
+    }
+
+    /// Brings a message to whom it concerns. `of` is the request whose own stream it came on, where there are such.
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        message: Incoming<'_>,
+        of: Option<&Arc<Slot>>,
+        outlet: &Arc<dyn Outlet>,
+    ) {
+        match message {
+            Incoming::Response { id, result } => {
+                let answer = match result {
+                    Ok(result) => Answer::Result(result.to_owned()),
+                    Err(error) => Answer::Error(error),
+                };
+                let slot = id.and_then(|id| self.remove(id));
+                match slot {
+                    Some(slot) => self.answer(&slot, answer),
+                    // Too late, twice, or for a request we never sent: nobody waits for it.
+                    None => tracing::debug!(?id, "an answer nobody waits for"),
+                }
+            }
+            Incoming::Request { id, method, params } => {
+                self.asked(id, method, params, of, outlet);
+            }
+            Incoming::Notification { method, params } => self.notified(method, params, of),
+        }
+    }
+
+    /// An answer that was thrown away.
+    pub(crate) fn too_large(&self, id: u64, bytes: usize) -> bool {
+        let slot = self.remove(id);
+        if let Some(slot) = &slot {
+            self.answer(slot, Answer::TooLarge(bytes));
+        }
+        slot.is_some()
+    }
+
+    fn notified(&self, method: &str, params: Option<&RawValue>, of: Option<&Arc<Slot>>) {
+        match method {
+            "notifications/progress" => {
+                if let Some((slot, progress)) = self.progress(params) {
+                    slot.progress(progress);
+                }
+            }
+            "notifications/tools/list_changed" => self.tell_changed(Changed::TOOLS),
+            "notifications/prompts/list_changed" => self.tell_changed(Changed::PROMPTS),
+            "notifications/resources/list_changed" => self.tell_changed(Changed::RESOURCES),
+            "notifications/cancelled" => self.questions.cancelled_by_server(params),
+            "notifications/message" => match self.whose_turn(of) {
+                Ok(client) => client.tell(method, params),
+                Err(_) => self.desk.notices.tell(method, params),
+            },
+            _ => self.desk.notices.tell(method, params),
+        }
+    }
+
+    fn progress(&self, params: Option<&RawValue>) -> Option<(Arc<Slot>, Progress)> {
+        #[derive(Deserialize)]
+        struct Token {
+            #[serde(rename = "progressToken")]
+            token: Value,
+        }
+        let Token { token } = serde_json::from_str(params?.get()).ok()?;
+        let id = token.as_u64().or_else(|| token.as_str()?.parse().ok())?;
+        let slot = self.waiting().get(&id).cloned()?;
+        Some((slot, Progress::read(params?)?))
+    }
+
+    /// The one client a word of the server can be meant for. On a connection that is shared there is no sign where it
+    /// belongs: so only if all requests under way are of the same client, who is then the only one.
+    pub(crate) fn whose_turn(
+        &self,
+        of: Option<&Arc<Slot>>,
+    ) -> Result<Arc<dyn Counterpart>, Unclear> {
+        let clear = |whose: &Whose| match whose {
+            Whose::Clients(client) => Ok(Arc::clone(client)),
+            Whose::Nobodys | Whose::Ours => Err(Unclear::Nobody),
+        };
+        if let Some(slot) = of {
+            return clear(&slot.whose);
+        }
+        let waiting = self.waiting();
+        let mut found: Option<Arc<dyn Counterpart>> = None;
+        let mut of_nobody = false;
+        for slot in waiting.values() {
+            match (&slot.whose, &found) {
+                (Whose::Ours, _) => {}
+                (Whose::Nobodys, _) => of_nobody = true,
+                (Whose::Clients(client), None) => found = Some(Arc::clone(client)),
+                (Whose::Clients(client), Some(before)) if is_same(client, before) => {}
+                (Whose::Clients(_), Some(_)) => return Err(Unclear::Several),
+            }
+        }
+        match found {
+            Some(_) if of_nobody => Err(Unclear::Several),
+            Some(client) => Ok(client),
+            None => Err(Unclear::Nobody),
+        }
+    }
+
+    /// The requests of a client that are under way.
+    pub(crate) fn requests_of(&self, client: &Arc<dyn Counterpart>) -> Vec<Arc<Slot>> {
+        let is_its = |slot: &&Arc<Slot>| match &slot.whose {
+            Whose::Clients(own) => is_same(own, client),
+            Whose::Nobodys | Whose::Ours => false,
+        };
+        self.waiting().values().filter(is_its).cloned().collect()
+    }
+
+    /// Takes a request out of those that wait.
+    pub(crate) fn remove(&self, id: u64) -> Option<Arc<Slot>> {
+        self.waiting().remove(&id)
+    }
+
+    pub(crate) fn answer(&self, slot: &Slot, answer: Answer) {
+        slot.answer(answer);
+        self.questions.look_again();
+    }
+
+    /// Nobody waits for this request any more. False if it was over already.
+    pub(crate) fn give_up(&self, id: u64) -> bool {
+        let Some(slot) = self.remove(id) else {
+            return false;
+        };
+        slot.given_up();
+        self.questions.look_again();
+        true
+    }
+
+    pub(crate) fn answer_lost(&self, id: u64, reason: &str) {
+        if let Some(slot) = self.remove(id) {
+            slot.lost(reason);
+            self.questions.look_again();
+        }
+    }
+
+    /// Everyone who waits is answered, at once.
+    pub(crate) fn answer_all_lost(&self) {
+        let all: Vec<_> = self.waiting().drain().collect();
+        let reason = self.why_closed();
+        for (_, slot) in all {
+            slot.lost(&reason);
+        }
+        self.questions.look_again();
+    }
+
+    /// From now on nothing is sent any more.
+    pub(crate) fn close(&self, reason: &str) {
+        let _ = self.why_closed.set(reason.to_owned());
+        self.closed.cancel();
+    }
+
+    pub(crate) fn why_closed(&self) -> String {
+        let why = self.why_closed.get();
+        why.cloned()
+            .unwrap_or_else(|| "the connection ended".to_owned())
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.waiting().len()
+    }
+
+    /// One look again, however many say that something has changed.
+    pub(crate) fn tell_changed(&self, what: Changed) {
+        self.changed.fetch_or(what.0, Ordering::AcqRel);
+        self.changed_told.notify_one();
+    }
+
+    /// Waits until lists have changed; which.
+    pub(crate) async fn changed(&self) -> Changed {
+        loop {
+            let changed = self.changed.swap(0, Ordering::AcqRel);
+            if changed != 0 {
+                return Changed(changed);
+            }
+            self.changed_told.notified().await;
+        }
+    }
+
+    pub(crate) fn doubt(&self) {
+        self.is_doubted.store(true, Ordering::Release);
+        self.doubted.notify_one();
+    }
+
+    pub(crate) async fn doubted(&self) {
+        self.doubted.notified().await;
+    }
+
+    pub(crate) fn is_doubted(&self) -> bool {
+        self.is_doubted.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn trust(&self) {
+        self.is_doubted.store(false, Ordering::Release);
+    }
+
+    pub(crate) fn hear(&self) {
+        self.heard.store(self.ms(Instant::now()), Ordering::Relaxed);
+    }
+
+    pub(crate) fn heard_since(&self, since: Instant) -> bool {
+        self.heard.load(Ordering::Relaxed) >= self.ms(since)
+    }
+
+    fn ms(&self, at: Instant) -> u64 {
+        // Rounded up, so that "since" means after.
+        at.saturating_duration_since(self.started).as_millis() as u64 + 1
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, Arc<Slot>, RandomState>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why nobody can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unclear {
+    /// No request under way is of anyone who can be asked.
+    Nobody,
+    /// It may be meant for one of several.
+    Several,
+}
+
+fn is_same(one: &Arc<dyn Counterpart>, other: &Arc<dyn Counterpart>) -> bool {
+    std::ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other))
+}

@@ -1,0 +1,194 @@
+//! A request that waits: where its answer is put, who is told how far it is, and on whose behalf it was made.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::relay::Counterpart;
+use crate::wire::{Members, RpcError};
+
+/// What a request was answered with.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// The result, raw.
+    Result(Box<RawValue>),
+    /// The server's error.
+    Error(RpcError),
+    /// It was so many bytes long that it was thrown away.
+    TooLarge(usize),
+    /// The connection ended first.
+    Lost(Lost),
+}
+
+/// The connection ended before the answer came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lost {
+    /// Why.
+    pub(crate) reason: String,
+    /// Whether the server can have seen the request.
+    pub(crate) was_sent: bool,
+}
+
+/// How far a server is with a request.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Progress {
+    #[serde(default)]
+    pub(crate) progress: f64,
+    #[serde(default)]
+    pub(crate) total: Option<f64>,
+    #[serde(default)]
+    pub(crate) message: Option<String>,
+    /// As the server wrote it, without its token, which is ours.
+    #[serde(skip)]
+    pub(crate) raw: Box<RawValue>,
+}
+
+impl Progress {
+    pub(crate) fn read(params: &RawValue) -> Option<Progress> {
+        let mut progress: Progress = serde_json::from_str(params.get()).ok()?;
+        progress.raw = Members::of(params)?.without("progressToken").to_raw();
+        Some(progress)
+    }
+}
+
+/// What a waiting request hears next.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// How far it is.
+    Progress(Progress),
+    /// The server wants to know something first: [`Slot::is_asked`] from now on, for a while.
+    Asked,
+    /// The end.
+    Answer(Answer),
+}
+
+/// On whose behalf a request is made.
+#[derive(Clone)]
+pub(crate) enum Whose {
+    /// Our own: the handshake, lists, pings.
+    Ours,
+    /// Of someone who cannot be asked anything.
+    Nobodys,
+    /// Of a client.
+    Clients(Arc<dyn Counterpart>),
+}
+
+impl fmt::Debug for Whose {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Whose::Ours => "Ours",
+            Whose::Nobodys => "Nobodys",
+            Whose::Clients(_) => "Clients",
+        })
+    }
+}
+
+pub(crate) struct Slot {
+    state: Mutex<State>,
+    pub(crate) sent: Arc<AtomicBool>,
+    pub(crate) whose: Whose,
+}
+
+#[derive(Default)]
+struct State {
+    answer: Option<Answer>,
+    /// The last one: who is slow to read misses those between.
+    progress: Option<Progress>,
+    waker: Option<Waker>,
+    /// Questions of the server that are open.
+    questions: usize,
+    is_newly_asked: bool,
+    is_over: bool,
+}
+
+impl Slot {
+    pub(crate) fn new(whose: Whose) -> Slot {
+        Slot {
+            state: Mutex::default(),
+            sent: Arc::new(AtomicBool::new(false)),
+            whose,
+        }
+    }
+
+    /// What is next, if there is anything; else the task is woken.
+    pub(crate) fn poll(&self, cx: &Context<'_>) -> Poll<Heard> {
+        let mut state = self.lock();
+        if let Some(progress) = state.progress.take() {
+            return Poll::Ready(Heard::Progress(progress));
+        }
+        if let Some(answer) = state.answer.take() {
+            return Poll::Ready(Heard::Answer(answer));
+        }
+        if std::mem::take(&mut state.is_newly_asked) {
+            return Poll::Ready(Heard::Asked);
+        }
+        match &mut state.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
+        Poll::Pending
+    }
+
+    pub(crate) fn lost(&self, reason: &str) {
+        self.answer(Answer::Lost(Lost {
+            reason: reason.to_owned(),
+            was_sent: self.sent.load(Ordering::Acquire),
+        }));
+    }
+
+    pub(crate) fn answer(&self, answer: Answer) {
+        self.change(|state| {
+            state.answer = Some(answer);
+            state.is_over = true;
+        });
+    }
+
+    pub(crate) fn progress(&self, progress: Progress) {
+        self.change(|state| state.progress = Some(progress));
+    }
+
+    /// The server has asked something that someone has to think about.
+    pub(crate) fn asked(&self) {
+        self.change(|state| {
+            state.questions += 1;
+            state.is_newly_asked = true;
+        });
+    }
+
+    /// Someone has thought about it.
+    pub(crate) fn told(&self) {
+        let mut state = self.lock();
+        state.questions = state.questions.saturating_sub(1);
+    }
+
+    pub(crate) fn is_asked(&self) -> bool {
+        self.lock().questions > 0
+    }
+
+    /// Nobody waits for the answer any more.
+    pub(crate) fn given_up(&self) {
+        self.lock().is_over = true;
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.lock().is_over
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.lock();
+        change(&mut state);
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,113 @@
+//! The file of idempotency keys fails: calls with a key are refused, since nobody could promise that they run once.
+//! All others go on.
+
+use std::fs;
+use std::path::PathBuf;
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use super::{Fault, TOOLS, calls_go_on};
+use crate::serve::{Served, until};
+use crate::support::Workplace;
+
+fn file(workplace: &Workplace) -> PathBuf {
+    let folder = workplace.file(".local/state/steadyhand/history");
+    let files = fs::read_dir(&folder).expect("a folder");
+    let names = files.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names = names.filter(|name| name.ends_with(".keys.db"));
+    folder.join(names.next().expect("a file of keys"))
+}
+
+async fn keyed(served: &Served, key: &str) -> Value {
+    let call = json!({"name": "once", "idempotency_key": key});
+    served.post("/v1/calls", call).await.json()
+}
+
+fn assert_refused(outcome: &Value, reason: &str) {
+    assert_eq!(outcome["error"]["code"], "OVERLOADED", "{outcome}");
+    assert_eq!(outcome["error"]["effect"], "none", "{outcome}");
+    let message = outcome["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains(reason), "{message}");
+}
+
+async fn runs(served: &Served) -> Value {
+    served.get("/v1/metrics/once").await.json()["totalExecutions"].clone()
+}
+
+#[tokio::test]
+async fn with_the_keys_locked_a_call_with_a_key_is_refused_and_others_go_on() {
+    let fault = Fault::begin(
+        "keys locked",
+        "a call with a key is refused, effect none; calls without one go on",
+    );
+    let served = Served::with_config(TOOLS).await;
+    assert_eq!(keyed(&served, "k1").await["status"], "success");
+    let other = Connection::open(file(&served.workplace)).expect("the file");
+    other.execute_batch("BEGIN IMMEDIATE").expect("a lock");
+    let (refused, ()) = tokio::join!(keyed(&served, "k2"), calls_go_on(&served, "c", 20));
+    assert_refused(&refused, "locked");
+    assert_eq!(runs(&served).await, 1);
+    other.execute_batch("ROLLBACK").expect("no lock any more");
+    drop(other);
+    let outcome = until("there is room for a key again", async || {
+        let outcome = keyed(&served, "k2").await;
+        (outcome["status"] == "success").then_some(outcome)
+    })
+    .await;
+    assert!(outcome["replayed"].is_null(), "{outcome}");
+    assert_eq!(keyed(&served, "k1").await["replayed"], true);
+    assert_eq!(runs(&served).await, 2);
+    fault.got("OVERLOADED, effect none; 20 of 20 others answered; then run once");
+}
+
+#[tokio::test]
+async fn with_the_keys_broken_a_call_with_a_key_is_refused_until_someone_moves_the_file() {
+    let fault = Fault::begin(
+        "keys corrupt",
+        "a call with a key is refused, effect none, and told what to do; the promises in the file are left alone",
+    );
+    let served = Served::with_config(TOOLS).await;
+    assert_eq!(keyed(&served, "k1").await["status"], "success");
+    let workplace = served.killed().await;
+    let path = file(&workplace);
+    let garbage = "this is no database ".repeat(500);
+    fs::write(&path, &garbage).expect("written");
+    for end in ["-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{}{end}", path.display()));
+    }
+    let served = Served::in_place(workplace).await;
+    assert_refused(&keyed(&served, "k2").await, "move it away");
+    calls_go_on(&served, "c", 3).await;
+    assert_eq!(fs::read_to_string(&path).expect("as it was"), garbage);
+    fs::remove_file(&path).expect("moved away");
+    until("keys are taken again", async || {
+        (keyed(&served, "k3").await["status"] == "success").then_some(())
+    })
+    .await;
+    fault.got("OVERLOADED, effect none, \"move it away\"; others answered; run when it was gone");
+}
+
+#[tokio::test]
+async fn keys_that_were_deleted_are_begun_anew() {
+    let fault = Fault::begin(
+        "keys deleted",
+        "calls with a key go on with a new file; keys in memory still hold",
+    );
+    let served = Served::with_config(TOOLS).await;
+    assert_eq!(keyed(&served, "k1").await["status"], "success");
+    let path = file(&served.workplace);
+    for end in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{}{end}", path.display()));
+    }
+    let second = until("a new file is taken", async || {
+        let outcome = keyed(&served, "k2").await;
+        (outcome["status"] == "success").then_some(outcome)
+    })
+    .await;
+    assert_eq!(second["status"], "success", "{second}");
+    assert!(path.exists());
+    assert_eq!(keyed(&served, "k1").await["replayed"], true);
+    assert_eq!(runs(&served).await, 2);
+    fault.got("run once each; a new file");
+}
