@@ -138,6 +138,7 @@ impl Places {
             exchanges: Vec::new(),
             steps: Vec::new(),
         };
+        let speaks = speaking(wire, messages);
         let mut open = Open::default();
         let mut was_model = false;
         let (mut calls, mut results) = (Vec::new(), Vec::new());
@@ -146,6 +147,7 @@ impl Places {
             wire.results(message, &mut results);
             // Anthropic takes what the system is told later, but not first.
             let may_open = wire.provider() != Provider::Anthropic || !is_system(message);
+            let may_open = may_open && speaks[index];
             if open.is_empty() && results.is_empty() && !is_model && may_open {
                 places.exchanges.push(index);
             }
@@ -166,6 +168,18 @@ impl Places {
         }
         places
     }
+}
+
+/// For each message whether anything is said from it on until the model's turn: a turn without a word is refused.
+fn speaking(wire: &dyn Wire, messages: &[Value]) -> Vec<bool> {
+    let mut speaks = vec![false; messages.len()];
+    let mut is_said = false;
+    for (index, message) in messages.iter().enumerate().rev() {
+        let is_model = wire.is_model(message);
+        is_said = !is_model && (is_said || !wire.is_empty(message));
+        speaks[index] = is_said;
+    }
+    speaks
 }
 
 /// The calls whose results are still to come.

