@@ -273,7 +273,8 @@ fn r03_the_document_shows_what_is_printed() {
     ] {
         workplace.write(&format!("docs/histories/{name}.json"), history);
     }
-    let document = include_str!("../../../../../docs/repair.md");
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let document = std::fs::read_to_string(root.join("../../docs/repair.md")).expect("a document");
     let blocks = document.split("```console\n").skip(1);
     let mut commands = 0;
     for block in blocks.filter_map(|block| block.split("```").next()) {
