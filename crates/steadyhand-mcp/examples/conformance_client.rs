@@ -132,7 +132,7 @@ impl Driver {
 
     async fn ask(&self, method: &str, params: Value) -> Result<Box<RawValue>> {
         let nobody = Arc::new(Nobody(json!({})));
-        let passage = Arc::new(Passage::new(nobody, Map::new(), None));
+        let passage = Arc::new(Passage::new(nobody, Vec::new(), None));
         let params = to_raw_value(&params)?;
         let until = Instant::now() + LIMIT;
         let asked = self.server.ask(method, Some(&params), &passage, until);

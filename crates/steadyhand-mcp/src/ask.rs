@@ -49,6 +49,10 @@ impl Server {
             let greeting = self.greeting().unwrap_or_default();
             let ours = server.wishes.answer(method, params, &greeting.capabilities);
             if let Some(answer) = ours {
+                if method == "resources/subscribe" && answer.is_ok() {
+                    // Whoever is told that it is so hears of everything from now on.
+                    server.wishes.listened_to(until).await;
+                }
                 return answer;
             }
         }

@@ -198,6 +198,10 @@ impl Serialize for Composed<'_> {
                     Some(raw) => map.serialize_entry("arguments", raw)?,
                     None => map.serialize_entry("arguments", arguments)?,
                 }
+                let others = self.errand.passage.map(Passage::members);
+                for (name, value) in others.into_iter().flatten() {
+                    map.serialize_entry(name, value)?;
+                }
             }
             Params::Raw(_) => {
                 for (name, value) in &self.raw.0 {

@@ -51,7 +51,7 @@ pub use lists::{Entries, Listed};
 pub use notices::Notice;
 pub use parameters::CamelCase;
 pub use record::{LogLine, Stream};
-pub use relay::{Counterpart, Passage, Question};
+pub use relay::{Counterpart, Passage, Question, Written};
 pub use requests::{Elicitation, RequestPolicy};
 pub use server::Server;
 pub use settings::{

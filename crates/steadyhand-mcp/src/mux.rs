@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::era::META_SUBSCRIPTION;
 use crate::http::Trouble;
 use crate::lists::Changed;
 use crate::notices::Notices;
@@ -21,7 +22,7 @@ use crate::record::Record;
 use crate::relay::Counterpart;
 use crate::requests::RequestPolicy;
 use crate::slot::{Answer, Progress, Slot, Whose};
-use crate::wire::Incoming;
+use crate::wire::{Incoming, Members};
 
 /// What every connection of one server shares.
 pub(crate) struct Desk {
@@ -149,7 +150,12 @@ impl Mux {
                 Ok(client) => client.tell(method, params),
                 Err(_) => self.desk.notices.tell(method, params),
             },
-            "notifications/subscriptions/acknowledged" => {}
+            "notifications/subscriptions/acknowledged" => {
+                let slot = of.cloned().or_else(|| self.subscription(params));
+                if let (Some(slot), Some(far)) = (slot, params.and_then(Progress::read)) {
+                    slot.progress(far);
+                }
+            }
             _ => self.desk.notices.tell(method, params),
         }
     }
@@ -164,6 +170,13 @@ impl Mux {
         let id = token.as_u64().or_else(|| token.as_str()?.parse().ok())?;
         let slot = self.waiting().get(&id).cloned()?;
         Some((slot, Progress::read(params?)?))
+    }
+
+    /// The request of ours that stays open and that this belongs to.
+    fn subscription(&self, params: Option<&RawValue>) -> Option<Arc<Slot>> {
+        let meta = Members::of(params?)?.get("_meta").and_then(Members::of)?;
+        let id = meta.get(META_SUBSCRIPTION)?.get().trim_matches('"');
+        self.waiting().get(&id.parse().ok()?).cloned()
     }
 
     /// The one client a word of the server can be meant for. On a connection that is shared there is no sign where it

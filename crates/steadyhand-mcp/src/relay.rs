@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 use crate::wire::RpcError;
 
@@ -43,10 +43,14 @@ pub struct Question {
     pub params: Option<Box<RawValue>>,
 }
 
+/// Members of an object, to the letter.
+pub type Written = Vec<(String, Box<RawValue>)>;
+
 /// One request's way through us; a call of a tool carries it as its luggage.
 pub struct Passage {
     client: Arc<dyn Counterpart>,
-    meta: Map<String, Value>,
+    meta: Written,
+    members: Written,
     arguments: Option<Box<RawValue>>,
     result: Mutex<Option<Result<Box<RawValue>, RpcError>>>,
 }
@@ -56,15 +60,22 @@ impl Passage {
     /// own members, and no progress token. `arguments` are those of a tool, as the client wrote them.
     pub fn new(
         client: Arc<dyn Counterpart>,
-        meta: Map<String, Value>,
+        meta: Written,
         arguments: Option<Box<RawValue>>,
     ) -> Passage {
         Passage {
             client,
             meta,
+            members: Written::new(),
             arguments,
             result: Mutex::default(),
         }
+    }
+
+    /// What else stands in the parameters of a call: nobody here knows what it means, so it goes on.
+    pub fn with_members(mut self, members: Written) -> Passage {
+        self.members = members;
+        self
     }
 
     /// Whose request it is.
@@ -73,8 +84,13 @@ impl Passage {
     }
 
     /// What of `_meta` goes on to the server.
-    pub fn meta(&self) -> &Map<String, Value> {
+    pub fn meta(&self) -> &[(String, Box<RawValue>)] {
         &self.meta
+    }
+
+    /// What goes on to the server beside a tool's name and arguments.
+    pub fn members(&self) -> &[(String, Box<RawValue>)] {
+        &self.members
     }
 
     /// A tool's arguments as the client wrote them: sent on as they are, if nothing was changed in them.

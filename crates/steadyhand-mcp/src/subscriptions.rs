@@ -1,20 +1,24 @@
 //! What a server is to tell us by itself: wished once, and told to it again whenever it begins anew.
 
 use std::collections::BTreeSet;
+use std::future::pending;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
-use tokio::sync::Notify;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::connection::Connection;
-use crate::errand::{Alone, Errand, Sender};
+use crate::errand::{Alone, Along, Errand, Sender};
 use crate::lists::Changed;
 use crate::server::Inner;
-use crate::slot::Answer;
+use crate::slot::{Answer, Progress};
 use crate::wire::RpcError;
 
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -27,6 +31,8 @@ const WISH_LIMIT: Duration = Duration::from_secs(10);
 const WAIT: Duration = Duration::from_secs(1);
 const WAIT_MAX: Duration = Duration::from_secs(60);
 const LASTED: Duration = Duration::from_secs(10);
+/// How long a server may take to say that it tells us from now on what we wish.
+const TOLD_LIMIT: Duration = Duration::from_secs(2);
 
 /// What clients wish to hear of a server.
 #[derive(Default)]
@@ -35,6 +41,9 @@ pub(crate) struct Wishes {
     /// The parameters of the last `logging/setLevel`.
     level: Mutex<Option<Box<RawValue>>>,
     changed: Notify,
+    /// How often the wishes have changed, and of which of these changes the server has said that it knows.
+    count: AtomicU64,
+    known: watch::Sender<u64>,
 }
 
 impl Wishes {
@@ -79,7 +88,25 @@ impl Wishes {
             ("logging/setLevel", _) => *lock(&self.level) = params.map(RawValue::to_owned),
             _ => return,
         }
+        self.count.fetch_add(1, Ordering::AcqRel);
         self.changed.notify_one();
+    }
+
+    /// Waits until a server of the newer era tells us all we wish now: it says so. One that does not is not waited
+    /// for, for long.
+    pub(crate) async fn listened_to(&self, until: Instant) {
+        let wished = self.count.load(Ordering::Acquire);
+        let mut known = self.known.subscribe();
+        let until = until.min(Instant::now() + TOLD_LIMIT);
+        let _ = timeout_at(until, known.wait_for(|known| *known >= wished)).await;
+    }
+
+    fn is_known(&self, count: u64) {
+        self.known.send_if_modified(|known| {
+            let is_news = *known < count;
+            *known = count.max(*known);
+            is_news
+        });
     }
 
     /// What is to be listened to, of a server of the newer era; none if there is nothing.
@@ -138,14 +165,21 @@ async fn tell_again(server: &Inner, connection: &Connection) {
     }
 }
 
-/// The newer era's way: one request that stays open, and is made anew when the wishes change.
+/// The newer era's way: one request that stays open, and is made anew when the wishes change. The old one is let go
+/// when the server has said that it knows the new one: in between nothing is missed.
 async fn listen(server: &Inner, connection: &Connection) -> std::convert::Infallible {
+    let wishes = &server.wishes;
     let mut wait = WAIT;
     let mut is_again = false;
+    let mut before: Option<BoxFuture<'_, Answer>> = None;
     loop {
         let greeting = server.state.borrow().greeting.clone().unwrap_or_default();
-        let Some(filter) = server.wishes.filter(&greeting.capabilities) else {
-            server.wishes.changed.notified().await;
+        // Read before the wishes are: they may be newer than this, but not older.
+        let count = wishes.count.load(Ordering::Acquire);
+        let Some(filter) = wishes.filter(&greeting.capabilities) else {
+            before = None;
+            wishes.is_known(count);
+            wishes.changed.notified().await;
             continue;
         };
         if std::mem::replace(&mut is_again, true) {
@@ -153,20 +187,28 @@ async fn listen(server: &Inner, connection: &Connection) -> std::convert::Infall
             connection.tell_changed(Changed::ALL);
         }
         let began = Instant::now();
-        let params = to_raw_value(&json!({ "notifications": filter })).ok();
-        let mut errand = Errand::ours("subscriptions/listen", params.as_deref());
-        errand.sender = Sender::WeForLong;
-        let ended = tokio::select! {
-            answer = errand.run(connection, &Alone) => answer,
-            () = server.wishes.changed.notified() => {
-                is_again = false;
-                continue;
+        let mut open = listening(wishes, connection, filter, count);
+        let mut known = wishes.known.subscribe();
+        let ended = loop {
+            let is_known = timeout(TOLD_LIMIT, known.wait_for(|known| *known >= count));
+            tokio::select! {
+                answer = &mut open => break Some(answer),
+                () = wishes.changed.notified() => break None,
+                _ = going_on(&mut before) => before = None,
+                _ = is_known, if before.is_some() => before = None,
             }
         };
+        let Some(ended) = ended else {
+            is_again = false;
+            before = Some(open);
+            continue;
+        };
+        before = None;
         if let Answer::Error(error) = &ended
             && error.code == METHOD_NOT_FOUND
         {
-            server.wishes.changed.notified().await;
+            wishes.is_known(count);
+            wishes.changed.notified().await;
             continue;
         }
         if began.elapsed() > LASTED {
@@ -175,6 +217,45 @@ async fn listen(server: &Inner, connection: &Connection) -> std::convert::Infall
         sleep(wait).await;
         wait = (wait * 2).min(WAIT_MAX);
     }
+}
+
+/// The request that stays open.
+fn listening<'a>(
+    wishes: &'a Wishes,
+    connection: &'a Connection,
+    filter: Value,
+    count: u64,
+) -> BoxFuture<'a, Answer> {
+    let open = async move {
+        let params = to_raw_value(&json!({ "notifications": filter })).ok();
+        let mut errand = Errand::ours("subscriptions/listen", params.as_deref());
+        errand.sender = Sender::WeForLong;
+        errand
+            .run(connection, &Acknowledged { wishes, count })
+            .await
+    };
+    open.boxed()
+}
+
+async fn going_on(open: &mut Option<BoxFuture<'_, Answer>>) -> Answer {
+    match open {
+        Some(open) => open.await,
+        None => pending().await,
+    }
+}
+
+/// The first that is heard of the request: that the server knows it.
+struct Acknowledged<'a> {
+    wishes: &'a Wishes,
+    count: u64,
+}
+
+impl Along for Acknowledged<'_> {
+    fn progress(&self, _: Progress) {
+        self.wishes.is_known(self.count);
+    }
+
+    fn thinking(&self) {}
 }
 
 fn uri(params: Option<&RawValue>) -> Option<String> {

@@ -59,7 +59,8 @@ impl Inner {
         let passage = tool.is_none_or(|tool| tool.kind() == "mcp").then(|| {
             let counterpart = Arc::clone(&inquiry);
             let arguments = subject.arguments.clone();
-            Arc::new(Passage::new(counterpart, meta.passed_on(), arguments))
+            let passage = Passage::new(counterpart, meta.passed_on(), arguments);
+            Arc::new(passage.with_members(params.passed_on()))
         });
         match &passage {
             Some(passage) => call = call.luggage(Arc::clone(passage)),

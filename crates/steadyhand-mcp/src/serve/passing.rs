@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::answer;
@@ -411,7 +411,7 @@ fn hidden(server: &Server, result: Box<RawValue>) -> Result<Box<RawValue>, RpcEr
 
 /// On nobody's behalf.
 pub(super) fn nobodys() -> Arc<Passage> {
-    Arc::new(Passage::new(Arc::new(Nobody(json!({}))), Map::new(), None))
+    Arc::new(Passage::new(Arc::new(Nobody(json!({}))), Vec::new(), None))
 }
 
 struct Nobody(Value);

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
+use crate::relay::Written;
 use crate::wire::Members;
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -23,33 +23,50 @@ pub(super) struct Request<'a> {
     pub(super) params: Option<&'a RawValue>,
 }
 
-/// The members of `params` that we look at.
-#[derive(Deserialize, Default)]
+/// The members of `params`: those we look at, and the rest.
+#[derive(Default)]
 pub(super) struct Params<'a> {
-    #[serde(borrow, default, rename = "_meta")]
     pub(super) meta: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     pub(super) name: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     pub(super) uri: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     pub(super) arguments: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     pub(super) cursor: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "inputResponses")]
     pub(super) input_responses: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "requestState")]
     pub(super) request_state: Option<&'a RawValue>,
+    rest: Vec<(Cow<'a, str>, &'a RawValue)>,
 }
 
 impl<'a> Params<'a> {
     /// None if they are no object.
-    pub(super) fn read(params: Option<&'a RawValue>) -> Option<Params<'a>> {
-        match params {
-            None => Some(Params::default()),
-            Some(raw) if !raw.get().starts_with('{') => None,
-            Some(raw) => serde_json::from_str(raw.get()).ok(),
+    pub(super) fn read(raw: Option<&'a RawValue>) -> Option<Params<'a>> {
+        let mut params = Params::default();
+        let Some(raw) = raw else {
+            return Some(params);
+        };
+        for (name, value) in Members::of(raw)?.0 {
+            let place = match &*name {
+                "_meta" => &mut params.meta,
+                "name" => &mut params.name,
+                "uri" => &mut params.uri,
+                "arguments" => &mut params.arguments,
+                "cursor" => &mut params.cursor,
+                "inputResponses" => &mut params.input_responses,
+                "requestState" => &mut params.request_state,
+                // Whoever does not offer tasks answers as if it were not there.
+                "task" => continue,
+                _ => {
+                    params.rest.push((name, value));
+                    continue;
+                }
+            };
+            *place = Some(value).filter(|value| value.get() != "null");
         }
+        Some(params)
+    }
+
+    /// What goes on to a server though we do not know it.
+    pub(super) fn passed_on(&self) -> Written {
+        owned(&self.rest)
     }
 
     pub(super) fn name(&self) -> Option<Cow<'a, str>> {
@@ -98,13 +115,14 @@ impl<'a> Meta<'a> {
     }
 
     /// What goes on to a server.
-    pub(super) fn passed_on(&self) -> Map<String, Value> {
-        let read = |(name, value): &(Cow<'a, str>, &'a RawValue)| {
-            let value = serde_json::from_str(value.get()).ok()?;
-            Some((name.to_string(), value))
-        };
-        self.rest.iter().filter_map(read).collect()
+    pub(super) fn passed_on(&self) -> Written {
+        owned(&self.rest)
     }
+}
+
+fn owned(members: &[(Cow<'_, str>, &RawValue)]) -> Written {
+    let owned = |(name, value): &(Cow<'_, str>, &RawValue)| (name.to_string(), (*value).to_owned());
+    members.iter().map(owned).collect()
 }
 
 /// A text; borrowed where nothing in it is escaped.

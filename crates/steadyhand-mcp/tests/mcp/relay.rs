@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use steadyhand::FailureCode::Timeout;
 use steadyhand::{Call, Outcome};
 use steadyhand_mcp::wire::RpcError;
@@ -90,8 +90,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 pub(crate) fn passage(client: &Arc<Client>, arguments: &str) -> Arc<Passage> {
-    let mut meta = Map::new();
-    meta.insert("vendor/key".to_owned(), json!({"kept": true}));
+    let meta = vec![("vendor/key".to_owned(), raw(r#"{"kept":true}"#))];
     let arguments = RawValue::from_string(arguments.to_owned()).expect("JSON");
     Arc::new(Passage::new(
         Arc::clone(client) as Arc<dyn Counterpart>,

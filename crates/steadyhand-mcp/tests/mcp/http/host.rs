@@ -345,6 +345,13 @@ impl Host {
         let mut news = self.inner.news.subscribe();
         wire.begin_events().await?;
         wire.chunk(": here\n\n").await?;
+        if !subscription.is_null() {
+            let tag = json!({"io.modelcontextprotocol/subscriptionId": subscription});
+            let method = "notifications/subscriptions/acknowledged";
+            let params = json!({"notifications": {}, "_meta": tag});
+            let known = json!({"jsonrpc": "2.0", "method": method, "params": params});
+            wire.event(&known).await?;
+        }
         while let Ok(mut message) = news.recv().await {
             if !subscription.is_null() {
                 message["params"]["_meta"] =

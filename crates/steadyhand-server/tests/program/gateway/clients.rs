@@ -89,6 +89,16 @@ fn check(said: &Value, how: &str) {
     }
 }
 
+/// A row of the table that `scripts/gateway-tables` prints.
+#[allow(clippy::print_stdout)]
+fn print(client: &str, way: &[String], version: &str, done: &str) {
+    let way = match way[0].starts_with("http") {
+        true => "/mcp",
+        false => "mcp-stdio",
+    };
+    println!("\nclient-row|{client}|{way}|{version}|{done}");
+}
+
 /// Runs a script of ours both ways, each time with these words first.
 async fn check_both(program: &str, name: &str, first: &[&str]) -> Vec<Value> {
     let (served, ways) = both_ways().await;
@@ -100,6 +110,20 @@ async fn check_both(program: &str, name: &str, first: &[&str]) -> Vec<Value> {
         words.extend(way.clone());
         let said = run(&served, peer(program), &words).await;
         check(&said, &way[0]);
+        let also = [
+            ("steps", ", progress"),
+            ("prompt", ", prompt"),
+            ("resource", ", resource"),
+        ];
+        let also = also.iter().filter(|(member, _)| said.get(member).is_some());
+        let also: String = also.map(|(_, word)| *word).collect();
+        let text = |member: &str| said[member].as_str().expect("a text").to_owned();
+        print(
+            &text("client"),
+            &way,
+            &text("version"),
+            &format!("list, call{also}"),
+        );
         all.push(said);
     }
     all
@@ -109,6 +133,7 @@ async fn check_both(program: &str, name: &str, first: &[&str]) -> Vec<Value> {
 async fn v05_the_sdk_for_typescript_1_lists_and_calls() {
     for said in check_both("conformance/bin/node", "sdk1.mjs", &[]).await {
         assert_eq!(said["server"], "steadyhand");
+        assert_eq!(said["version"], "2025-11-25");
     }
 }
 
@@ -124,8 +149,11 @@ async fn v05_the_sdk_for_typescript_2_lists_and_calls_in_both_eras() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn v05_the_sdk_for_python_lists_and_calls_in_both_eras() {
-    check_both("mcp-py/bin/python", "python_sdk.py", &["auto"]).await;
-    check_both("mcp-py/bin/python", "python_sdk.py", &["legacy"]).await;
+    for (mode, version) in [("auto", "2026-07-28"), ("legacy", "2025-11-25")] {
+        for said in check_both("mcp-py/bin/python", "python_sdk.py", &[mode]).await {
+            assert_eq!(said["version"], version);
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -142,8 +170,15 @@ async fn v05_the_adapters_of_langchain_list_and_call() {
 async fn v05_the_inspector_lists_and_calls_in_both_eras() {
     let (served, ways) = both_ways().await;
     let inspector = peer("mcp-clients/node_modules/.bin/mcp-inspector");
+    let package = peer("mcp-clients/node_modules/@modelcontextprotocol/inspector/package.json");
+    let package = std::fs::read_to_string(package).expect("its package");
+    let package: Value = serde_json::from_str(&package).expect("JSON");
+    let client = format!(
+        "Inspector CLI {}",
+        package["version"].as_str().expect("a version")
+    );
     for way in &ways {
-        for era in ["legacy", "modern"] {
+        for (era, version) in [("legacy", "2025-11-25"), ("modern", "2026-07-28")] {
             let ask = async |more: &[&str]| {
                 let mut words: Vec<String> =
                     ["--cli", "--format", "json", "-q", "--protocol-era", era]
@@ -165,6 +200,7 @@ async fn v05_the_inspector_lists_and_calls_in_both_eras() {
                 called.contains("This is a simple text response for testing."),
                 "{called}"
             );
+            print(&client, way, version, "list, call");
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::serve::Served;
 use crate::support::PATIENCE;
 
 /// Runs the scored scenarios of a version; all must pass, and so many there must be.
-async fn conforms(served: &Served, version: &str, scored: usize) {
+pub(super) async fn conforms(served: &Served, version: &str, scored: usize) {
     let suite = peer("conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js");
     let results = served.workplace.file("results");
     let run = Command::new(peer("conformance/bin/node"))
@@ -47,6 +47,9 @@ async fn conforms(served: &Served, version: &str, scored: usize) {
         .and_then(|count| count.parse().ok())
         .expect("a number");
     assert_eq!(all - others, scored, "{said}");
+    println!(
+        "\nconformance-row|server|{version}|{scored}|{scored}|{others} unscored run beside them"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

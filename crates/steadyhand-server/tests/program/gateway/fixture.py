@@ -1,5 +1,6 @@
 """An MCP server on stdio for the conformance suite: the names are the suite's. It speaks both eras of the protocol, and
-nothing but the standard library. With the word `legacy` it speaks the older one alone."""
+nothing but the standard library. With the word `legacy` it speaks the older one alone; with the word `odd` it says odd
+but legal things wherever the protocol allows it."""
 
 import json
 import sys
@@ -7,6 +8,9 @@ import threading
 import time
 
 LEGACY_ONLY = "legacy" in sys.argv[1:]
+IS_ODD = "odd" in sys.argv[1:]
+# Where "@odd@" stands, this is written, to the letter: no parser of JSON gives all of it back.
+ODD = r'{"big":12345678901234567890123,"exact":1.50,"zero":-0.0,"escaped":"\u00e9\/","none":null}'
 META = "io.modelcontextprotocol/"
 INFO = {"name": "conformance-fixture", "version": "1.0.0"}
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -20,8 +24,9 @@ more_prompts = []
 
 
 def send(message):
+    line = json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")).replace('"@odd@"', ODD)
     with writing:
-        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")) + "\n")
+        sys.stdout.write(line + "\n")
         sys.stdout.flush()
 
 
@@ -39,7 +44,8 @@ class InputRequired(Exception):
 
 
 class Request:
-    def __init__(self, message):
+    def __init__(self, message, line):
+        self.line = line
         self.id = message["id"]
         self.method = message["method"]
         self.params = message.get("params") or {}
@@ -396,6 +402,49 @@ def test_odd_result(request, args):
     }
 
 
+def odd_tools():
+    """Definitions and tools that only a server in the odd mode has."""
+
+    @tool("Says odd things on every way it has", EXTRA, schema=None)
+    def odd_say(request, args):
+        if "progressToken" in request.meta:
+            token = request.meta["progressToken"]
+            request.tell("notifications/progress", {"progressToken": token, "progress": 1, "message": "one", "x-vendor": "@odd@"})
+        if not request.is_modern or META + "logLevel" in request.meta:
+            request.tell("notifications/message", {"level": "error", "data": "@odd@", "x-vendor": "@odd@"})
+        known = {"type": "text", "text": request.line, "annotations": {"priority": 0.5, "x-vendor": "@odd@"}, "x-vendor": "@odd@"}
+        link = {"type": "resource_link", "uri": "test://odd", "x-vendor": "@odd@"}
+        return {
+            "content": [known, {"type": "hologram", "beams": "@odd@"}, link],
+            "structuredContent": "@odd@",
+            "x-vendor": "@odd@",
+            "_meta": {"vendor/key": "@odd@"},
+        }
+
+    @tool("Asks an odd question")
+    def odd_ask(request, args):
+        question = elicit("Odd?", {"name": {"type": "string", "x-vendor": "@odd@"}})
+        question["params"]["x-vendor"] = "@odd@"
+        request.ask({"odd": question})
+        return text(request.line if request.is_modern else raw_answers["odd"])
+
+
+EXTRA = {"any": {"x-vendor": "@odd@"}}
+VENDOR = {"x-vendor": "@odd@"}
+ODD_TOOL = {
+    **VENDOR,
+    "title": "Odd",
+    "execution": {"taskSupport": "optional", **VENDOR},
+    "icons": [{"src": "https://example.com/i.png", "sizes": "48x48", **VENDOR}],
+    "annotations": {"readOnlyHint": False, **VENDOR},
+    "securitySchemes": [{"type": "noauth"}],
+    "_meta": {"vendor/key": "@odd@"},
+}
+raw_answers = {}
+if IS_ODD:
+    odd_tools()
+
+
 def user(content):
     return {"role": "user", "content": content}
 
@@ -505,10 +554,31 @@ EMPTY = {"type": "object", "properties": {}}
 CACHED = ["server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read"]
 
 
+def odd_answer(request):
+    method, params = request.method, request.params
+    if method == "prompts/list":
+        return {"prompts": [{"name": "test_odd", "icons": [VENDOR], **VENDOR}]}
+    if method == "prompts/get":
+        block = {"type": "hologram", "text": request.line, **VENDOR}
+        return {"messages": [{"role": "user", "content": block, **VENDOR}], **VENDOR}
+    if method == "resources/list":
+        return {"resources": [{"uri": "test://odd", "name": "test odd", "size": "@odd@", **VENDOR}]}
+    if method == "resources/templates/list":
+        return {"resourceTemplates": [{"uriTemplate": "test://odd/{id}", "name": "test odds", **VENDOR}]}
+    if method == "resources/read":
+        return {"contents": [{"uri": params["uri"], "text": request.line, "annotations": VENDOR, **VENDOR}], **VENDOR}
+    if method == "completion/complete":
+        return {"completion": {"values": [request.line[:2000]], "total": 1, **VENDOR}, **VENDOR}
+    return None
+
+
 def answer(request):
     method, params = request.method, request.params
+    if IS_ODD and (odd := odd_answer(request)) is not None:
+        return odd
     if method == "tools/list":
         listed = [{"name": n, "description": d, "inputSchema": s} for n, (d, s, _) in tools.items()]
+        listed = [{**one, **ODD_TOOL} if one["name"].startswith("odd") else one for one in listed]
         return {"tools": listed + [{"name": n, "description": "Came later", "inputSchema": EMPTY} for n in more_tools]}
     if method == "tools/call":
         if params["name"] not in tools:
@@ -546,8 +616,8 @@ def answer(request):
     raise Refused(-32601, f"there is no method {method}")
 
 
-def handle(message):
-    request = Request(message)
+def handle(message, line):
+    request = Request(message, line)
     if request.is_modern and request.method == "subscriptions/listen" and not LEGACY_ONLY:
         wanted = request.params.get("notifications") or {}
         tag = {"_meta": {META + "subscriptionId": request.id}}
@@ -580,13 +650,14 @@ def main():
         except ValueError:
             continue
         if "method" in message and "id" in message:
-            threading.Thread(target=handle, args=[message], daemon=True).start()
+            threading.Thread(target=handle, args=[message, line.strip()], daemon=True).start()
         elif "method" in message:
             cancelled = (message.get("params") or {}).get("requestId")
             if message["method"] == "notifications/cancelled":
                 listeners.pop(cancelled, None)
         elif "id" in message and message["id"] in asked:
             done, answers = asked.pop(message["id"])
+            raw_answers[message["id"]] = line.strip()
             answers[message["id"]] = message.get("result") or {"error": message.get("error")}
             done.set()
 

@@ -1,8 +1,11 @@
 //! We as an MCP server, over HTTP and on stdio: the official conformance suite, real clients, and what both leave out.
 
+mod behind;
 mod clients;
 mod conformance;
 mod eras;
+mod kills;
+mod odd;
 mod passing;
 mod questions;
 mod sessions;
@@ -19,17 +22,21 @@ use tokio::time::timeout;
 use crate::serve::{Reply, Served, request, until};
 use crate::support::{PATIENCE, Workplace};
 
-/// The server of the conformance suite's names behind us, under its own names. `more` goes into its table.
+/// The server of the conformance suite's names behind us, under its own names. `more` goes into its table;
+/// the words `legacy` and `odd` in it are for the server, too.
 fn fixture(more: &str) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/gateway/fixture.py");
-    format!(
-        "[mcp.fixture]\ncommand = \"python3\"\nargs = [\"-S\", \"-E\", {:?}{}]\nprefix = false\n{more}\n",
+    let mut words = vec![
+        "-S".to_owned(),
+        "-E".to_owned(),
         script.display().to_string(),
-        match more.contains("legacy") {
-            true => ", \"legacy\"",
-            false => "",
+    ];
+    for word in ["legacy", "odd"] {
+        if more.contains(word) {
+            words.push(word.to_owned());
         }
-    )
+    }
+    format!("[mcp.fixture]\ncommand = \"python3\"\nargs = {words:?}\nprefix = false\n{more}\n")
 }
 
 /// A gateway with that server behind it, up.
@@ -244,6 +251,8 @@ impl Session {
 struct Event {
     id: Option<String>,
     message: Value,
+    /// The message to the letter.
+    text: String,
 }
 
 /// A stream of events, as it comes.
@@ -306,6 +315,7 @@ impl Events {
                     return Some(Event {
                         id: field("id: "),
                         message: serde_json::from_str(&data).expect("JSON"),
+                        text: data,
                     });
                 }
                 continue;

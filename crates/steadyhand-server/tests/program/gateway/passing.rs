@@ -281,3 +281,45 @@ async fn v05_lists_that_are_too_long_for_one_message_come_in_pages() {
     sorted.sort();
     assert_eq!(names, sorted);
 }
+
+/// Tools of our own come and go with the configuration: whoever listens is told, and then it is so.
+#[tokio::test(flavor = "multi_thread")]
+async fn v05_clients_are_told_when_the_configuration_brings_and_takes_tools() {
+    let tool = |name: &str| {
+        format!(
+            "[tools.{name}]\nkind = \"mock\"\ndescription = \"{name}\"\nmock_response = \"{name}\"\n"
+        )
+    };
+    let served = Served::with_config(&tool("first")).await;
+    let session = Session::begin(&served).await;
+    let mut older = session.listen(&served, None).await;
+    let wish = json!({"notifications": {"toolsListChanged": true}});
+    let mut newer = Modern::new("subscriptions/listen", wish)
+        .stream(&served)
+        .await;
+    let acknowledged = newer.next().await.expect("an event").message;
+    let method = "notifications/subscriptions/acknowledged";
+    assert_eq!(acknowledged["method"], method);
+    let names = async || {
+        let listed = session.ask(&served, "tools/list", json!({})).await;
+        let tools = listed["result"]["tools"].as_array().expect("tools").clone();
+        let names: Vec<String> = tools
+            .iter()
+            .filter_map(|tool| Some(tool["name"].as_str()?.to_owned()))
+            .collect();
+        names
+    };
+    assert_eq!(names().await, ["first"]);
+    for (config, expected) in [
+        (tool("first") + &tool("second"), vec!["first", "second"]),
+        (tool("second"), vec!["second"]),
+    ] {
+        served.workplace.replace("steadyhand.toml", &config);
+        older.until_method("notifications/tools/list_changed").await;
+        newer.until_method("notifications/tools/list_changed").await;
+        until("it is so", async || {
+            (names().await == expected).then_some(())
+        })
+        .await;
+    }
+}

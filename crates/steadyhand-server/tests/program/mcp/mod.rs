@@ -10,7 +10,7 @@ mod naming;
 mod noise;
 mod parameters;
 mod reload;
-mod remote;
+pub(crate) mod remote;
 mod repeating;
 mod secrets;
 mod served;

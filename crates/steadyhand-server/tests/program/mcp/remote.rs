@@ -11,13 +11,13 @@ use super::{Bench, npm, pause};
 use crate::support::{PATIENCE, parts};
 
 /// The real server "everything" on a port of its own; it ends with the test.
-struct Everything {
+pub(crate) struct Everything {
     child: Child,
     port: u16,
 }
 
 impl Everything {
-    fn over(way: &str) -> Everything {
+    pub(crate) fn over(way: &str) -> Everything {
         let port = {
             let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
             listener.local_addr().expect("it is bound").port()
@@ -39,7 +39,7 @@ impl Everything {
         it
     }
 
-    fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}/{path}", self.port)
     }
 }

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+from importlib.metadata import version
 
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
@@ -25,6 +26,8 @@ async def main():
             "echoed": echoed.structured_content,
             "prompt": prompt.messages[0].content.text,
             "resource": resource[0].text,
+            "version": client.protocol_version,
+            "client": "fastmcp " + version("fastmcp"),
         }
         print(json.dumps(said))
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+from importlib.metadata import version
 
 from langchain_mcp_adapters.client import MultiServerMCPClient
 
@@ -18,8 +19,17 @@ async def main():
     by_name = {tool.name: tool for tool in tools}
     said = await by_name["test_simple_text"].ainvoke({})
     echoed = await by_name["echo"].ainvoke({"word": "hi"})
+    async with client.session("steadyhand", auto_initialize=False) as session:
+        agreed = (await session.initialize()).protocolVersion
     text = lambda said: said if isinstance(said, str) else said[0]["text"]
-    print(json.dumps({"tools": list(by_name), "text": text(said), "echoed": json.loads(text(echoed))}))
+    said = {
+        "tools": list(by_name),
+        "text": text(said),
+        "echoed": json.loads(text(echoed)),
+        "version": agreed,
+        "client": "langchain-mcp-adapters " + version("langchain-mcp-adapters"),
+    }
+    print(json.dumps(said))
 
 
 asyncio.run(main())

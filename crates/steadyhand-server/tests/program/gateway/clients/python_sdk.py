@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+from importlib.metadata import version
 
 from mcp import Client, StdioServerParameters
 
@@ -24,7 +25,8 @@ async def main():
             "echoed": echoed.structured_content,
             "prompt": prompt.messages[0].content.text,
             "resource": resource.contents[0].text,
-            "version": getattr(client, "protocol_version", None),
+            "version": client.protocol_version,
+            "client": "Python SDK " + version("mcp"),
         }
         print(json.dumps(said))
 

@@ -1,4 +1,5 @@
 // The SDK for TypeScript, 1.x: what most clients stand on.
+import { readFileSync } from 'node:fs';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -7,6 +8,13 @@ const [where, ...rest] = process.argv.slice(2);
 const transport = where.startsWith('http')
   ? new StreamableHTTPClientTransport(new URL(where))
   : new StdioClientTransport({ command: where, args: rest, env: process.env });
+// The transport is told what was agreed on; nobody else keeps it.
+let version;
+const told = transport.setProtocolVersion?.bind(transport);
+transport.setProtocolVersion = (agreed) => {
+  version = agreed;
+  told?.(agreed);
+};
 const client = new Client({ name: 'sdk1', version: '1' }, { capabilities: {} });
 await client.connect(transport);
 const { tools } = await client.listTools();
@@ -18,6 +26,7 @@ await client.callTool({ name: 'test_tool_with_progress', arguments: {} }, undefi
 });
 const prompt = await client.getPrompt({ name: 'test_simple_prompt' });
 const resource = await client.readResource({ uri: 'test://static-text' });
+const installed = new URL('./node_modules/@modelcontextprotocol/sdk/package.json', import.meta.url);
 console.log(
   JSON.stringify({
     tools: tools.map((tool) => tool.name),
@@ -26,6 +35,8 @@ console.log(
     steps,
     prompt: prompt.messages[0].content.text,
     resource: resource.contents[0].text,
+    version,
+    client: `TypeScript SDK ${JSON.parse(readFileSync(installed)).version}`,
     server: client.getServerVersion().name,
   }),
 );

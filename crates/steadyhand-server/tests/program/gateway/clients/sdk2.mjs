@@ -1,4 +1,5 @@
 // The SDK for TypeScript, 2.x, in the era that is named first.
+import { readFileSync } from 'node:fs';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
@@ -21,6 +22,7 @@ await client.callTool(
 );
 const prompt = await client.getPrompt({ name: 'test_simple_prompt' });
 const resource = await client.readResource({ uri: 'test://static-text' });
+const installed = new URL('./node_modules/@modelcontextprotocol/client/package.json', import.meta.url);
 console.log(
   JSON.stringify({
     tools: tools.map((tool) => tool.name),
@@ -29,6 +31,7 @@ console.log(
     steps,
     prompt: prompt.messages[0].content.text,
     resource: resource.contents[0].text,
+    client: `TypeScript SDK ${JSON.parse(readFileSync(installed)).version}`,
     version: client.getNegotiatedProtocolVersion?.() ?? null,
   }),
 );
