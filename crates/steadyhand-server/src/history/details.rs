@@ -77,7 +77,7 @@ pub(super) fn of_ended(
         return json(&written);
     };
     let result = written.keep(output, end.secrets, limit);
-    with_result(json(&written), &result, output)
+    with_result(json(&written), result, output)
 }
 
 fn begun<'a>(open: &'a Open, arguments: Option<&'a Value>, limit: usize) -> Written<'a> {
@@ -114,7 +114,7 @@ impl<'a> Written<'a> {
 }
 
 /// An object of JSON with two more fields: the result, and how long the whole of it is.
-fn with_result(json: String, result: &Cow<'_, Value>, output: &Output) -> String {
+fn with_result(json: String, result: Cow<'_, Value>, output: &Output) -> String {
     let mut json = json.into_bytes();
     json.pop();
     if json.len() > 1 {
@@ -122,7 +122,7 @@ fn with_result(json: String, result: &Cow<'_, Value>, output: &Output) -> String
     }
     json.extend_from_slice(b"\"result\":");
     let start = json.len();
-    if serde_json::to_writer(&mut json, result).is_err() {
+    if serde_json::to_writer(&mut json, &result).is_err() {
         json.truncate(start);
         json.extend_from_slice(b"null");
     }
