@@ -38,10 +38,13 @@ impl Runtime {
         let runtime = self.clone();
         Ok(Watching(tokio::spawn(async move {
             let mut hangups = hangups();
+            let mut is_due = false;
             loop {
-                tokio::select! {
-                    change = look.changes.recv() => if change.is_none() { return },
-                    () = hangups.next() => {}
+                if !std::mem::take(&mut is_due) {
+                    tokio::select! {
+                        change = look.changes.recv() => if change.is_none() { return },
+                        () = hangups.next() => {}
+                    }
                 }
                 look.rest().await;
                 // What went wrong is logged, and kept as the runtime's last reload.
@@ -51,6 +54,10 @@ impl Runtime {
                 if *files != look.files
                     && let Ok(other) = Look::at(files)
                 {
+                    // What happens meanwhile is told to the old one; of files that are new to us, to nobody.
+                    let is_new = |file: &PathBuf| !look.files.contains(file);
+                    is_due = look.changes.try_recv().is_ok() || files.iter().any(is_new);
+                    lock(&other.being_written).extend(lock(&look.being_written).drain());
                     look = other;
                 }
             }
