@@ -99,9 +99,9 @@ def peers(upstream):
 
 def stdio_peers():
     child, found = [BENCH, "stdio", "2"], []
-    if (PEERS / "py/bin/mcp-proxy").exists():
+    if (PEERS / "py-proxy/bin/mcp-proxy").exists():
         address = f"127.0.0.1:{port()}"
-        command = [PEERS / "py/bin/mcp-proxy", "--host", "127.0.0.1", "--port", address.split(":")[1], "--pass-environment", "--", *child]
+        command = [PEERS / "py-proxy/bin/mcp-proxy", "--host", "127.0.0.1", "--port", address.split(":")[1], "--pass-environment", "--", *child]
         found.append(("mcp-proxy (PyPI), stdio", address, "/mcp", start(command, address), "echo", 20))
     node = PEERS / "npm/node_modules/.bin/mcp-proxy"
     if node.exists():
