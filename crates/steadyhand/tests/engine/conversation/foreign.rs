@@ -21,6 +21,7 @@ fn r03_an_answer_that_was_stored_whole_is_a_message_again() {
         "content": [{"type": "text", "text": "a1x"}, {"type": "tool_use", "id": "t1", "name": "look", "input": {}}],
         "stop_reason": "tool_use", "stop_sequence": null, "usage": {"input_tokens": 1, "output_tokens": 1},
     });
+    assert_eq!(validate(Provider::Anthropic, What::Response, &stored), []);
     let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "r1x"}]});
     let messages = json!([{"role": "user", "content": "u1x"}, stored, result]);
     let broken = request(Provider::Anthropic, messages);
