@@ -29,7 +29,7 @@ mod schema;
 pub mod source;
 mod state;
 mod sync;
-#[cfg(feature = "testing")]
+#[cfg(any(feature = "testing", feature = "strict"))]
 pub mod testing;
 mod tool;
 mod tool_error;

@@ -96,6 +96,7 @@ fn conversation(
         options,
         base: &base,
         log,
+        count: messages.len(),
         out: Vec::with_capacity(messages.len() + 4),
         origins: Vec::with_capacity(messages.len() + 4),
         behind,
@@ -149,6 +150,8 @@ struct Pass<'a> {
     options: &'a Options,
     base: &'a str,
     log: &'a mut Log,
+    /// How many messages were given.
+    count: usize,
     out: Vec<Value>,
     origins: Vec<usize>,
     /// What must stand behind the results of the span in which this message is.

@@ -54,6 +54,12 @@ pub(super) fn check(provider: Provider, value: &Value, log: &mut Log) {
         }
         let before = log.len();
         let mut copy = message.clone();
+        if provider == Provider::Anthropic
+            && let Some(fields) = copy.as_object_mut()
+        {
+            // What an answer has beside them is refused only when it is sent back.
+            fields.retain(|key, _| key == "role" || key == "content");
+        }
         let at = At { base: "", index: 0 };
         wire.normalise(&mut copy, at, log, &mut Vec::new());
         log.rebase(before, "/0", &pointer);

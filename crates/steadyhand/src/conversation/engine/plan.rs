@@ -10,8 +10,9 @@ use super::Pass;
 use crate::conversation::ids;
 use crate::conversation::matching::{Fit, Span};
 use crate::conversation::problem::Code;
+use crate::conversation::provider::Provider;
 use crate::conversation::texts::{self, Why};
-use crate::conversation::wire::{Fault, Layout, ResultRef};
+use crate::conversation::wire::{Fault, Layout, ResultRef, text};
 
 /// How many ids the provider's words list. Each call that has no result repeats them, so where there are many such
 /// calls each lists fewer.
@@ -274,17 +275,55 @@ impl<'s> Draft<'_, '_, 's> {
             Why::NoCall | Why::Duplicate => format!("this result ({id_text}) answers no call"),
         };
         let at = self.pointer(message, part);
-        let says = self.pass.wire.says(Fault::Orphan {
+        let fault = Fault::Orphan {
             message,
             part,
             id: id_text,
-        });
+        };
+        let says = self.said_to(fault, message, self.span.results[result].1);
         self.pass
             .log
             .found(at, Code::OrphanResult, problem)
             .says(says)
             .fixed("it is kept as text of the user: it may be all that tells of what was done");
         Action::Text(texts::orphan_mark(id, name, why))
+    }
+
+    /// What the provider says to a result: some look at other things before they look for its call.
+    fn said_to(&self, fault: Fault<'_>, message: usize, found: ResultRef<'_>) -> Option<String> {
+        if self.pass.wire.provider() == Provider::Mistral {
+            let before = match message.checked_sub(self.first + 1) {
+                Some(offset) => self.messages.get(offset),
+                None => self.pass.out.last(),
+            };
+            let role = before.and_then(|before| text(before, "role"));
+            if let Some(role @ ("user" | "system")) = role {
+                return Some(format!("Unexpected role 'tool' after role '{role}'"));
+            }
+        }
+        let nameless = self.said_to_nameless(message, found);
+        nameless.or_else(|| self.pass.wire.says(fault))
+    }
+
+    fn said_to_nameless(&self, message: usize, found: ResultRef<'_>) -> Option<String> {
+        let is_nameless = found.name.is_none_or(str::is_empty);
+        let says = || self.pass.wire.says_to_nameless(message, found.part);
+        is_nameless.then(says).flatten()
+    }
+
+    /// What the provider says to calls without results.
+    fn said_to_missing(&self, message: usize, ids: &[&str]) -> Option<String> {
+        let is_last = message + 1 == self.pass.count;
+        if self.pass.wire.provider() == Provider::Mistral && is_last {
+            let says = match self.pass.count {
+                1 => "Conversation must start with a user message or system message",
+                _ => {
+                    "Expected last role User or Tool (or Assistant with prefix) for serving but got assistant"
+                }
+            };
+            return Some(says.to_owned());
+        }
+        self.pass.wire.says(Fault::Missing { message, ids })
     }
 
     fn is_missing(&self, call: usize) -> bool {
@@ -322,6 +361,7 @@ impl<'s> Draft<'_, '_, 's> {
         if new_id.is_none() {
             let at = self.pointer(message, found.part);
             let whom = id.unwrap_or(called.name).to_owned();
+            let says = self.said_to_nameless(message, found);
             self.pass
                 .log
                 .found(
@@ -329,6 +369,7 @@ impl<'s> Draft<'_, '_, 's> {
                     Code::BadResultId,
                     format!("this result does not say that it answers {whom}"),
                 )
+                .says(says)
                 .fixed("now it does");
         } else {
             let at = self.pointer(message, found.part);
@@ -423,7 +464,7 @@ impl<'s> Draft<'_, '_, 's> {
             };
             placeholders[*index] = Some(text);
             let ids = &of_turn[&turn];
-            let says = self.pass.wire.says(Fault::Missing { message, ids });
+            let says = self.said_to_missing(message, ids);
             let id = call.id.map_or_else(String::new, |id| format!(" {id}"));
             let at = self.pointer(message, call.part);
             self.pass

@@ -47,7 +47,60 @@ pub(super) fn check(provider: Provider, options: &Options, value: &Value, log: &
     if provider == Provider::OpenAi {
         tool_choice(value, log);
     }
+    for key in request.keys().filter(|key| is_foreign(provider, key)) {
+        let says = match provider {
+            Provider::Anthropic => format!("{key}: Extra inputs are not permitted"),
+            _ => format!("Unknown parameter: '{key}'."),
+        };
+        let at = format!("/{}", place::escape(key));
+        log.found(at, Code::BadField, "the provider takes no such field")
+            .says(says);
+    }
 }
+
+/// Whether the provider refuses a request for this field. Only its sender knows what was meant by it.
+fn is_foreign(provider: Provider, key: &str) -> bool {
+    match provider {
+        Provider::Anthropic => !ANTHROPICS_FIELDS.contains(&key),
+        // OpenAI adds fields often: only those of its other surface are known to be refused.
+        Provider::OpenAiResponses => CHATS_FIELDS.contains(&key),
+        Provider::OpenAi
+        | Provider::Gemini
+        | Provider::Mistral
+        | Provider::Ollama
+        | Provider::LangChain => false,
+    }
+}
+
+const CHATS_FIELDS: &[&str] = &["n", "messages", "functions", "function_call", "stop"];
+
+/// Those of Anthropic itself, and those that other hosts want in the body.
+const ANTHROPICS_FIELDS: &[&str] = &[
+    "anthropic_beta",
+    "anthropic_version",
+    "betas",
+    "cache_control",
+    "container",
+    "context_management",
+    "inference_geo",
+    "max_tokens",
+    "mcp_servers",
+    "messages",
+    "metadata",
+    "model",
+    "output_config",
+    "output_format",
+    "service_tier",
+    "stop_sequences",
+    "stream",
+    "system",
+    "temperature",
+    "thinking",
+    "tool_choice",
+    "tools",
+    "top_k",
+    "top_p",
+];
 
 /// A stored prompt or conversation has what the request leaves out.
 fn is_stored(provider: Provider, value: &Value) -> bool {

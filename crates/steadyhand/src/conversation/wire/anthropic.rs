@@ -1,6 +1,7 @@
 //! Anthropic's Messages: calls and results are blocks, and the results lead the user's turn.
 
 mod block;
+mod foreign;
 
 use serde_json::{Value, json};
 
@@ -31,7 +32,9 @@ impl Wire for Anthropic {
         mend_message(message, at, log);
         mend_role(message, at, log);
         let is_model = self.is_model(message);
+        foreign::take_in(message, is_model, at, log);
         mend_content(message, is_model, at, log);
+        foreign::leave_out(message, at, log);
         let Some(Value::Array(blocks)) = message.get_mut("content") else {
             return;
         };
@@ -170,6 +173,13 @@ impl Wire for Anthropic {
                 "messages.{message}: `tool_use` ids were found without `tool_result` blocks immediately after: {}. Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
                 ids.join(", ")
             ),
+            Fault::Orphan {
+                message,
+                part,
+                id: "",
+            } => format!(
+                "messages.{message}.content.{part}.tool_result.tool_use_id: String should match pattern '^[a-zA-Z0-9_-]+$'"
+            ),
             Fault::Orphan { message, part, id } => format!(
                 "messages.{message}.content.{part}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
             ),
@@ -256,16 +266,6 @@ fn mend_role(message: &mut Value, at: At<'_>, log: &mut Log) {
     ))
     .fixed(format!("the role is now {new:?}"));
     message["role"] = json!(new);
-    // The result of a tool, as OpenAI writes it.
-    if let Some(id) = message["tool_call_id"].as_str().map(str::to_owned)
-        && let Some(fields) = message.as_object_mut()
-    {
-        fields.shift_remove("tool_call_id");
-        fields.shift_remove("name");
-        let content = fields.get_mut("content").map(Value::take);
-        let result = json!({"type": "tool_result", "tool_use_id": id, "content": content});
-        fields.insert("content".to_owned(), json!([result]));
-    }
 }
 
 fn mend_content(message: &mut Value, is_model: bool, at: At<'_>, log: &mut Log) {

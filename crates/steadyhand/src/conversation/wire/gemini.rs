@@ -188,6 +188,12 @@ impl Wire for Gemini {
         parts(message).is_empty()
     }
 
+    fn says_to_nameless(&self, message: usize, part: usize) -> Option<String> {
+        Some(format!(
+            "* GenerateContentRequest.contents[{message}].parts[{part}].function_response.name: Name cannot be empty."
+        ))
+    }
+
     fn says(&self, fault: Fault<'_>) -> Option<String> {
         Some(match fault {
             Fault::Missing { .. } | Fault::Duplicate { .. } => "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.".to_owned(),

@@ -175,6 +175,11 @@ pub(super) trait Wire {
 
     /// What the provider says to a fault.
     fn says(&self, fault: Fault<'_>) -> Option<String>;
+
+    /// What the provider says to a result without a name, where it wants one before all else.
+    fn says_to_nameless(&self, _message: usize, _part: usize) -> Option<String> {
+        None
+    }
 }
 
 /// The provider's wire.

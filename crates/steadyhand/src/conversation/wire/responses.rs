@@ -161,6 +161,11 @@ impl Wire for Responses {
                 let first = ids.first().copied().unwrap_or_default();
                 Some(format!("No tool output found for function call {first}."))
             }
+            Fault::Orphan {
+                message, id: "", ..
+            } => Some(format!(
+                "Missing required parameter: 'input[{message}].call_id'."
+            )),
             Fault::Orphan { id, .. } | Fault::Duplicate { id, .. } => Some(format!(
                 "No tool call found for function call output with call_id {id}."
             )),

@@ -36,6 +36,11 @@ fn check(request: &Value) -> Result<(), String> {
     if request.get("max_tokens").is_none() {
         return Err("max_tokens: Field required".to_owned());
     }
+    let fields = request.as_object().into_iter().flatten();
+    let mut unknown = fields.filter(|(key, _)| !KNOWN.contains(&key.as_str()));
+    if let Some((key, _)) = unknown.next() {
+        return Err(format!("{key}: Extra inputs are not permitted"));
+    }
     let turns = merge(messages);
     for (index, turn) in turns.iter().enumerate() {
         pairs(
@@ -54,6 +59,34 @@ fn check(request: &Value) -> Result<(), String> {
     }
     end(request, messages)
 }
+
+/// The fields of a request; the last three are those of other hosts and of what is in the making.
+const KNOWN: [&str; 24] = [
+    "model",
+    "tool_choice",
+    "tools",
+    "messages",
+    "system",
+    "thinking",
+    "output_config",
+    "output_format",
+    "cache_control",
+    "max_tokens",
+    "metadata",
+    "stop_sequences",
+    "temperature",
+    "service_tier",
+    "top_k",
+    "top_p",
+    "stream",
+    "container",
+    "inference_geo",
+    "mcp_servers",
+    "context_management",
+    "anthropic_version",
+    "anthropic_beta",
+    "betas",
+];
 
 fn tools(request: &Value) -> Result<(), String> {
     let tools = match request.get("tools") {
@@ -115,6 +148,13 @@ fn shape(messages: &[Value], index: usize, message: &Value) -> Result<(), String
     if !(role == "user" || role == "assistant" || (role == "system" && may_be_system)) {
         return Err(format!(
             "messages: Unexpected role \"{role}\". Allowed roles are \"user\" or \"assistant\""
+        ));
+    }
+    let fields = message.as_object().into_iter().flatten();
+    let mut extra = fields.filter(|(key, _)| !["role", "content"].contains(&key.as_str()));
+    if let Some((key, _)) = extra.next() {
+        return Err(format!(
+            "messages.{index}.{key}: Extra inputs are not permitted"
         ));
     }
     let blocks = match message.get("content") {

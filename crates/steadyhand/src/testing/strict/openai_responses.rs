@@ -26,6 +26,12 @@ fn check(request: &Value) -> Result<(), String> {
             ));
         }
     }
+    // What only Chat Completions take; what is not known here may be new.
+    for key in ["n", "messages", "functions", "function_call", "stop"] {
+        if request.get(key).is_some() {
+            return Err(format!("Unknown parameter: '{key}'."));
+        }
+    }
     let input = match request.get("input") {
         Some(Value::String(_)) => return Ok(()),
         Some(Value::Array(input)) => input,

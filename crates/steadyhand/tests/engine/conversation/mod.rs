@@ -3,6 +3,7 @@
 mod attacks;
 mod classes;
 mod corpus;
+mod foreign;
 mod limits;
 mod peers;
 mod random;

@@ -96,10 +96,11 @@ impl Draft<'_, '_, '_> {
         let (message, found) = self.span.results[result];
         let (of_call, called) = self.span.calls[call];
         let id = called.id.unwrap_or(called.name);
-        let says = self.pass.wire.says(Fault::Missing {
+        let fault = Fault::Missing {
             message: of_call,
             ids: &[id],
-        });
+        };
+        let says = self.said_to(fault, message, found);
         let at = self.pointer(message, found.part);
         let (problem, fix) = match code {
             Code::ResultOrder => ("stands behind that of a later call", "moved up"),

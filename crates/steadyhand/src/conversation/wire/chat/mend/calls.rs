@@ -293,6 +293,9 @@ impl Call<'_> {
             (Chat::Mistral, name) => Some(format!(
                 "Function name was {name} but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64."
             )),
+            (Chat::OpenAi, "") if call[key]["name"].is_null() => {
+                Some(format!("Missing required parameter: '{place}.{key}.name'."))
+            }
             (Chat::OpenAi, "") => Some(format!(
                 "Invalid '{place}.{key}.name': empty string. Expected a string with minimum length 1, but got an empty string instead."
             )),

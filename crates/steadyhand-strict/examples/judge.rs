@@ -1,5 +1,7 @@
 //! Lets our repair and our strict Anthropic be used by a script: one request per line in, one answer out.
 
+#![allow(clippy::print_stdout, reason = "a program answers")]
+
 use std::io::{BufRead, stdin};
 
 use serde_json::{Value, json};
