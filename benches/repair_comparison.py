@@ -1,31 +1,69 @@
 """Sets our repair beside LiteLLM's and Pydantic AI's on the same broken conversations; prints a table.
 
-Each gets a conversation in its own shape and gives messages for Anthropic. Our strict Anthropic judges them;
-words that were said by users or tools and are not there any more count as lost. See `repair_comparison`.
+Each gets a conversation in its own shape and sends it to a server on this machine that stands for Anthropic: what
+arrives there is judged by our strict Anthropic. Words that were said by users or tools and are not there any more
+count as lost. See `repair_comparison`.
 """
 
 import asyncio
 import copy
 import json
+import logging
+import os
 import random
 import re
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import version
+
+# LiteLLM would fetch a price list otherwise.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 import anthropic
 import litellm
-from litellm.litellm_core_utils.prompt_templates.factory import anthropic_messages_pt
-from pydantic_ai import _agent_graph
 from pydantic_ai import messages as pydantic
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
+from pydantic_ai.tools import ToolDefinition
 
 JUDGE = sys.argv[1]
 RANDOM = 300
 MODEL = "claude-sonnet-4-5"
-TOOL = {"name": "look", "description": "Looks", "input_schema": {"type": "object", "properties": {}}}
+SCHEMA = {"type": "object", "properties": {}}
+TOOL = {"name": "look", "description": "Looks", "input_schema": SCHEMA}
 litellm.modify_params = True
+litellm.suppress_debug_info = True
+logging.disable(logging.CRITICAL)
+
+
+class Listener(BaseHTTPRequestHandler):
+    """Stands for Anthropic: takes everything and remembers the last messages."""
+
+    protocol_version = "HTTP/1.1"
+    heard = None
+
+    def do_POST(self):
+        Listener.heard = json.loads(self.rfile.read(int(self.headers["content-length"])))["messages"]
+        usage = {"input_tokens": 1, "output_tokens": 1}
+        answer = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "stop_reason": "end_turn"}
+        answer |= {"content": [{"type": "text", "text": "ok"}], "stop_sequence": None, "usage": usage}
+        body = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+server = ThreadingHTTPServer(("127.0.0.1", 0), Listener)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+ADDRESS = f"http://127.0.0.1:{server.server_port}"
 
 
 def user(text):
@@ -142,14 +180,29 @@ def as_pydantic(steps):
 
 
 def by_litellm(steps):
-    return anthropic_messages_pt(as_openai(steps), model=MODEL, llm_provider="anthropic")
+    tool = {"type": "function", "function": {"name": "look", "description": "Looks", "parameters": SCHEMA}}
+    litellm.completion(
+        model=f"anthropic/{MODEL}",
+        messages=as_openai(steps),
+        tools=[tool],
+        max_tokens=9,
+        api_base=ADDRESS,
+        api_key="none",
+        num_retries=0,
+        timeout=20,
+    )
 
 
 def by_pydantic(steps):
-    cleaned = _agent_graph._clean_message_history(as_pydantic(steps), repair_last_response=True)
-    client = anthropic.AsyncAnthropic(api_key="none")
-    model = AnthropicModel(MODEL, provider=AnthropicProvider(anthropic_client=client))
-    return asyncio.run(model._map_message(cleaned, ModelRequestParameters(), {}))[1]
+    async def send():
+        client = anthropic.AsyncAnthropic(api_key="none", base_url=ADDRESS, max_retries=0, timeout=20)
+        model = AnthropicModel(MODEL, provider=AnthropicProvider(anthropic_client=client))
+        tool = ToolDefinition(name="look", description="Looks", parameters_json_schema=SCHEMA)
+        repaired = pydantic.repair_messages(as_pydantic(steps))
+        await model.request(repaired, None, ModelRequestParameters(function_tools=[tool]))
+        await client.close()
+
+    asyncio.run(send())
 
 
 def judged(conversations):
@@ -176,10 +229,14 @@ def verdict(said, messages, refused):
 
 
 def attempt(repairer, steps):
+    Listener.heard = None
     try:
-        return json.loads(json.dumps(repairer(copy.deepcopy(steps)), default=str))
+        repairer(copy.deepcopy(steps))
     except Exception as error:
-        return f"fails: {type(error).__name__}"
+        # What it makes of the answer does not matter here.
+        if Listener.heard is None:
+            return f"fails: {type(error).__name__}"
+    return Listener.heard
 
 
 def all_verdicts(conversations):
@@ -203,7 +260,7 @@ def all_verdicts(conversations):
 
 
 def main():
-    heads = ["", "as it is", f"LiteLLM {litellm_version()}", f"Pydantic AI {pydantic_version()}", "Steadyhand"]
+    heads = ["", "as it is", f"LiteLLM {version('litellm')}", f"Pydantic AI {version('pydantic-ai-slim')}", "Steadyhand"]
     print("| " + " | ".join(heads) + " |")
     print("| --- " * len(heads) + "|")
     for (name, _), row in zip(CLASSES, all_verdicts([steps for _, steps in CLASSES]), strict=True):
@@ -215,18 +272,6 @@ def main():
         lost = sum("lost" in one for one in column)
         counted.append(f"{accepted} accepted" + (f", {lost} with losses" if lost else ""))
     print(f"| **{RANDOM} broken at random** | " + " | ".join(counted) + " |")
-
-
-def litellm_version():
-    from importlib.metadata import version
-
-    return version("litellm")
-
-
-def pydantic_version():
-    from importlib.metadata import version
-
-    return version("pydantic-ai-slim")
 
 
 main()

@@ -55,9 +55,8 @@ async fn try_out(plan: &Plan) -> Value {
     let mut server = plan.upstream.as_ref().map(|upstream| start(&upstream.command));
     if let Some(upstream) = &plan.upstream {
         reachable(&upstream.address).await;
-        // The gateway may have given it up meanwhile.
-        tokio::time::sleep(Duration::from_secs(3)).await;
     }
+    usable(&plan.system).await;
     let is_over = Arc::new(AtomicBool::new(false));
     let mut callers = Vec::new();
     for _ in 0..CALLERS {
@@ -154,6 +153,20 @@ async fn reachable(address: &str) {
     while TcpStream::connect(address).await.is_err() {
         assert!(Instant::now() < until, "{address} does not listen");
         tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Waits until a call goes through: the gateway was there before its server, and may have given it up meanwhile.
+async fn usable(system: &System) {
+    let until = Instant::now() + Duration::from_secs(120);
+    loop {
+        if let Ok(mut client) = Client::connect(system).await
+            && client.sleep(1).await.is_ok()
+        {
+            return;
+        }
+        assert!(Instant::now() < until, "no call goes through {}", system.name);
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 

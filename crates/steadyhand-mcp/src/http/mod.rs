@@ -9,7 +9,7 @@ mod standing;
 mod trouble;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -18,7 +18,7 @@ use http_body_util::Full;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Uri};
 use tokio::sync::{Notify, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::mux::{Mux, Outlet};
@@ -37,6 +37,8 @@ const SAYING_LIMIT: Duration = Duration::from_secs(10);
 const SAYING_MAX: usize = 64;
 /// How long the end of a session may take that nobody waits for.
 const GOODBYE_LIMIT: Duration = Duration::from_secs(2);
+/// Connections that break so close together broke for one reason.
+const AT_ONCE: Duration = Duration::from_millis(100);
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -74,6 +76,7 @@ pub(crate) struct Link {
     is_sse: bool,
     broken: CancellationToken,
     why_broken: OnceLock<Trouble>,
+    last_break: Mutex<Option<Instant>>,
     saying: Arc<Semaphore>,
 }
 
@@ -197,6 +200,7 @@ impl Link {
             is_sse,
             broken: CancellationToken::new(),
             why_broken: OnceLock::new(),
+            last_break: Mutex::default(),
             saying: Arc::new(Semaphore::new(SAYING_MAX)),
         })
     }
@@ -211,8 +215,27 @@ impl Link {
     ) {
         let exchanged = exchange::run(&self, id, &slot, &head, Bytes::from(body)).await;
         if let Err(trouble) = exchanged {
+            if trouble.kind == Kind::Broken {
+                self.doubt();
+            }
             self.mux.fail(id, trouble);
         }
+    }
+
+    /// A request broke that was on its way: is the server still there? If calls had to find out, breakers that the
+    /// broken ones have opened would keep them from it (SPEC D17).
+    fn doubt(self: &Arc<Self>) {
+        let now = Instant::now();
+        let last = self.last_break.lock().map(|mut last| last.replace(now));
+        if let Ok(Some(last)) = last
+            && now.duration_since(last) < AT_ONCE
+        {
+            // It has ended, even if another has taken its place already.
+            let why = "several of its connections broke at once";
+            return self.tell_broken(&Trouble::new(Kind::Unreachable, why));
+        }
+        let link = Arc::clone(self);
+        tokio::spawn(async move { link.look().await });
     }
 
     pub(crate) fn is_broken(&self) -> bool {

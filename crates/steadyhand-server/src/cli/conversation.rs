@@ -54,29 +54,43 @@ struct File {
     provider: Provider,
 }
 
+/// A conversation of a file, and the line it is on where there is one a line.
+struct Conversation {
+    line: Option<usize>,
+    value: Value,
+}
+
+impl Conversation {
+    /// `/1/content/0`, with the line before it where there is one a line.
+    fn place(&self, at: &str) -> String {
+        let at = if at.is_empty() { "/" } else { at };
+        match self.line {
+            None => at.to_owned(),
+            Some(line) => format!("{line}:{at}"),
+        }
+    }
+}
+
 /// Says everything a provider would refuse; ends with 5 if there is anything.
 pub(super) fn validate(session: &Session<'_>, args: &ValidateArgs) -> Result<(), Failed> {
     let conversations = args.file.read(session)?;
     let mut found = 0;
-    for (index, conversation) in conversations.iter().enumerate() {
+    for conversation in &conversations {
         let (view, problems) =
-            views::conversations::validated(args.file.provider, args.what, conversation);
+            views::conversations::validated(args.file.provider, args.what, &conversation.value);
         found += problems.len();
         if session.screen.json {
             session.screen.json(&view);
             continue;
         }
         for problem in &problems {
-            let place = args.file.place(index, conversations.len(), &problem.at);
-            session.screen.answer(&format!(
-                "{place}  {}  {}",
-                problem.code.as_str(),
-                problem.message
-            ));
+            let place = conversation.place(&problem.at);
+            let code = problem.code.as_str();
+            let told = format!("{place}  {code}  {}", problem.message);
+            session.screen.answer(&session.screen.foreign(&told));
             if let Some(text) = &problem.provider_text {
-                session
-                    .screen
-                    .answer(&format!("    the provider would say: {text}"));
+                let told = format!("    the provider would say: {text}");
+                session.screen.answer(&session.screen.foreign(&told));
             }
         }
     }
@@ -110,21 +124,31 @@ pub(super) fn validate(session: &Session<'_>, args: &ValidateArgs) -> Result<(),
 /// Prints the conversation as the provider accepts it; what was changed is said on stderr.
 pub(super) fn repair(session: &Session<'_>, args: &RepairArgs) -> Result<(), Failed> {
     let provider = args.file.provider;
-    for conversation in args.file.read(session)? {
+    let conversations = args.file.read(session)?;
+    for conversation in &conversations {
+        if !views::conversations::is_conversation(provider, &conversation.value) {
+            return Err(args.file.no_conversation(conversation));
+        }
+    }
+    for Conversation { line, value } in conversations {
         if session.screen.json {
             session
                 .screen
-                .json(&views::conversations::repaired(provider, conversation));
+                .json(&views::conversations::repaired(provider, value));
             continue;
         }
-        let (repaired, fixes) = conversation::repair(provider, conversation.clone());
+        let (repaired, fixes) = conversation::repair(provider, value.clone());
         let text = match session.screen.stdout_is_terminal {
             true => serde_json::to_string_pretty(&repaired),
             false => serde_json::to_string(&repaired),
         };
+        if let Some(line) = line {
+            session.screen.note(&format!("line {line}:"));
+        }
         session
             .screen
-            .note(conversation::explain(provider, &conversation, &repaired, &fixes).trim_end());
+            .note(conversation::explain(provider, &value, &repaired, &fixes).trim_end());
+        args.file.note_what_is_left(session, &repaired);
         session.screen.answer(&text.unwrap_or_default());
     }
     Ok(())
@@ -145,16 +169,42 @@ impl File {
         self.file.display().to_string()
     }
 
-    /// `/1/content/0`, with the line before it where there are several conversations.
-    fn place(&self, index: usize, count: usize, at: &str) -> String {
-        match count {
-            1 => at.to_owned(),
-            _ => format!("{}:{at}", index + 1),
+    /// What is in the file is no conversation.
+    fn no_conversation(&self, conversation: &Conversation) -> Failed {
+        let wanted = views::conversations::wanted(self.provider);
+        let (place, help) = match conversation.line {
+            None => (self.shown(), format!("Give {wanted}")),
+            Some(line) => (
+                format!("line {line} of {}", self.shown()),
+                format!(
+                    "Each line is {wanted}; with one message a line: jq -s . {0} | steadyhand repair - --provider {1}",
+                    self.shown(),
+                    self.provider
+                ),
+            ),
+        };
+        let message = format!("there is no list of messages in {place}");
+        Failed::new(Exit::Usage, "usage", message).help(help)
+    }
+
+    /// A repair cannot know what only the sender does: a model, a tool's schema.
+    fn note_what_is_left(&self, session: &Session<'_>, repaired: &Value) {
+        if !repaired.is_object() {
+            return;
+        }
+        let left = conversation::validate(self.provider, What::Request, repaired);
+        if !left.is_empty() {
+            session.screen.note(&format!(
+                "\n{} left that no repair can mend: steadyhand validate {} --provider {} --what request",
+                counted(left.len(), "problem"),
+                self.shown(),
+                self.provider
+            ));
         }
     }
 
     /// One conversation, or one a line.
-    fn read(&self, session: &Session<'_>) -> Result<Vec<Value>, Failed> {
+    fn read(&self, session: &Session<'_>) -> Result<Vec<Conversation>, Failed> {
         let cannot = |reason: String| {
             Failed::new(
                 Exit::Usage,
@@ -169,27 +219,32 @@ impl File {
         if text.len() as u64 > BYTES_MAX {
             return Err(cannot(format!("it is larger than {} MiB", BYTES_MAX >> 20)));
         }
-        let whole = match serde_json::from_str(&text) {
-            Ok(conversation) => return Ok(vec![conversation]),
+        // Some editors begin a file with a mark of its encoding.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        if text.trim().is_empty() {
+            return Err(cannot("it is empty".to_owned()));
+        }
+        let whole = match serde_json::from_str(text) {
+            Ok(value) => return Ok(vec![Conversation { line: None, value }]),
             Err(error) => error,
         };
-        let lines = text
-            .lines()
-            .enumerate()
-            .filter(|(_, line)| !line.trim().is_empty());
+        let lines = text.lines().enumerate();
+        let lines = lines.filter(|(_, line)| !line.trim().is_empty());
         let parsed: Vec<_> = lines
-            .map(|(number, line)| (number, serde_json::from_str(line)))
+            .map(|(index, line)| (index + 1, serde_json::from_str(line)))
             .collect();
         // With one line that can be read it is JSONL, and the others must be too.
         if !parsed.iter().any(|(_, line)| line.is_ok()) {
             return Err(cannot(format!("it is no JSON: {whole}")));
         }
-        parsed
-            .into_iter()
-            .map(|(number, line)| {
-                line.map_err(|error| cannot(format!("line {} is no JSON: {error}", number + 1)))
-            })
-            .collect()
+        let one = |(line, value): (usize, serde_json::Result<Value>)| match value {
+            Ok(value) => Ok(Conversation {
+                line: Some(line),
+                value,
+            }),
+            Err(error) => Err(cannot(format!("line {line} is no JSON: {error}"))),
+        };
+        parsed.into_iter().map(one).collect()
     }
 
     fn text(&self, session: &Session<'_>) -> std::io::Result<String> {

@@ -163,6 +163,14 @@ pub(crate) async fn repair(
     sent: Sent<Conversation>,
 ) -> Result<Response, Refused> {
     let provider = asked.provider.into();
+    let Conversation(value) = &sent.value;
+    if !views::conversations::is_conversation(provider, value) {
+        return Err(Refused::new(
+            Why::BadRequest,
+            "there is no list of messages in the body",
+            format!("Send {}", views::conversations::wanted(provider)),
+        ));
+    }
     let view = aside(&app, sent, move |value| {
         views::conversations::repaired(provider, value)
     })

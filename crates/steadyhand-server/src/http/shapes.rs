@@ -373,6 +373,9 @@ pub(crate) struct Remark {
     at: String,
     code: String,
     message: String,
+    /// What the provider itself would answer to a problem, where it says anything
+    #[schema(nullable = false)]
+    provider_text: Option<String>,
 }
 
 #[derive(Serialize, ToSchema)]

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use steadyhand::conversation::{Code, Provider, fixes_made};
 use steadyhand::{BreakerState, Times, ToolManager, ToolMetrics};
 use tokio::time::Instant;
 
@@ -199,6 +200,7 @@ impl Figures {
                 self.spans_dropped.load(Ordering::Relaxed),
             ),
         ];
+        families.extend(of_conversations());
         if let Some(history) = history {
             families.push(gauge(
                 "history.queued",
@@ -236,6 +238,23 @@ impl fmt::Debug for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Figures of {:?}", self.manager)
     }
+}
+
+/// What repairs changed in conversations; nothing before the first.
+fn of_conversations() -> Option<Family> {
+    let point = |(provider, code, count): (Provider, Code, u64)| {
+        let labels = vec![
+            ("provider", provider.as_str().to_owned()),
+            ("code", code.as_str().to_owned()),
+        ];
+        (labels, count)
+    };
+    let points: Vec<_> = fixes_made().into_iter().map(point).collect();
+    (!points.is_empty()).then_some(Family {
+        name: "conversation.fixes",
+        help: "Changes that repairs made to conversations",
+        points: Points::Counter(points),
+    })
 }
 
 fn of_tools(tools: &[(String, ToolMetrics)]) -> Vec<Family> {

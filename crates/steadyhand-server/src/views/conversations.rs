@@ -15,3 +15,23 @@ pub(crate) fn repaired(provider: Provider, value: Value) -> Value {
     let (messages, fixes) = conversation::repair(provider, value);
     json!({"messages": messages, "fixes": fixes})
 }
+
+/// Whether there is something to repair: what is no conversation cannot be said to be in order.
+pub(crate) fn is_conversation(provider: Provider, value: &Value) -> bool {
+    let is_one_text = provider == Provider::OpenAiResponses && value["input"].is_string();
+    is_one_text || conversation::messages(provider, value).is_some()
+}
+
+/// What a repair needs, in words.
+pub(crate) fn wanted(provider: Provider) -> String {
+    let key = match provider {
+        Provider::Gemini => "contents",
+        Provider::OpenAiResponses => "input",
+        Provider::Anthropic
+        | Provider::OpenAi
+        | Provider::Mistral
+        | Provider::Ollama
+        | Provider::LangChain => "messages",
+    };
+    format!("a list of messages, or a request of {provider}'s with one under {key:?}")
+}

@@ -11,7 +11,7 @@ use plan::{Plan, Wanted};
 
 use super::matching::{Fit, Span};
 use super::options::Options;
-use super::place::Envelope;
+use super::place::{Envelope, Places};
 use super::problem::{Code, Log};
 use super::provider::Provider;
 use super::request;
@@ -24,11 +24,22 @@ pub(super) fn mend(provider: Provider, options: &Options, value: Value, log: &mu
         Err(value) => return value,
     };
     let base = envelope.base();
-    let mut messages = conversation(provider, options, &envelope, messages, log);
+    let mut mended = conversation(provider, options, &envelope, messages, log);
     if let Some(request) = envelope.request_mut() {
-        request::mend(provider, options, request, &mut messages, &base, log);
+        let places = Places {
+            base: &base,
+            origins: &mended.origins,
+        };
+        request::mend(
+            provider,
+            options,
+            request,
+            &mut mended.messages,
+            places,
+            log,
+        );
     }
-    envelope.close(messages)
+    envelope.close(mended.messages)
 }
 
 /// Mends the messages only, whatever request they are in.
@@ -40,8 +51,8 @@ pub(super) fn mend_history(
 ) -> Value {
     match Envelope::open(provider, value) {
         Ok((envelope, messages)) => {
-            let messages = conversation(provider, options, &envelope, messages, log);
-            envelope.close(messages)
+            let mended = conversation(provider, options, &envelope, messages, log);
+            envelope.close(mended.messages)
         }
         Err(value) => {
             if !value
@@ -55,13 +66,19 @@ pub(super) fn mend_history(
     }
 }
 
+/// Messages, and which of those that were given each of them is, or stands behind.
+struct Mended {
+    messages: Vec<Value>,
+    origins: Vec<usize>,
+}
+
 fn conversation(
     provider: Provider,
     options: &Options,
     envelope: &Envelope,
     mut messages: Vec<Value>,
     log: &mut Log,
-) -> Vec<Value> {
+) -> Mended {
     let wire = wire::of(provider);
     let base = envelope.base();
     let mut behind = HashMap::new();
@@ -80,19 +97,24 @@ fn conversation(
         base: &base,
         log,
         out: Vec::with_capacity(messages.len() + 4),
+        origins: Vec::with_capacity(messages.len() + 4),
         behind,
         seen: HashSet::new(),
         seen_up_to: 0,
         elsewhere: Elsewhere::of(wire, envelope.request(), &messages),
     };
     pass.run(messages);
-    let mut messages = pass.out;
-    start_with_user(wire, &mut messages, &base, log);
-    messages
+    let mut mended = Mended {
+        messages: pass.out,
+        origins: pass.origins,
+    };
+    start_with_user(wire, &mut mended, &base, log);
+    mended
 }
 
 /// Google wants somebody to have spoken before the first call; Mistral overlooks calls in the first message.
-fn start_with_user(wire: &dyn Wire, messages: &mut Vec<Value>, base: &str, log: &mut Log) {
+fn start_with_user(wire: &dyn Wire, mended: &mut Mended, base: &str, log: &mut Log) {
+    let messages = &mut mended.messages;
     let (looked_at, says) = match wire.provider() {
         Provider::Gemini => (
             usize::MAX,
@@ -118,6 +140,7 @@ fn start_with_user(wire: &dyn Wire, messages: &mut Vec<Value>, base: &str, log: 
     .fixed("a note of the user's says that its beginning is missing");
     drop(calls);
     messages.insert(0, wire.user(super::texts::NO_BEGINNING));
+    mended.origins.insert(0, 0);
 }
 
 /// One way through a conversation.
@@ -127,6 +150,7 @@ struct Pass<'a> {
     base: &'a str,
     log: &'a mut Log,
     out: Vec<Value>,
+    origins: Vec<usize>,
     /// What must stand behind the results of the span in which this message is.
     behind: HashMap<usize, Vec<Value>>,
     /// The ids of calls that were before, read only when a result has no call.
@@ -160,16 +184,27 @@ impl Pass<'_> {
     /// A span with nothing wrong between its calls and results.
     fn take_over(&mut self, messages: &mut [Value], first: usize, model_end: usize) {
         let (models, tail) = messages.split_at_mut(model_end - first);
-        models.iter_mut().for_each(|one| self.push(one.take()));
+        for (offset, message) in models.iter_mut().enumerate() {
+            self.push(first + offset, message.take());
+        }
         let begin = self.out.len();
-        tail.iter_mut().for_each(|one| self.push(one.take()));
+        for (offset, message) in tail.iter_mut().enumerate() {
+            self.push(model_end + offset, message.take());
+        }
         self.mend_silence(begin, model_end, !tail.is_empty());
     }
 
-    fn push(&mut self, mut message: Value) {
+    /// Takes over what is left of a message that was given.
+    fn push(&mut self, origin: usize, mut message: Value) {
         if self.wire.finish(&mut message) {
-            self.out.push(message);
+            self.put(origin, message);
         }
+    }
+
+    /// Takes over a message as it is.
+    fn put(&mut self, origin: usize, message: Value) {
+        self.out.push(message);
+        self.origins.push(origin);
     }
 
     /// A turn of the user in which nothing at all is said is refused by providers that lead with parts.
@@ -203,7 +238,7 @@ impl Pass<'_> {
             }
             self.out[begin] = said;
         } else {
-            self.out.push(said);
+            self.put(model_end, said);
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::place;
+use super::place::messages;
 use super::problem::Fix;
 use super::provider::Provider;
 
@@ -33,16 +33,11 @@ pub fn explain(provider: Provider, before: &Value, after: &Value, fixes: &[Fix])
     }
     text.push('\n');
     difference(
-        messages(provider, before),
-        messages(provider, after),
+        messages(provider, before).unwrap_or_default(),
+        messages(provider, after).unwrap_or_default(),
         &mut text,
     );
     text
-}
-
-fn messages(provider: Provider, value: &Value) -> &[Value] {
-    let list = value.get(place::key(provider)).unwrap_or(value);
-    list.as_array().map_or(&[], Vec::as_slice)
 }
 
 fn difference(before: &[Value], after: &[Value], text: &mut String) {

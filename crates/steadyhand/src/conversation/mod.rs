@@ -21,6 +21,7 @@
 //! assert!(validate(Provider::Anthropic, What::Match, &repaired).is_empty());
 //! ```
 
+mod counts;
 mod engine;
 mod explain;
 mod ids;
@@ -39,8 +40,10 @@ mod trim;
 mod turn;
 mod wire;
 
+pub use counts::fixes_made;
 pub use explain::explain;
 pub use options::{Fate, Options};
+pub use place::messages;
 pub use problem::{Code, Fix, Problem};
 pub use provider::{Provider, UnknownProvider, What};
 pub use recover::{recover, recover_calls};
@@ -52,6 +55,9 @@ pub use turn::Turn;
 use serde_json::Value;
 
 use problem::Log;
+
+/// How many fixes of one repair get a line of the log.
+const FIXES_LOGGED_MAX: usize = 100;
 
 /// What is wrong with a request, a response or a history, each problem with its place (SPEC R01, R02).
 ///
@@ -97,8 +103,16 @@ pub fn repair_with(provider: Provider, options: &Options, value: Value) -> (Valu
     let mut log = Log::default();
     let value = engine::mend(provider, options, value, &mut log);
     let fixes = log.fixes();
-    for fix in &fixes {
+    counts::count(provider, &fixes);
+    for fix in fixes.iter().take(FIXES_LOGGED_MAX) {
         tracing::info!(provider = provider.as_str(), at = %fix.at, code = fix.code.as_str(), "conversation repaired: {}", fix.message);
+    }
+    if fixes.len() > FIXES_LOGGED_MAX {
+        let more = fixes.len() - FIXES_LOGGED_MAX;
+        tracing::info!(
+            provider = provider.as_str(),
+            "conversation repaired: {more} more fixes"
+        );
     }
     (value, fixes)
 }

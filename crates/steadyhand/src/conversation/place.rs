@@ -17,6 +17,14 @@ pub(super) fn key(provider: Provider) -> &'static str {
     }
 }
 
+/// The messages in what was given: a list of them, or a request that has one.
+pub fn messages(provider: Provider, value: &Value) -> Option<&[Value]> {
+    let list = value
+        .as_array()
+        .or_else(|| value.get(key(provider))?.as_array());
+    list.map(Vec::as_slice)
+}
+
 /// The messages, taken out, and the rest to put them back into.
 pub(super) struct Envelope {
     rest: Option<Value>,
@@ -65,6 +73,23 @@ impl Envelope {
         };
         rest[self.key] = Value::Array(messages);
         rest
+    }
+}
+
+/// Where the messages of a repaired conversation were in the one that was given.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Places<'a> {
+    /// What every place in the messages begins with.
+    pub(super) base: &'a str,
+    /// For each message the one it was, or behind which it was put.
+    pub(super) origins: &'a [usize],
+}
+
+impl Places<'_> {
+    /// The pointer to a message, by where it is now.
+    pub(super) fn of(&self, index: usize) -> String {
+        let origin = self.origins.get(index).copied().unwrap_or(index);
+        format!("{}/{origin}", self.base)
     }
 }
 

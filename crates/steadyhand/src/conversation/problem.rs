@@ -4,6 +4,11 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::cut;
+
+/// The longest text about a problem: ids and names in it are as long as somebody made them.
+const TEXT_BYTES_MAX: usize = 4 * 1024;
+
 /// One thing a provider would refuse, or misread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
@@ -158,7 +163,7 @@ impl Log {
         self.findings.push(Finding {
             at: at.into(),
             code,
-            problem: problem.into(),
+            problem: bounded(problem.into()),
             provider_text: None,
             fix: None,
         });
@@ -224,13 +229,20 @@ impl Log {
 impl Finding {
     /// What the provider answers to it.
     pub(super) fn says(&mut self, text: impl Into<Option<String>>) -> &mut Finding {
-        self.provider_text = text.into();
+        self.provider_text = text.into().map(bounded);
         self
     }
 
     /// What is done about it.
     pub(super) fn fixed(&mut self, fix: impl Into<String>) -> &mut Finding {
-        self.fix = Some(fix.into());
+        self.fix = Some(bounded(fix.into()));
         self
+    }
+}
+
+fn bounded(text: String) -> String {
+    match text.len() > TEXT_BYTES_MAX {
+        true => cut::text(&text, TEXT_BYTES_MAX),
+        false => text,
     }
 }

@@ -13,6 +13,8 @@ use crate::schema::{Rules, Schema};
 const TEXT_BYTES_MAX: usize = 256 * 1024;
 /// How many calls one text can have.
 const CALLS_MAX: usize = 32;
+/// How many pieces of it are looked at.
+const PIECES_MAX: usize = 1_000;
 
 /// The calls in a text, and what is left of it: bare JSON, fenced JSON, or `<tool_call>` (SPEC D15).
 ///
@@ -24,17 +26,20 @@ pub fn recover_calls(said: &str, tools: &[Value]) -> (Vec<Call>, String) {
     }
     let mut calls = Vec::new();
     let mut rest = String::new();
-    let mut left = said;
-    while let Some(piece) = next_piece(left).filter(|_| calls.len() < CALLS_MAX) {
-        let (before, after) = (&left[..piece.start], &left[piece.end..]);
-        rest.push_str(before);
+    let mut pieces = Pieces::of(said);
+    let mut done = 0;
+    for _ in 0..PIECES_MAX {
+        let Some(piece) = pieces.next(done).filter(|_| calls.len() < CALLS_MAX) else {
+            break;
+        };
+        rest.push_str(&said[done..piece.start]);
         match read(piece.json, tools) {
             Some(found) => calls.extend(found),
-            None => rest.push_str(&left[piece.start..piece.end]),
+            None => rest.push_str(&said[piece.start..piece.end]),
         }
-        left = after;
+        done = piece.end;
     }
-    rest.push_str(left);
+    rest.push_str(&said[done..]);
     if calls.is_empty() {
         return (calls, said.to_owned());
     }
@@ -99,48 +104,94 @@ struct Piece<'a> {
     end: usize,
 }
 
-fn next_piece(said: &str) -> Option<Piece<'_>> {
-    let tagged = between(said, "<tool_call>", "</tool_call>");
-    let fenced = between(said, "```", "```").map(|mut piece| {
-        // The language of the fence.
-        let body = piece
-            .json
-            .trim_start_matches(|letter: char| letter.is_ascii_alphanumeric());
-        piece.json = body;
-        piece
-    });
-    let marked = match (tagged, fenced) {
-        (Some(tagged), Some(fenced)) if fenced.start < tagged.start => Some(fenced),
-        (Some(tagged), _) => Some(tagged),
-        (None, fenced) => fenced,
-    };
-    if marked.is_some() {
-        return marked;
-    }
-    // Bare JSON counts only if it is all there is.
-    let json = said.trim();
-    let is_bare = json.starts_with(['{', '[']) && json.ends_with(['}', ']']);
-    is_bare.then_some(Piece {
-        json,
-        start: 0,
-        end: said.len(),
-    })
+/// Finds the pieces of a text one after the other, and looks at each letter only so often.
+struct Pieces<'a> {
+    said: &'a str,
+    tag: Mark<'a>,
+    tag_end: Mark<'a>,
+    fence: Mark<'a>,
 }
 
-fn between<'a>(said: &'a str, open: &str, close: &str) -> Option<Piece<'a>> {
-    let start = said.find(open)?;
-    let inside = start + open.len();
-    // A model that runs out of words leaves the tag open.
-    let length = said[inside..].find(close);
-    let (json_end, end) = match length {
-        Some(length) => (inside + length, inside + length + close.len()),
-        None => (said.len(), said.len()),
-    };
-    Some(Piece {
-        json: &said[inside..json_end],
-        start,
-        end,
-    })
+impl<'a> Pieces<'a> {
+    fn of(said: &'a str) -> Pieces<'a> {
+        Pieces {
+            said,
+            tag: Mark::new("<tool_call>"),
+            tag_end: Mark::new("</tool_call>"),
+            fence: Mark::new("```"),
+        }
+    }
+
+    /// The first piece from this place on.
+    fn next(&mut self, from: usize) -> Option<Piece<'a>> {
+        let tag = self.tag.next(self.said, from);
+        let fence = self.fence.next(self.said, from);
+        match (tag, fence) {
+            (None, None) => self.bare(from),
+            (Some(tag), fence) if fence.is_none_or(|fence| tag < fence) => {
+                let inside = tag + self.tag.mark.len();
+                let end = self.tag_end.next(self.said, inside);
+                Some(self.piece(tag, inside, end, self.tag_end.mark))
+            }
+            (_, Some(fence)) => {
+                let inside = fence + self.fence.mark.len();
+                let end = self.fence.next(self.said, inside);
+                let mut piece = self.piece(fence, inside, end, self.fence.mark);
+                // The language of the fence.
+                let is_language = |letter: char| letter.is_ascii_alphanumeric();
+                piece.json = piece.json.trim_start_matches(is_language);
+                Some(piece)
+            }
+            (Some(_), None) => None,
+        }
+    }
+
+    /// A model that runs out of words leaves the mark open.
+    fn piece(&self, start: usize, inside: usize, end: Option<usize>, mark: &str) -> Piece<'a> {
+        let json_end = end.unwrap_or(self.said.len());
+        Piece {
+            json: &self.said[inside..json_end],
+            start,
+            end: end.map_or(json_end, |end| end + mark.len()),
+        }
+    }
+
+    /// Bare JSON counts only if it is all there is.
+    fn bare(&self, from: usize) -> Option<Piece<'a>> {
+        let json = self.said[from..].trim();
+        let is_bare = json.starts_with(['{', '[']) && json.ends_with(['}', ']']);
+        is_bare.then_some(Piece {
+            json,
+            start: from,
+            end: self.said.len(),
+        })
+    }
+}
+
+/// A mark, and where it was found last.
+struct Mark<'a> {
+    mark: &'a str,
+    found: Option<usize>,
+    searched: bool,
+}
+
+impl<'a> Mark<'a> {
+    fn new(mark: &'a str) -> Mark<'a> {
+        Mark {
+            mark,
+            found: None,
+            searched: false,
+        }
+    }
+
+    fn next(&mut self, said: &str, from: usize) -> Option<usize> {
+        let is_known = self.searched && self.found.is_none_or(|found| found >= from);
+        if !is_known {
+            self.found = said[from..].find(self.mark).map(|found| from + found);
+            self.searched = true;
+        }
+        self.found
+    }
 }
 
 /// All the calls of one piece, or none: half of what was meant must not run.

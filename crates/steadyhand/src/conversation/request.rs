@@ -10,6 +10,7 @@ mod tools;
 use serde_json::{Value, json};
 
 use super::options::Options;
+use super::place::Places;
 use super::problem::{Code, Log};
 use super::provider::Provider;
 use super::texts;
@@ -30,16 +31,16 @@ pub(super) fn mend(
     options: &Options,
     request: &mut Value,
     messages: &mut Vec<Value>,
-    base: &str,
+    places: Places<'_>,
     log: &mut Log,
 ) {
     let model = request.get("model").and_then(Value::as_str);
     let model = options.model_or(model).map(str::to_owned);
     match provider {
         Provider::Anthropic => {
-            anthropic::mend(request, messages, model.as_deref(), base, log);
+            anthropic::mend(request, messages, model.as_deref(), places, log);
         }
-        Provider::Gemini => gemini::mend(messages, model.as_deref(), base, log),
+        Provider::Gemini => gemini::mend(messages, model.as_deref(), places, log),
         Provider::Mistral => {
             let ends_badly = messages.last().is_some_and(|last| {
                 let goes_on = last.get("prefix") == Some(&Value::Bool(true));
@@ -49,9 +50,9 @@ pub(super) fn mend(
             let is_alone = messages.len() == 1 && messages[0]["role"] == "assistant";
             if is_alone {
                 let says = "Conversation must start with a user message or system message";
-                go_on(messages, base, says, log);
+                go_on(messages, places, says, log);
             } else if ends_badly {
-                go_on(messages, base, says, log);
+                go_on(messages, places, says, log);
             }
         }
         Provider::OpenAi | Provider::OpenAiResponses | Provider::Ollama | Provider::LangChain => {}
@@ -59,11 +60,9 @@ pub(super) fn mend(
 }
 
 /// Lets the user say that the model should go on, where it does not by itself.
-fn go_on(messages: &mut Vec<Value>, base: &str, says: &str, log: &mut Log) {
-    // The place is that of the last message; what came before may have moved it.
-    let at = format!("{base}/{}", messages.len().saturating_sub(1));
+fn go_on(messages: &mut Vec<Value>, places: Places<'_>, says: &str, log: &mut Log) {
     log.found(
-        at,
+        places.of(messages.len().saturating_sub(1)),
         Code::TrailingAssistant,
         "the conversation ends with the model's own words",
     )

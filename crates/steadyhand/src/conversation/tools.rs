@@ -159,7 +159,8 @@ fn one(provider: Provider, name: &str, tool: &Value) -> Result<Value, String> {
         Provider::Anthropic => {
             json!({"name": name, "description": description, "input_schema": schema})
         }
-        Provider::OpenAi | Provider::Mistral | Provider::Ollama => {
+        Provider::Ollama => ollama::function(name, description, schema),
+        Provider::OpenAi | Provider::Mistral => {
             json!({"type": "function", "function": {"name": name, "description": description, "parameters": schema}})
         }
         Provider::OpenAiResponses => {
@@ -213,9 +214,6 @@ fn dialect(provider: Provider, schema: Value) -> Result<Value, String> {
             let schema = roots::plain(refs::inline(rewrite::modern(schema))?)?;
             Ok(schema)
         }
-        Provider::Ollama => {
-            let schema = roots::plain(refs::inline(schema)?)?;
-            Ok(ollama::keep_what_it_reads(schema))
-        }
+        Provider::Ollama => roots::plain(refs::inline(schema)?),
     }
 }

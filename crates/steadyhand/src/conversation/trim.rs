@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::ids;
 use super::place::Envelope;
 use super::provider::Provider;
 use super::wire::{self, Wire, text};
@@ -137,20 +138,25 @@ impl Places {
             exchanges: Vec::new(),
             steps: Vec::new(),
         };
+        let speaks = speaking(wire, messages);
         let mut open = Open::default();
         let mut was_model = false;
         let (mut calls, mut results) = (Vec::new(), Vec::new());
         for (index, message) in messages.iter().enumerate().skip(head) {
             let is_model = wire.is_model(message);
             wire.results(message, &mut results);
-            if open.is_empty() && results.is_empty() && !is_model {
+            // Anthropic takes what the system is told later, but not first.
+            let may_open = wire.provider() != Provider::Anthropic || !is_system(message);
+            let may_open = may_open && speaks[index];
+            if open.is_empty() && results.is_empty() && !is_model && may_open {
                 places.exchanges.push(index);
             }
             if open.is_empty() && is_model && !was_model {
                 places.steps.push(index);
             }
             for result in results.drain(..) {
-                open.close(result.id);
+                let any_will_do = result.id.is_none() || ids::are_optional(wire.provider());
+                open.close(result.id, any_will_do);
             }
             if is_model {
                 wire.calls(message, &mut calls);
@@ -162,6 +168,18 @@ impl Places {
         }
         places
     }
+}
+
+/// For each message whether anything is said from it on until the model's turn: a turn without a word is refused.
+fn speaking(wire: &dyn Wire, messages: &[Value]) -> Vec<bool> {
+    let mut speaks = vec![false; messages.len()];
+    let mut is_said = false;
+    for (index, message) in messages.iter().enumerate().rev() {
+        let is_model = wire.is_model(message);
+        is_said = !is_model && (is_said || !wire.is_empty(message));
+        speaks[index] = is_said;
+    }
+    speaks
 }
 
 /// The calls whose results are still to come.
@@ -178,23 +196,22 @@ impl Open {
 
     fn open(&mut self, id: Option<&str>) {
         self.count += 1;
-        *self
-            .by_id
-            .entry(id.unwrap_or_default().to_owned())
-            .or_default() += 1;
+        if let Some(id) = id {
+            *self.by_id.entry(id.to_owned()).or_default() += 1;
+        }
     }
 
-    fn close(&mut self, id: Option<&str>) {
-        // Where calls or results have no id, any will do.
-        let id = id
-            .filter(|id| self.by_id.contains_key(*id))
-            .unwrap_or_default();
-        if let Some(open) = self.by_id.get_mut(id) {
-            *open -= 1;
-            self.count -= 1;
-            if *open == 0 {
-                self.by_id.remove(id);
-            }
+    /// A result came. Where ids may be missing, on either side, any call may be the one it answers.
+    fn close(&mut self, id: Option<&str>, any_will_do: bool) {
+        let own = id.and_then(|id| self.by_id.get_mut(id).filter(|open| **open > 0));
+        match own {
+            Some(open) => *open -= 1,
+            None if any_will_do => {}
+            None => return,
+        }
+        self.count = self.count.saturating_sub(1);
+        if self.count == 0 {
+            self.by_id.clear();
         }
     }
 }

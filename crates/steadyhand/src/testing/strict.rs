@@ -61,3 +61,12 @@ fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 fn str_of<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
+
+fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && is_json(text)
+}
+
+/// However deep it is: a parsed value could not be.
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}

@@ -6,30 +6,13 @@ use snapbox::str;
 use crate::support::{Workplace, parts};
 
 /// anthropics/claude-code#5989: interrupted with two calls in flight.
-const INTERRUPTED: &str = r#"[
-  {"role": "user", "content": "Run the tests and look at the log"},
-  {"role": "assistant", "content": [
-    {"type": "tool_use", "id": "toolu_A", "name": "run", "input": {"command": "make test"}},
-    {"type": "tool_use", "id": "toolu_B", "name": "read", "input": {"path": "test.log"}}]},
-  {"role": "user", "content": "Stop, that takes too long"}]"#;
+const INTERRUPTED: &str = include_str!("../../../../../docs/histories/claude-code-5989.json");
 
 /// github/copilot-sdk#1922: an image between the results.
-const IMAGE_BETWEEN: &str = r#"[
-  {"role": "user", "content": "Compare the two pages"},
-  {"role": "assistant", "content": null, "tool_calls": [
-    {"id": "call_A", "type": "function", "function": {"name": "search", "arguments": "{}"}},
-    {"id": "call_B", "type": "function", "function": {"name": "search", "arguments": "{}"}}]},
-  {"role": "tool", "tool_call_id": "call_A", "content": "page one"},
-  {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]},
-  {"role": "tool", "tool_call_id": "call_B", "content": "page two"}]"#;
+const IMAGE_BETWEEN: &str = include_str!("../../../../../docs/histories/copilot-sdk-1922.json");
 
 /// google-gemini/gemini-cli#16415: fewer responses than calls.
-const FEWER_RESPONSES: &str = r#"[
-  {"role": "user", "parts": [{"text": "What is in these files?"}]},
-  {"role": "model", "parts": [
-    {"functionCall": {"name": "read", "args": {"path": "a"}}},
-    {"functionCall": {"name": "read", "args": {"path": "b"}}}]},
-  {"role": "user", "parts": [{"functionResponse": {"name": "read", "response": {"output": "A"}}}]}]"#;
+const FEWER_RESPONSES: &str = include_str!("../../../../../docs/histories/gemini-cli-16415.json");
 
 #[test]
 fn r02_validate_names_every_fault_with_its_place_and_the_providers_words() {
@@ -126,6 +109,194 @@ fn r01_a_file_with_one_conversation_a_line_is_read_line_by_line() {
     let (code, _, stderr) = parts(&workplace.run("validate broken.jsonl --provider anthropic"));
     assert_eq!(code, 2);
     assert!(stderr.contains("line 2 is no JSON"), "{stderr}");
+}
+
+#[test]
+fn r01_lines_are_counted_as_the_file_has_them() {
+    let workplace = Workplace::new();
+    let broken = serde_json::from_str::<Value>(INTERRUPTED).expect("JSON");
+    workplace.write("gaps.jsonl", &format!("\n\n{broken}\r\n\n{broken}"));
+    let (code, stdout, _) = parts(&workplace.run("validate gaps.jsonl --provider anthropic"));
+    assert_eq!(code, 5);
+    let starts = |number: usize| {
+        stdout
+            .lines()
+            .filter(|line| line.starts_with(&format!("{number}:/1")))
+            .count()
+    };
+    assert_eq!((starts(3), starts(5)), (2, 2), "{stdout}");
+    let (_, _, stderr) = parts(&workplace.run("repair gaps.jsonl --provider anthropic"));
+    assert!(stderr.starts_with("line 3:\n2 fixes"), "{stderr}");
+}
+
+#[test]
+fn r03_with_one_line_broken_nothing_is_printed() {
+    let workplace = Workplace::new();
+    let good = r#"[{"role":"user","content":"Hello"}]"#;
+    workplace.write("some.jsonl", &format!("{good}\n[{{\n{good}\n"));
+    for command in ["repair", "validate", "repair --json", "validate --json"] {
+        let run = workplace.run(&format!("{command} some.jsonl --provider anthropic"));
+        let (code, stdout, stderr) = parts(&run);
+        assert_eq!(code, 2, "{stderr}");
+        assert!(!stdout.contains("Hello"), "{stdout}");
+        assert!((stdout + &stderr).contains("line 2 is no JSON"), "{stderr}");
+    }
+}
+
+#[test]
+fn r03_what_is_no_conversation_is_not_said_to_be_in_order() {
+    let workplace = Workplace::new();
+    for odd in [
+        "5",
+        "null",
+        "\"x\"",
+        "{}",
+        r#"{"messages": 5}"#,
+        r#"{"role": "user", "content": "Hello"}"#,
+    ] {
+        workplace.write("odd.json", odd);
+        let (code, stdout, stderr) = parts(&workplace.run("repair odd.json --provider anthropic"));
+        assert_eq!((code, stdout.as_str()), (2, ""), "{odd}: {stderr}");
+        assert!(
+            stderr.contains("there is no list of messages in odd.json"),
+            "{stderr}"
+        );
+        let (code, _, _) = parts(&workplace.run("validate odd.json --provider anthropic"));
+        assert_eq!(code, 5, "{odd}");
+    }
+    // One message a line is what many logs have.
+    let message = r#"{"role": "user", "content": "Hello"}"#;
+    workplace.write("log.jsonl", &format!("{message}\n{message}\n"));
+    let (code, _, stderr) = parts(&workplace.run("repair log.jsonl --provider openai"));
+    assert_eq!(code, 2);
+    assert!(stderr.contains("line 1 of log.jsonl"), "{stderr}");
+    assert!(
+        stderr.contains("jq -s . log.jsonl | steadyhand repair - --provider openai"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn r01_a_file_that_cannot_be_read_is_named_with_the_reason() {
+    let workplace = Workplace::new();
+    workplace.write("empty.json", "");
+    workplace.write("blank.json", " \n\n");
+    std::fs::write(workplace.file("latin.json"), b"[\"\xe9\"]").expect("a file");
+    std::fs::create_dir(workplace.file("folder")).expect("a folder");
+    let huge = std::fs::File::create(workplace.file("huge.json")).expect("a file");
+    huge.set_len(256 * 1024 * 1024 + 1)
+        .expect("a file with a hole");
+    let table = [
+        ("empty.json", "it is empty"),
+        ("blank.json", "it is empty"),
+        ("latin.json", "UTF-8"),
+        ("folder", "directory"),
+        ("nowhere.json", "No such file"),
+        ("huge.json", "larger than 256 MiB"),
+    ];
+    for (file, reason) in table {
+        for command in ["repair", "validate"] {
+            let run = workplace.run(&format!("{command} {file} --provider openai"));
+            let (code, stdout, stderr) = parts(&run);
+            assert_eq!((code, stdout.as_str()), (2, ""), "{file}: {stderr}");
+            assert!(
+                stderr.contains(file) && stderr.to_lowercase().contains(&reason.to_lowercase()),
+                "{file}: {stderr}"
+            );
+        }
+    }
+}
+
+#[test]
+fn r03_a_conversation_comes_from_stdin_and_with_a_mark_of_its_encoding() {
+    let workplace = Workplace::new();
+    let text = format!("\u{feff}{INTERRUPTED}");
+    let run = workplace
+        .command(&["repair", "-", "--provider", "anthropic", "--json"])
+        .stdin(text)
+        .assert();
+    let (code, stdout, stderr) = parts(&run);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let repaired: Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!(repaired["fixes"].as_array().map(Vec::len), Some(2));
+    assert_eq!(repaired["fixes"][0]["at"], "/1/content/0");
+}
+
+#[test]
+fn r03_with_json_each_line_gets_one() {
+    let workplace = Workplace::new();
+    let broken = serde_json::from_str::<Value>(INTERRUPTED).expect("JSON");
+    workplace.write("two.jsonl", &format!("{broken}\n{broken}\n"));
+    let (code, stdout, stderr) =
+        parts(&workplace.run("repair two.jsonl --provider anthropic --json"));
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let lines: Vec<Value> = stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0], lines[1]);
+    let (code, stdout, _) = parts(&workplace.run("validate two.jsonl --provider anthropic --json"));
+    assert_eq!(code, 5);
+    let first: Value = serde_json::from_str(stdout.lines().next().expect("a line")).expect("JSON");
+    assert_eq!(first["valid"], false);
+    assert!(first["problems"][0]["provider_text"].is_string());
+}
+
+#[test]
+fn r03_what_no_repair_can_mend_is_said() {
+    let workplace = Workplace::new();
+    workplace.write(
+        "request.json",
+        r#"{"messages": [{"role": "user", "content": "Hello"}]}"#,
+    );
+    let (code, _, stderr) = parts(&workplace.run("repair request.json --provider anthropic"));
+    assert_eq!(code, 0);
+    assert!(
+        stderr.contains("2 problems left that no repair can mend"),
+        "{stderr}"
+    );
+    let (code, stdout, _) =
+        parts(&workplace.run("validate request.json --provider anthropic --what request"));
+    assert_eq!(code, 5);
+    assert!(stdout.contains("max_tokens: Field required"), "{stdout}");
+}
+
+/// Runs the commands of the document and holds what they print against it.
+#[test]
+fn r03_the_document_shows_what_is_printed() {
+    let workplace = Workplace::new();
+    for (name, history) in [
+        ("claude-code-5989", INTERRUPTED),
+        ("copilot-sdk-1922", IMAGE_BETWEEN),
+        ("gemini-cli-16415", FEWER_RESPONSES),
+    ] {
+        workplace.write(&format!("docs/histories/{name}.json"), history);
+    }
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let document = std::fs::read_to_string(root.join("../../docs/repair.md")).expect("a document");
+    let blocks = document.split("```console\n").skip(1);
+    let mut commands = 0;
+    for block in blocks.filter_map(|block| block.split("```").next()) {
+        for shown in block.split("$ steadyhand ").skip(1) {
+            let (command, expected) = shown.split_once('\n').expect("a command and its output");
+            let (arguments, target) = match command.split_once(" >") {
+                Some((arguments, target)) => (arguments, Some(target)),
+                None => (command, None),
+            };
+            let (_, stdout, stderr) = parts(&workplace.run(arguments));
+            let printed = match target {
+                Some(target) => {
+                    workplace.write(target, &stdout);
+                    stderr
+                }
+                None => stdout + &stderr,
+            };
+            assert_eq!(printed.trim(), expected.trim(), "{command}");
+            commands += 1;
+        }
+    }
+    assert!(commands >= 6, "the document has {commands} commands");
 }
 
 #[test]

@@ -242,7 +242,12 @@ async fn d17_a_server_over_http_is_killed_50_times_under_load() {
         program: None,
     };
     killed.start();
-    let config = format!("[mcp.killed]\nurl = \"http://127.0.0.1:{port}/mcp\"\nprefix = false\n");
+    // A breaker that those opened who were lost together would stay open for as long as this test: but a server that
+    // is back has them closed.
+    let config = format!(
+        "[mcp.killed]\nurl = \"http://127.0.0.1:{port}/mcp\"\nprefix = false\n\
+         breaker = {{ failures = 2, cooldown = \"1h\" }}\n"
+    );
     workplace.write("steadyhand.toml", &config);
     let served = knows_note(workplace).await;
     survives("HTTP", served, killed, &ledger).await;

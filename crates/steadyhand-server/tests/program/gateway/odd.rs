@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::{Events, Modern, Session, gateway, up};
-use crate::serve::Served;
+use crate::serve::{Served, until};
 use crate::support::Workplace;
 
 /// As the server writes it wherever it can, and as the client does.
@@ -169,6 +169,12 @@ const TABLE: [(&str, &str, &[&str], bool); 9] = [
 
 async fn passes(served: &Served, is_modern: bool) {
     let client = Client::of(served, is_modern).await;
+    // The gateway has nothing more to ask by itself: what a server on stdio logs then belongs to the one call that runs.
+    until("the last list is read", async || {
+        let listed = client.ask(served, "resources/templates/list", r#""x-any":1"#);
+        listed.await.contains("test odds").then_some(())
+    })
+    .await;
     for (method, params, pieces, tells) in TABLE {
         let params = params.replace("ODD", ODD);
         let reply = client.ask(served, method, &params).await;

@@ -328,7 +328,7 @@ async fn v05_clients_are_told_when_the_configuration_brings_and_takes_tools() {
         (tool("first") + &tool("second"), vec!["first", "second"]),
         (tool("second"), vec!["second"]),
     ] {
-        served.workplace.replace("steadyhand.toml", &config);
+        served.workplace.write("steadyhand.toml", &config);
         older.until_method("notifications/tools/list_changed").await;
         newer.until_method("notifications/tools/list_changed").await;
         until("it is so", async || {

@@ -87,6 +87,68 @@ async fn a_turn_is_answered_whole_and_in_the_providers_shape() {
 }
 
 #[tokio::test]
+async fn r03_what_is_no_conversation_is_refused_and_told_why() {
+    let served = Served::start().await;
+    for odd in [
+        json!(5),
+        json!(null),
+        json!("x"),
+        json!({}),
+        json!({"messages": {}}),
+    ] {
+        let path = "/v1/repair?provider=anthropic";
+        let (status, code, message) = served.post(path, odd.clone()).await.refusal();
+        assert_eq!((status, code.as_str()), (400, "bad_request"), "{odd}");
+        assert_eq!(message, "there is no list of messages in the body");
+        let path = "/v1/validate?provider=anthropic";
+        let checked = served.post(path, odd).await.json();
+        assert_eq!(checked["problems"][0]["code"], "no_messages");
+    }
+    // A prompt that is one text is a whole conversation to the Responses.
+    let text = json!({"model": "m", "input": "Hello"});
+    let path = "/v1/repair?provider=openai-responses";
+    let mended = served.post(path, text.clone()).await.json();
+    assert_eq!(mended, json!({"messages": text, "fixes": []}));
+}
+
+#[tokio::test]
+async fn r03_a_large_conversation_is_mended_and_calls_do_not_wait_for_it() {
+    let served = Served::start().await;
+    let mut messages = Vec::new();
+    for turn in 0..20_000 {
+        let id = format!("t{turn}");
+        messages.push(json!({"role": "user", "content": "What is the weather in Rome?"}));
+        messages.push(json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "weather", "input": {}}]}));
+    }
+    let mending = served.post("/v1/repair?provider=anthropic", json!(messages));
+    let calling = served.post("/v1/calls", json!({"name": "echo", "args": {"word": "hi"}}));
+    let (mended, called) = tokio::join!(mending, calling);
+    assert_eq!(called.json()["status"], "success");
+    assert_eq!(
+        mended.json()["fixes"].as_array().map(Vec::len),
+        Some(20_000)
+    );
+    let counted = served.get("/metrics").await.text;
+    let line =
+        r#"steadyhand_conversation_fixes_total{provider="anthropic",code="missing_result"} 20000"#;
+    assert!(counted.contains(line), "{counted}");
+}
+
+#[tokio::test]
+async fn r01_a_turn_with_more_calls_than_may_run_is_refused_at_once() {
+    let served = Served::start().await;
+    let call = |number: usize| json!({"type": "tool_use", "id": format!("t{number}"), "name": format!("nobody{number}"), "input": {}});
+    let calls: Vec<_> = (0..20_000).map(call).collect();
+    let said = json!({"role": "assistant", "content": calls});
+    let (status, code, message) = served
+        .post("/v1/turns?format=anthropic", said)
+        .await
+        .refusal();
+    assert_eq!((status, code.as_str()), (400, "bad_request"), "{message}");
+    assert_eq!(message, "the message has 20000 calls, and may have 10000");
+}
+
+#[tokio::test]
 async fn whose_rules_must_be_said() {
     let served = Served::start().await;
     for path in [

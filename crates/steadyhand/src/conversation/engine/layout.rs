@@ -103,11 +103,16 @@ impl Pass<'_> {
         let models = model_end - first;
         let mut texts = texts.into_iter().peekable();
         let (said, tail) = messages.split_at_mut(models);
-        said.iter_mut().for_each(|one| self.push(one.take()));
+        for (offset, message) in said.iter_mut().enumerate() {
+            self.push(first + offset, message.take());
+        }
+        let before = model_end.saturating_sub(1).max(first);
         let brings_results = !carried.is_empty();
         if brings_results {
             let values = carried.into_iter().map(|one| one.value).collect();
-            self.out.extend(self.wire.pack(values));
+            for message in self.wire.pack(values) {
+                self.put(before, message);
+            }
         }
         let begin = self.out.len();
         let mut of_model = Vec::new();
@@ -116,13 +121,17 @@ impl Pass<'_> {
         }
         let has_tail = !tail.is_empty();
         for (offset, message) in tail.iter_mut().enumerate() {
-            self.push(message.take());
+            let origin = model_end + offset;
+            self.push(origin, message.take());
             while let Some((_, text)) = texts.next_if(|(of, _)| *of == models + offset) {
-                self.out.push(text);
+                self.put(origin, text);
             }
         }
         // Not before, or they would stand in front of results that lead.
-        self.out.append(&mut of_model);
+        let last = first + models + tail.len();
+        for text in of_model {
+            self.put(last.saturating_sub(1).max(first), text);
+        }
         if !brings_results {
             self.mend_silence(begin, model_end, has_tail);
         }
@@ -150,7 +159,7 @@ impl Pass<'_> {
         kept.sort_by_key(|(call, _)| plan.calls[*call].message);
         let mut kept = kept.into_iter().peekable();
         for index in first..model_end {
-            self.push(messages[index - first].take());
+            self.push(index, messages[index - first].take());
             let is_here = |call: usize| plan.calls[call].message == index;
             let mut here: Vec<Carried> = Vec::new();
             while let Some((call, message)) = kept.next_if(|(call, _)| is_here(*call)) {
@@ -163,17 +172,21 @@ impl Pass<'_> {
             if ordered {
                 here.sort_by_key(|one| one.call);
             }
-            here.into_iter().for_each(|one| self.push(one.value));
+            for one in here {
+                self.push(index, one.value);
+            }
         }
         for index in first..first + messages.len() {
             let extra = self.behind.remove(&index).unwrap_or_default();
-            self.out.extend(extra);
+            for message in extra {
+                self.put(index, message);
+            }
         }
         let mut texts = texts.into_iter().peekable();
         for (offset, message) in messages.iter_mut().enumerate().skip(model_end - first) {
-            self.push(message.take());
+            self.push(first + offset, message.take());
             while let Some((_, text)) = texts.next_if(|(of, _)| *of == offset) {
-                self.out.push(text);
+                self.put(first + offset, text);
             }
         }
     }
@@ -193,17 +206,19 @@ impl Pass<'_> {
                 let mut found = Vec::new();
                 self.wire.results(message, &mut found);
                 let is_result = !found.is_empty();
-                if !is_result && let Some(carried) = carried.take() {
-                    self.out.extend(carried.into_iter().map(|one| one.value));
+                if !is_result {
+                    for one in carried.take().into_iter().flatten() {
+                        self.put(first + offset, one.value);
+                    }
                 }
             }
-            self.push(message.take());
+            self.push(first + offset, message.take());
             while let Some((_, text)) = texts.next_if(|(of, _)| *of == offset) {
-                self.out.push(text);
+                self.put(first + offset, text);
             }
         }
         for one in carried.into_iter().flatten() {
-            self.out.push(one.value);
+            self.put(first + messages.len() - 1, one.value);
         }
     }
 }

@@ -13,7 +13,8 @@ use crate::conversation::problem::Code;
 use crate::conversation::texts::{self, Why};
 use crate::conversation::wire::{Fault, Layout, ResultRef};
 
-/// How many ids the provider's words list; each call that has no result repeats them.
+/// How many ids the provider's words list. Each call that has no result repeats them, so where there are many such
+/// calls each lists fewer.
 const IDS_TOLD_MAX: usize = 50;
 
 /// What must be done to one span.
@@ -400,11 +401,12 @@ impl<'s> Draft<'_, '_, 's> {
         // A turn is refused once, for all of its calls.
         let mut of_turn: HashMap<usize, Vec<&str>> = HashMap::new();
         let one_turn = self.pass.wire.layout() == Layout::LeadingParts;
+        let told = (IDS_TOLD_MAX * IDS_TOLD_MAX / missing.len()).clamp(1, IDS_TOLD_MAX);
         for index in missing {
             let (message, call) = self.span.calls[*index];
             let turn = if one_turn { self.first } else { message };
             let ids = of_turn.entry(turn).or_default();
-            if ids.len() < IDS_TOLD_MAX {
+            if ids.len() < told {
                 ids.push(call.id.unwrap_or(call.name));
             }
         }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::go_on;
+use crate::conversation::place::Places;
 use crate::conversation::problem::{Code, Log};
 use crate::conversation::wire::text;
 
@@ -13,13 +14,13 @@ pub(super) fn mend(
     request: &mut Value,
     messages: &mut Vec<Value>,
     model: Option<&str>,
-    base: &str,
+    places: Places<'_>,
     log: &mut Log,
 ) {
     tools(request, messages, log);
     thinking(request, messages, log);
-    end(messages, model, base, log);
-    cache_marks(request, messages, base, log);
+    end(messages, model, places, log);
+    cache_marks(request, messages, places, log);
 }
 
 fn blocks(message: &Value) -> &[Value] {
@@ -77,7 +78,7 @@ fn thinking(request: &mut Value, messages: &[Value], log: &mut Log) {
         request["thinking"] = json!({"type": "disabled"});
         return;
     }
-    let Some(index) = lost_thinking(messages) else {
+    let Some((index, found)) = lost_thinking(messages) else {
         return;
     };
     log.found(
@@ -85,13 +86,13 @@ fn thinking(request: &mut Value, messages: &[Value], log: &mut Log) {
         Code::ThinkingLost,
         format!("thinking is on, and message {index} has lost its thinking"),
     )
-    .says(format!("messages.{index}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)."))
+    .says(format!("messages.{index}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{found}`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`."))
     .fixed("thinking is off for this request: nobody can write it again");
     request["thinking"] = json!({"type": "disabled"});
 }
 
-/// The last turn of the model, if it calls tools and does not begin with thinking.
-fn lost_thinking(messages: &[Value]) -> Option<usize> {
+/// The last turn of the model, if it calls tools and does not begin with thinking; and what it begins with.
+fn lost_thinking(messages: &[Value]) -> Option<(usize, &str)> {
     let is_model = |message: &Value| text(message, "role") == Some("assistant");
     let end = messages.iter().rposition(is_model)? + 1;
     // The user has said something new since: what went before is not looked at.
@@ -103,15 +104,25 @@ fn lost_thinking(messages: &[Value]) -> Option<usize> {
         .iter()
         .rposition(|message| !is_model(message))
         .map_or(0, |before| before + 1);
-    let mut turn = messages[start..end].iter().flat_map(blocks);
-    let first = turn.next()?;
-    let calls = text(first, "type") == Some("tool_use")
-        || turn.any(|block| text(block, "type") == Some("tool_use"));
-    let thinks = matches!(text(first, "type"), Some("thinking" | "redacted_thinking"));
-    (follows_results && calls && !thinks).then_some(start)
+    let turn = &messages[start..end];
+    let calls = |block: &Value| text(block, "type") == Some("tool_use");
+    if !follows_results || !turn.iter().flat_map(blocks).any(calls) {
+        return None;
+    }
+    // A bare text is a block as well.
+    let first = turn
+        .iter()
+        .find_map(|message| match message.get("content") {
+            Some(Value::String(said)) => (!said.is_empty()).then_some("text"),
+            _ => blocks(message)
+                .first()
+                .map(|block| text(block, "type").unwrap_or_default()),
+        })?;
+    let thinks = matches!(first, "thinking" | "redacted_thinking");
+    (!thinks).then_some((start, first))
 }
 
-fn end(messages: &mut Vec<Value>, model: Option<&str>, base: &str, log: &mut Log) {
+fn end(messages: &mut Vec<Value>, model: Option<&str>, places: Places<'_>, log: &mut Log) {
     let Some(last) = messages.last() else { return };
     let is_model = text(last, "role") == Some("assistant");
     // A turn the provider paused goes on by itself.
@@ -121,7 +132,7 @@ fn end(messages: &mut Vec<Value>, model: Option<&str>, base: &str, log: &mut Log
     });
     if is_model && !is_paused && model.is_some_and(refuses_prefill) {
         let says = "This model does not support assistant message prefill. The conversation must end with a user message.";
-        go_on(messages, base, says, log);
+        go_on(messages, places, says, log);
     }
 }
 
@@ -146,21 +157,21 @@ fn refuses_prefill(model: &str) -> bool {
 }
 
 /// At most four marks: those at the end of the conversation save the most.
-fn cache_marks(request: &Value, messages: &mut [Value], base: &str, log: &mut Log) {
+fn cache_marks(request: &Value, messages: &mut [Value], places: Places<'_>, log: &mut Log) {
     let around = marks(&request["tools"]) + marks(&request["system"]);
-    let mut places = Vec::new();
+    let mut marked = Vec::new();
     for (index, message) in messages.iter().enumerate() {
         for (part, block) in blocks(message).iter().enumerate() {
             if is_marked(block) {
-                places.push((index, part));
+                marked.push((index, part));
             }
         }
     }
-    let total = around + places.len();
+    let total = around + marked.len();
     let surplus = total.saturating_sub(CACHE_MARKS_MAX);
-    for (index, part) in places.into_iter().take(surplus) {
+    for (index, part) in marked.into_iter().take(surplus) {
         log.found(
-            format!("{base}/{index}/content/{part}/cache_control"),
+            format!("{}/content/{part}/cache_control", places.of(index)),
             Code::CacheControl,
             format!("there are {total} cache marks, and {CACHE_MARKS_MAX} are taken"),
         )

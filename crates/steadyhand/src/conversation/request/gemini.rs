@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::conversation::place::Places;
 use crate::conversation::problem::{Code, Log};
 use crate::conversation::wire::text;
 
@@ -9,9 +10,9 @@ use crate::conversation::wire::text;
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// Mends them.
-pub(super) fn mend(contents: &mut [Value], model: Option<&str>, base: &str, log: &mut Log) {
+pub(super) fn mend(contents: &mut [Value], model: Option<&str>, places: Places<'_>, log: &mut Log) {
     if model.is_some_and(wants_signatures) {
-        signatures(contents, base, log);
+        signatures(contents, places, log);
     }
 }
 
@@ -23,7 +24,7 @@ fn wants_signatures(model: &str) -> bool {
 }
 
 /// Since the user's last words, the first call of each step must have its signature.
-fn signatures(contents: &mut [Value], base: &str, log: &mut Log) {
+fn signatures(contents: &mut [Value], places: Places<'_>, log: &mut Log) {
     let says_something = |content: &Value| {
         let is_text = |part: &Value| part.get("text").is_some();
         text(content, "role") != Some("model")
@@ -57,7 +58,7 @@ fn signatures(contents: &mut [Value], base: &str, log: &mut Log) {
             .as_str()
             .unwrap_or_default();
         log.found(
-            format!("{base}/{index}/parts/{part}"),
+            format!("{}/parts/{part}", places.of(index)),
             Code::MissingSignature,
             "this call has lost the signature of its thought",
         )

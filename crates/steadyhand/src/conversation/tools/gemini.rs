@@ -35,11 +35,14 @@ pub(super) fn declaration(name: &str, description: &str, mut schema: Value) -> V
     let has_properties = schema["properties"]
         .as_object()
         .is_some_and(|properties| !properties.is_empty());
-    if !has_properties {
+    let is_map = ["additionalProperties", "patternProperties"]
+        .iter()
+        .any(|key| schema.get(key).is_some_and(Value::is_object));
+    if !has_properties && !is_map {
         // An object without properties is refused; no parameters are not.
         return function;
     }
-    if has_free_object(&schema) {
+    if is_map || has_free_object(&schema) {
         function["parametersJsonSchema"] = schema;
         return function;
     }
@@ -54,7 +57,10 @@ fn has_free_object(schema: &Value) -> bool {
     let mut copy = schema.clone();
     let mut found = false;
     each(&mut copy, &mut |fields| {
-        let is_object = fields.get("type").is_some_and(|kind| kind == "object");
+        let is_object = match fields.get("type") {
+            Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+            kind => kind.is_some_and(|kind| kind == "object"),
+        };
         let has_properties = fields
             .get("properties")
             .and_then(Value::as_object)
@@ -107,6 +113,24 @@ fn fit(fields: &mut Map<String, Value>) {
     }
 }
 
+/// What belongs to arrays and to objects goes with them where a value may be one of several kinds.
+const OF_KINDS: [&str; 3] = ["items", "properties", "required"];
+
+fn of_kind(kind: &Value, fields: &Map<String, Value>) -> Value {
+    let own: &[&str] = match kind.as_str() {
+        Some("array") => &OF_KINDS[..1],
+        Some("object") => &OF_KINDS[1..],
+        _ => &[],
+    };
+    let mut schema = json!({ "type": kind });
+    for key in own {
+        if let Some(value) = fields.get(*key) {
+            schema[*key] = value.clone();
+        }
+    }
+    schema
+}
+
 /// One type, and whether it may be null.
 fn fit_type(fields: &mut Map<String, Value>) {
     if let Some(Value::Array(kinds)) = fields.get("type").cloned() {
@@ -124,8 +148,11 @@ fn fit_type(fields: &mut Map<String, Value>) {
             }
             several => {
                 fields.shift_remove("type");
-                let choice = several.iter().map(|kind| json!({"type": kind})).collect();
+                let choice = several.iter().map(|kind| of_kind(kind, fields)).collect();
                 fields.entry("anyOf").or_insert(Value::Array(choice));
+                for key in OF_KINDS {
+                    fields.shift_remove(key);
+                }
             }
         }
     }

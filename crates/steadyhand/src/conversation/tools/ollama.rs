@@ -15,19 +15,47 @@ const PROPERTY: [&str; 7] = [
     "required",
 ];
 /// They say nothing that a model could use.
-const SILENT: [&str; 4] = ["title", "$schema", "$id", "$comment"];
+const SILENT: [&str; 5] = ["title", "$schema", "$id", "$comment", "definitions"];
 
-/// The schema with nothing in it that Ollama drops.
-pub(super) fn keep_what_it_reads(schema: Value) -> Value {
+/// A function with nothing in its schema that Ollama drops; what it drops at the root is said in the description.
+pub(super) fn function(name: &str, description: &str, schema: Value) -> Value {
+    let (parameters, dropped) = keep_what_it_reads(schema);
+    let mut function = Map::new();
+    function.insert("name".to_owned(), json!(name));
+    function.insert("description".to_owned(), json!(description));
+    for note in dropped.iter().filter(|note| !description.contains(*note)) {
+        add_note(&mut function, note);
+    }
+    function.insert("parameters".to_owned(), parameters);
+    json!({"type": "function", "function": function})
+}
+
+fn keep_what_it_reads(schema: Value) -> (Value, Vec<String>) {
     let Value::Object(mut root) = schema else {
-        return schema;
+        return (schema, Vec::new());
     };
+    let mut dropped = Vec::new();
     let keys: Vec<String> = root.keys().cloned().collect();
     for key in keys.iter().filter(|key| !ROOT.contains(&key.as_str())) {
-        root.shift_remove(key);
+        let value = root.shift_remove(key).unwrap_or_default();
+        match value {
+            Value::String(text) if key == "description" => dropped.push(text),
+            value => dropped.extend(note(key, value).map(|note| format!("({note})"))),
+        }
     }
     fit_properties(&mut root);
-    Value::Object(root)
+    (Value::Object(root), dropped)
+}
+
+/// What a keyword says, if a model could use it.
+fn note(key: &str, value: Value) -> Option<String> {
+    let is_silent = SILENT.contains(&key) || (key == "additionalProperties" && !value.is_object());
+    let value = match value {
+        _ if is_silent => return None,
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    Some(format!("{key}: {value}"))
 }
 
 fn fit_properties(fields: &mut Map<String, Value>) {
@@ -68,15 +96,7 @@ fn fit(fields: &mut Map<String, Value>) {
         let Some(value) = fields.shift_remove(key) else {
             continue;
         };
-        let is_silent =
-            SILENT.contains(&key.as_str()) || (key == "additionalProperties" && !value.is_object());
-        if !is_silent {
-            let value = match value {
-                Value::String(text) => text,
-                other => other.to_string(),
-            };
-            notes.push(format!("{key}: {value}"));
-        }
+        notes.extend(note(key, value));
     }
     if !notes.is_empty() {
         add_note(fields, &format!("({})", notes.join("; ")));

@@ -2,12 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
+/// How many references at the root lead from one to the next.
+const REFERENCES_MAX: usize = 16;
+
 /// The schema without `oneOf`, `anyOf`, `allOf` at its root: their properties put together.
 pub(super) fn plain(schema: Value) -> Result<Value, String> {
     let Value::Object(mut root) = schema else {
         return Ok(schema);
     };
     let document = Value::Object(root.clone());
+    unfold(&mut root, &document);
     for key in ["allOf", "anyOf", "oneOf"] {
         let Some(branches) = root.shift_remove(key) else {
             continue;
@@ -32,17 +36,27 @@ pub(super) fn plain(schema: Value) -> Result<Value, String> {
     if root.get("type").is_some_and(|kind| kind != "object") {
         return Err("its arguments are not an object".to_owned());
     }
-    // A reference at the root says the same as what it refers to.
-    if let Some(target) = root.get("$ref").cloned() {
-        let found = follow(&json!({ "$ref": target }), &document);
-        root.shift_remove("$ref");
-        if let Value::Object(found) = found {
-            for (key, value) in found {
-                root.entry(key).or_insert(value);
-            }
+    Ok(Value::Object(root))
+}
+
+/// A reference at the root says the same as what it refers to, beside what the root says itself.
+fn unfold(root: &mut Map<String, Value>, document: &Value) {
+    for _ in 0..REFERENCES_MAX {
+        let Some(target) = root.shift_remove("$ref") else {
+            return;
+        };
+        let Value::Object(found) = follow(&json!({ "$ref": target }), document) else {
+            continue;
+        };
+        let found = Value::Object(found);
+        if found.get("properties").is_some() || found.get("required").is_some() {
+            merge(root, std::slice::from_ref(&found), "allOf");
+        }
+        for (key, value) in found.as_object().into_iter().flatten() {
+            root.entry(key.clone()).or_insert_with(|| value.clone());
         }
     }
-    Ok(Value::Object(root))
+    root.shift_remove("$ref");
 }
 
 fn follow(branch: &Value, document: &Value) -> Value {

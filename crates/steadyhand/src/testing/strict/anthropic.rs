@@ -382,9 +382,11 @@ fn thinking(request: &Value, turns: &[Turn<'_>]) -> Result<(), String> {
         return Ok(());
     };
     let starts = |turn: &Turn<'_>| {
-        turn.blocks
-            .first()
-            .map(|(_, _, block)| str_of(block, "type").to_owned())
+        let first = turn.blocks.first();
+        first.map(|(_, _, block)| match block {
+            Value::String(_) => "text".to_owned(),
+            block => str_of(block, "type").to_owned(),
+        })
     };
     let is_loop = said.role == "assistant"
         && starts(answered).as_deref() == Some("tool_result")

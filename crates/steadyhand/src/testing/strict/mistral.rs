@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::{Refusal, items, str_of};
+use super::{Refusal, is_json, items, str_of};
 
 /// Checks a request as Mistral's `POST /v1/chat/completions` does.
 ///
@@ -131,10 +131,15 @@ fn shape(message: &Value, is_last: bool) -> Result<(), String> {
         }
         "assistant" => {
             for call in items(message, "tool_calls") {
+                if call.get("type").is_some_and(|kind| kind != "function") {
+                    return Err(
+                        "Invalid value for 'type' of a tool call: expected 'function'.".to_owned(),
+                    );
+                }
                 id(str_of(call, "id"))?;
                 name(str_of(&call["function"], "name"))?;
                 let readable = match call["function"].get("arguments") {
-                    Some(Value::String(text)) => serde_json::from_str::<Value>(text).is_ok(),
+                    Some(Value::String(text)) => is_json(text),
                     Some(Value::Object(_)) => true,
                     _ => false,
                 };
@@ -148,6 +153,18 @@ fn shape(message: &Value, is_last: bool) -> Result<(), String> {
     Ok(())
 }
 
+const CHUNKS: [&str; 9] = [
+    "audio_url",
+    "document_url",
+    "file",
+    "image",
+    "image_url",
+    "input_audio",
+    "reference",
+    "text",
+    "thinking",
+];
+
 fn chunk(part: &Value) -> Result<(), String> {
     let kind = part.get("type").and_then(Value::as_str);
     match kind {
@@ -155,7 +172,10 @@ fn chunk(part: &Value) -> Result<(), String> {
         Some("text") if !part["text"].is_string() => {
             Err("Invalid type for 'text' of a content chunk: expected a string.".to_owned())
         }
-        Some(_) => Ok(()),
+        Some(kind) if CHUNKS.contains(&kind) => Ok(()),
+        Some(kind) => Err(format!(
+            "Input tag '{kind}' found using 'type' does not match any of the expected tags"
+        )),
     }
 }
 

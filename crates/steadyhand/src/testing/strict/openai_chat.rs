@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Refusal, items, str_of};
+use super::{Refusal, is_object, items, str_of};
 
 /// Checks a request as `POST /v1/chat/completions` does. Arguments that are no JSON are refused too: OpenAI
 /// lets them pass, but hardly anybody else who speaks its language does.
@@ -338,7 +338,7 @@ fn calls(index: usize, message: &Value) -> Result<(), Fault> {
         )?;
         match function.get("arguments") {
             Some(Value::String(text)) => {
-                if !serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object()) {
+                if !is_object(text) {
                     return Err(fault("invalid tool call arguments", "", None));
                 }
             }

@@ -294,6 +294,17 @@ fn r03_ids_that_a_provider_refuses_are_changed_in_call_and_result_alike() {
     }
 }
 
+/// Where the arguments of the first call are, when the user's words are all there is before it.
+pub(super) fn place_of_arguments(provider: Provider) -> &'static str {
+    match provider {
+        Provider::Anthropic => "/messages/1/content/0/input",
+        Provider::Gemini => "/contents/1/parts/0/functionCall/args",
+        Provider::OpenAiResponses => "/input/1/arguments",
+        Provider::LangChain => "/messages/1/tool_calls/0/args",
+        _ => "/messages/1/tool_calls/0/function/arguments",
+    }
+}
+
 #[test]
 fn r03_arguments_are_written_as_each_provider_takes_them() {
     let odd = [
@@ -305,13 +316,7 @@ fn r03_arguments_are_written_as_each_provider_takes_them() {
     for provider in Provider::ALL {
         for args in &odd {
             let mut broken = render(provider, &[user("u1x"), calls(&["a"]), result("a", "r1x")]);
-            let place = match provider {
-                Provider::Anthropic => "/messages/1/content/0/input",
-                Provider::Gemini => "/contents/1/parts/0/functionCall/args",
-                Provider::OpenAiResponses => "/input/1/arguments",
-                Provider::LangChain => "/messages/1/tool_calls/0/args",
-                _ => "/messages/1/tool_calls/0/function/arguments",
-            };
+            let place = place_of_arguments(provider);
             *broken.pointer_mut(place).expect("there are arguments") = args.clone();
             check(provider, &broken);
         }
@@ -327,11 +332,7 @@ fn r03_a_call_whose_arguments_broke_off_is_said_to_have_never_run() {
         Provider::OpenAiResponses,
     ] {
         let mut broken = render(provider, &[user("u1x"), calls(&["a"]), user("u2x")]);
-        let place = match provider {
-            Provider::LangChain => "/messages/1/tool_calls/0/args",
-            Provider::OpenAiResponses => "/input/1/arguments",
-            _ => "/messages/1/tool_calls/0/function/arguments",
-        };
+        let place = place_of_arguments(provider);
         *broken.pointer_mut(place).expect("there are arguments") = json!("{\"at\": \"a1x");
         let repaired = mends(provider, &broken, Code::UnfinishedArguments).to_string();
         assert!(repaired.contains("its arguments broke off"), "{repaired}");

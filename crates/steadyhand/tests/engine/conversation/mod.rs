@@ -3,13 +3,17 @@
 mod attacks;
 mod classes;
 mod corpus;
+mod limits;
 mod peers;
 mod random;
 mod render;
 mod requests;
+mod roles;
+mod schemas;
 mod shapes;
 mod template;
 mod threads;
 mod tools;
 mod trimming;
 mod turns;
+mod writer;

@@ -2,10 +2,11 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use steadyhand::conversation::{Provider, What, trim, trim_by, validate};
+use steadyhand::conversation::{Provider, What, repair, trim, trim_by, validate};
 use steadyhand::testing::strict;
 
-use super::render::{calls, key, render, result, says, user};
+use super::render::{calls, key, render, request, result, says, user};
+use super::writer::Writer;
 
 #[test]
 fn r03_trimming_never_splits_a_call_from_its_result() {
@@ -91,6 +92,85 @@ fn r03_what_the_system_is_told_stays() {
         json!([{"role": "system", "content": "be kind"}, {"role": "user", "content": "u2x"}])
     );
     assert_eq!(trimmed.dropped, [1, 2]);
+}
+
+#[test]
+fn r03_calls_with_ids_and_results_without_are_pairs_too() {
+    // Ollama gives ids, and takes results that have only a name; Google likewise.
+    let call = |id: &str| json!({"role": "assistant", "content": "", "tool_calls": [{"id": id, "function": {"name": "look", "arguments": {}}}]});
+    let answer = json!({"role": "tool", "tool_name": "look", "content": "r1x"});
+    let user = |word: &str| json!({"role": "user", "content": word});
+    let messages = json!([
+        user("u1x"),
+        call("a"),
+        answer,
+        user("u2x"),
+        call("b"),
+        answer,
+        user("u3x")
+    ]);
+    let trimmed = trim_by(Provider::Ollama, messages, 4, |_| 1);
+    assert_eq!(trimmed.dropped, [0, 1, 2]);
+    let call = |id: &str| json!({"role": "model", "parts": [{"functionCall": {"id": id, "name": "look"}}]});
+    let answer =
+        json!({"role": "user", "parts": [{"functionResponse": {"name": "look", "response": {}}}]});
+    let user = |word: &str| json!({"role": "user", "parts": [{"text": word}]});
+    let contents = json!([
+        user("u1x"),
+        call("a"),
+        answer,
+        user("u2x"),
+        call("b"),
+        answer,
+        user("u3x")
+    ]);
+    let trimmed = trim_by(Provider::Gemini, contents, 4, |_| 1);
+    assert_eq!(trimmed.dropped, [0, 1, 2]);
+}
+
+#[test]
+fn r03_what_the_system_is_told_later_does_not_come_first() {
+    let say = |role: &str, word: &str| json!({"role": role, "content": word});
+    let messages = json!([
+        say("user", "u1x"),
+        say("system", "s"),
+        say("assistant", "a1x"),
+        say("user", "u2x")
+    ]);
+    for budget in 0..5 {
+        let request = request(Provider::Anthropic, messages.clone());
+        let trimmed = trim_by(Provider::Anthropic, request, budget, |_| 1);
+        assert_eq!(
+            strict::check(Provider::Anthropic, &trimmed.value),
+            Ok(()),
+            "{budget}"
+        );
+    }
+}
+
+#[test]
+fn r03_what_a_repair_gives_can_be_trimmed_to_anything() {
+    for provider in Provider::ALL {
+        for seed in 0..200 {
+            let messages = Writer::new(provider, seed).messages();
+            let (repaired, _) = repair(provider, request(provider, json!(messages)));
+            for budget in 0..8 {
+                let trimmed = trim_by(provider, repaired.clone(), budget, |_| 1);
+                let left = validate(provider, What::Match, &trimmed.value);
+                assert_eq!(
+                    left,
+                    [],
+                    "{provider} {seed} {budget} {repaired:#} {:#}",
+                    trimmed.value
+                );
+                assert_eq!(
+                    strict::check(provider, &trimmed.value),
+                    Ok(()),
+                    "{provider} {seed} {budget} {repaired:#}"
+                );
+            }
+        }
+    }
 }
 
 proptest! {

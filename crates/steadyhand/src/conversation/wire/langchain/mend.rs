@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Kind, body_mut, inside, kind};
 use crate::conversation::ids;
+use crate::conversation::place::escape;
 use crate::conversation::problem::{Code, Log};
 use crate::conversation::provider::Provider;
 use crate::conversation::texts::{self, as_text};
@@ -61,7 +62,8 @@ fn mend_shape(message: &mut Value, at: At<'_>, log: &mut Log) {
     found.fixed(format!("it is one of type {kind:?} now"));
     let mut new = Map::new();
     new.insert("type".to_owned(), json!(kind));
-    new.extend(fields.iter().filter(|(key, _)| *key != "role").map(own));
+    let is_kept = |key: &String| key != "role" && key != "type";
+    new.extend(fields.iter().filter(|(key, _)| is_kept(key)).map(own));
     *message = Value::Object(new);
 }
 
@@ -124,7 +126,9 @@ impl Place<'_> {
     /// A content is a list of texts and blocks.
     fn mend_blocks(&self, blocks: &mut [Value], log: &mut Log) {
         for (index, block) in blocks.iter_mut().enumerate() {
-            if block.is_string() || block.is_object() {
+            let says_no_type =
+                |block: &Value| block.get("type").is_some_and(|kind| !kind.is_string());
+            if block.is_string() || (block.is_object() && !says_no_type(block)) {
                 continue;
             }
             log.found(
@@ -142,7 +146,7 @@ impl Place<'_> {
 
     fn mend_calls(&self, fields: &mut Map<String, Value>, log: &mut Log) {
         let calls = match fields.get_mut("tool_calls") {
-            None | Some(Value::Null) => return,
+            None => return,
             Some(Value::Array(calls)) => calls,
             Some(_) => {
                 log.found(
@@ -178,6 +182,7 @@ impl Place<'_> {
             let args = function.get_mut("arguments").map(Value::take);
             *call = json!({"name": function["name"].take(), "args": args, "id": call["id"].take(), "type": "tool_call"});
         }
+        keep_extras(call, &at, log);
         if text(call, "id").is_none_or(str::is_empty) {
             let new = ids::of_place(PROVIDER, self.at.index, part);
             log.found(format!("{at}/id"), Code::BadCallId, "the call has no id")
@@ -193,10 +198,7 @@ impl Place<'_> {
             .fixed(format!("it is called {}", texts::NO_NAME));
             call["name"] = json!(texts::NO_NAME);
         }
-        let mended = match call.get("args") {
-            Some(Value::Null) => None,
-            args => arguments::as_object(args),
-        };
+        let mended = arguments::as_object(call.get("args"));
         if let Some(fields) = call.as_object_mut() {
             arguments::mend(fields, "args", mended, || format!("{at}/args"), None, log);
         }
@@ -205,7 +207,7 @@ impl Place<'_> {
     fn mend_result(&self, fields: &mut Map<String, Value>, log: &mut Log) {
         let status = fields.get("status");
         let is_known = match status {
-            None | Some(Value::Null) => true,
+            None => true,
             Some(status) => status == "success" || status == "error",
         };
         if !is_known {
@@ -228,5 +230,35 @@ impl Place<'_> {
             .fixed("it is one now");
             fields.insert("tool_call_id".to_owned(), json!(id));
         }
+    }
+}
+
+/// LangChain fails to read a call with a field it does not know, but for what stands under `extras`.
+fn keep_extras(call: &mut Value, at: &str, log: &mut Log) {
+    let is_known = |key: &str| matches!(key, "name" | "args" | "id" | "type" | "extras");
+    let Some(fields) = call.as_object_mut() else {
+        return;
+    };
+    let foreign: Vec<String> = fields
+        .keys()
+        .filter(|key| !is_known(key))
+        .cloned()
+        .collect();
+    for key in foreign {
+        log.found(
+            format!("{at}/{}", escape(&key)),
+            Code::BadField,
+            "this is no field of a call",
+        )
+        .says(format!(
+            "tool_call() got an unexpected keyword argument '{key}'"
+        ))
+        .fixed("it is kept under extras");
+        let value = fields.shift_remove(&key).unwrap_or_default();
+        let extras = fields.entry("extras").or_insert_with(|| json!({}));
+        if !extras.is_object() {
+            *extras = json!({ "extras": extras.take() });
+        }
+        extras[key.as_str()] = value;
     }
 }

@@ -187,7 +187,12 @@ impl Call<'_> {
             true => "custom",
             false => "function",
         };
-        if self.chat != Chat::OpenAi || call.get("type").is_some_and(|kind| kind == wanted) {
+        let is_minded = match self.chat {
+            Chat::OpenAi => true,
+            Chat::Mistral => call.get("type").is_some(),
+            Chat::Ollama => false,
+        };
+        if !is_minded || call.get("type").is_some_and(|kind| kind == wanted) {
             return;
         }
         let says = match call.get("type").and_then(Value::as_str) {

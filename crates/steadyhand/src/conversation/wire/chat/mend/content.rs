@@ -8,6 +8,19 @@ use crate::conversation::wire::anthropic::content_text;
 use crate::conversation::wire::chat::Chat;
 use crate::conversation::wire::{At, text};
 
+/// Mistral refuses chunks of other kinds.
+const MISTRALS_CHUNKS: &[&str] = &[
+    "text",
+    "image",
+    "image_url",
+    "input_audio",
+    "audio_url",
+    "document_url",
+    "file",
+    "reference",
+    "thinking",
+];
+
 /// The model's words may be missing beside calls.
 pub(super) fn of_assistant(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) {
     let acts = ["tool_calls", "function_call", "audio", "refusal"]
@@ -38,7 +51,7 @@ pub(super) fn of_user(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, l
         }
         Some(Value::Array(parts)) if chat != Chat::Ollama => {
             for (index, part) in parts.iter_mut().enumerate() {
-                mend_part(part, at, index, log);
+                mend_part(chat, part, at, index, log);
             }
         }
         Some(other) => {
@@ -78,7 +91,7 @@ pub(super) fn of_tool(
                 behind.push(shown_by_user(chat, shown));
             }
             for (index, part) in parts.iter_mut().enumerate() {
-                mend_part(part, at, index, log);
+                mend_part(chat, part, at, index, log);
             }
             if parts.is_empty() || chat == Chat::Ollama {
                 flatten_result(chat, fields, at, log);
@@ -152,13 +165,13 @@ fn wrong_type(chat: Chat, at: At<'_>, log: &mut Log, found: &Value) {
 }
 
 /// A part must say what it is, and a text be one.
-fn mend_part(part: &mut Value, at: At<'_>, index: usize, log: &mut Log) {
+fn mend_part(chat: Chat, part: &mut Value, at: At<'_>, index: usize, log: &mut Log) {
     match text(part, "type") {
         Some("text") if !part.get("text").is_some_and(Value::is_string) => {
             return mend_text(part, at, index, log);
         }
-        Some(_) => return,
-        None => {}
+        Some(kind) if chat != Chat::Mistral || MISTRALS_CHUNKS.contains(&kind) => return,
+        _ => {}
     }
     let said = match &*part {
         Value::Null => String::new(),
@@ -168,15 +181,22 @@ fn mend_part(part: &mut Value, at: At<'_>, index: usize, log: &mut Log) {
         }
         other => as_text(other),
     };
+    let says = match (chat, text(part, "type")) {
+        (Chat::Mistral, Some(kind)) => {
+            format!("Input tag '{kind}' found using 'type' does not match any of the expected tags")
+        }
+        (Chat::Mistral, None) => "Missing required parameter: 'type' of a content chunk".to_owned(),
+        _ => format!(
+            "Missing required parameter: 'messages[{}].content[{index}].type'.",
+            at.index
+        ),
+    };
     log.found(
         format!("{}/content/{index}", at.pointer()),
         Code::BadContent,
-        "this part has no type",
+        "this part has no type, or one the provider does not know",
     )
-    .says(format!(
-        "Missing required parameter: 'messages[{}].content[{index}].type'.",
-        at.index
-    ))
+    .says(says)
     .fixed("it is a text now");
     *part = json!({"type": "text", "text": said});
 }
