@@ -259,12 +259,14 @@ impl Fault {
 /// In words: `ResetInTheAnswer` is "reset in the answer".
 impl fmt::Display for Fault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = format!("{self:?}");
-        for (at, letter) in name.char_indices() {
-            if at > 0 && letter.is_ascii_uppercase() {
+        let mut before = ' ';
+        for letter in format!("{self:?}").chars() {
+            let is_number = letter.is_ascii_digit() && !before.is_ascii_digit();
+            if before != ' ' && (letter.is_ascii_uppercase() || is_number) {
                 out.write_str(" ")?;
             }
             write!(out, "{}", letter.to_ascii_lowercase())?;
+            before = letter;
         }
         Ok(())
     }

@@ -48,7 +48,7 @@ async fn run(served: &Served, program: PathBuf, words: &[String]) -> Value {
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
-    let output = timeout(PATIENCE, output)
+    let output = timeout(PATIENCE * 3, output)
         .await
         .expect("it ends in time")
         .expect("it runs");

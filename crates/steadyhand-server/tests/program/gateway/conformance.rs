@@ -48,7 +48,7 @@ pub(super) async fn conforms(served: &Served, version: &str, scored: usize) {
         .expect("a number");
     assert_eq!(all - others, scored, "{said}");
     println!(
-        "\nconformance-row|server|{version}|{scored}|{scored}|{others} unscored run beside them"
+        "\nconformance-row|server|{version}|{scored}|{scored}|{scored}|{others} more run that are not scored"
     );
 }
 

@@ -3,8 +3,9 @@
 
 use serde_json::json;
 
-use super::{Events, Modern, Session, gateway};
+use super::{Events, Modern, Session, gateway, up};
 use crate::serve::{Served, until};
+use crate::support::Workplace;
 
 /// As the server writes it wherever it can, and as the client does.
 const ODD: &str =
@@ -266,4 +267,19 @@ async fn v05_odd_messages_pass_from_a_server_of_the_older_era_to_clients_of_both
     let served = gateway("protocol = \"legacy\" # odd").await;
     passes(&served, false).await;
     passes(&served, true).await;
+}
+
+/// Over HTTP between two of us, in either era there, and on both sides.
+#[tokio::test(flavor = "multi_thread")]
+async fn v05_odd_messages_pass_over_http_too() {
+    let inner = gateway("# odd").await;
+    for era in ["legacy", "modern"] {
+        let outer = up(Workplace::with_config(&format!(
+            "[mcp.inner]\nurl = \"http://{}/mcp\"\nprefix = false\nprotocol = \"{era}\"\n",
+            inner.address
+        )))
+        .await;
+        passes(&outer, false).await;
+        passes(&outer, true).await;
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Modern, Session, fixture, gateway, peer};
+use super::{Modern, Session, fixture, gateway};
 use crate::serve::{Served, until};
 use crate::support::Workplace;
 
@@ -196,15 +196,29 @@ async fn v05_lists_are_answered_while_servers_start_and_without_any() {
 /// The secrets of a server's configuration are in none of its answers.
 #[tokio::test(flavor = "multi_thread")]
 async fn v05_secrets_of_a_server_do_not_pass() {
-    let python = peer("mcp-py/bin/python");
-    let script = "import os\nfrom mcp.server.mcpserver import MCPServer\ns = MCPServer('leaky')\n\
-        @s.tool()\ndef leak() -> str:\n    return 'the key is ' + os.environ['LEAKY_KEY']\n\
-        @s.prompt()\ndef told() -> str:\n    return 'the key is ' + os.environ['LEAKY_KEY']\n\
-        s.run()\n";
-    let mut workplace = Workplace::with_config(&format!(
-        "[mcp.leaky]\ncommand = {:?}\nargs = [\"leaky.py\"]\nprefix = false\nenv = {{ LEAKY_KEY = \"${{env:THE_KEY}}\" }}\n",
-        python.display().to_string()
-    ));
+    let script = r#"
+import json, os, sys
+words = "the key is " + os.environ["LEAKY_KEY"]
+content = {"type": "text", "text": words}
+answers = {
+    "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "prompts": {}},
+                   "serverInfo": {"name": "leaky", "version": "1"}},
+    "tools/list": {"tools": [{"name": "leak", "description": "Leaks", "inputSchema": {"type": "object"}}]},
+    "tools/call": {"content": [content]},
+    "prompts/list": {"prompts": [{"name": "told", "description": "Leaks"}]},
+    "prompts/get": {"messages": [{"role": "user", "content": content}]},
+}
+for line in sys.stdin:
+    message = json.loads(line)
+    result = answers.get(message["method"])
+    answer = {"result": result} if result else {"error": {"code": -32601, "message": "no"}}
+    if "id" in message:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
+"#;
+    let mut workplace = Workplace::with_config(
+        "[mcp.leaky]\ncommand = \"python3\"\nargs = [\"-S\", \"-E\", \"leaky.py\"]\nprefix = false\n\
+         env = { LEAKY_KEY = \"${env:THE_KEY}\" }\n",
+    );
     workplace.write("leaky.py", script);
     workplace.set("THE_KEY", "sk-very-secret-0123456789");
     let served = Served::in_place(workplace).await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{BOTH, Session, gateway};
+use super::{BOTH, Modern, Session, gateway};
 use crate::serve::{Served, runs, until};
 use crate::support::Workplace;
 
@@ -57,6 +57,9 @@ async fn d17_a_restart_of_ours_strands_no_client() {
     assert_eq!(reply.status, 404, "which says that it has to begin anew");
     let again = Session::begin(&served).await;
     assert!(again.ask(&served, "tools/list", json!({})).await["result"]["tools"].is_array());
+    // The newer protocol has nothing that could be lost.
+    let listed = Modern::new("tools/list", json!({})).result(&served).await;
+    assert!(listed["tools"].is_array());
 }
 
 #[tokio::test(flavor = "multi_thread")]
