@@ -9,7 +9,7 @@ use steadyhand::conversation::{
 
 use super::render::{Step, calls, check, key, render, request, result, says, user};
 
-/// Far more than anything here takes; far less than a square of it would.
+/// Far more than anything here takes, also beside much other work.
 const BOUND: Duration = Duration::from_secs(300);
 
 /// Runs it on a thread of its own, and fails if that is not done in time.
