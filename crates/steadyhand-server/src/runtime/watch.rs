@@ -109,7 +109,12 @@ impl Look {
     async fn rest(&mut self) {
         let latest = Instant::now() + WRITING_MAX;
         loop {
-            let is_quiet = timeout(REST, self.changes.recv()).await.is_err();
+            let is_quiet = match timeout(REST, self.changes.recv()).await {
+                Ok(Some(())) => false,
+                // Nobody watches any more: nothing to wait for.
+                Ok(None) => return,
+                Err(_) => true,
+            };
             let mut being_written = lock(&self.being_written);
             if is_quiet && being_written.is_empty() {
                 return;

@@ -24,14 +24,6 @@ pub(crate) fn is_conversation(provider: Provider, value: &Value) -> bool {
 
 /// What a repair needs, in words.
 pub(crate) fn wanted(provider: Provider) -> String {
-    let key = match provider {
-        Provider::Gemini => "contents",
-        Provider::OpenAiResponses => "input",
-        Provider::Anthropic
-        | Provider::OpenAi
-        | Provider::Mistral
-        | Provider::Ollama
-        | Provider::LangChain => "messages",
-    };
+    let key = conversation::messages_key(provider);
     format!("a list of messages, or a request of {provider}'s with one under {key:?}")
 }

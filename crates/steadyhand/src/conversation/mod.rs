@@ -43,7 +43,7 @@ mod wire;
 pub use counts::fixes_made;
 pub use explain::explain;
 pub use options::{Fate, Options};
-pub use place::messages;
+pub use place::{key as messages_key, messages};
 pub use problem::{Code, Fix, Problem};
 pub use provider::{Provider, UnknownProvider, What};
 pub use recover::{recover, recover_calls};

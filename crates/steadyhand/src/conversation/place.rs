@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::provider::Provider;
 
-/// The key of the messages in a request.
-pub(super) fn key(provider: Provider) -> &'static str {
+/// The key of the messages in a provider's request.
+pub fn key(provider: Provider) -> &'static str {
     match provider {
         Provider::Gemini => "contents",
         Provider::OpenAiResponses => "input",
