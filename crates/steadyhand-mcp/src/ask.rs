@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 
 use crate::connection::too_large;
-use crate::errand::{Along, Errand, Params};
+use crate::errand::{Along, Errand, Params, Sender};
 use crate::relay::Passage;
 use crate::server::Server;
 use crate::slot::{Answer, Progress};
@@ -17,12 +17,17 @@ use crate::wire::RpcError;
 pub(crate) const AWAY: i64 = -32000;
 /// What the SDKs answer when time is up.
 const TIMED_OUT: i64 = -32001;
-const INTERNAL: i64 = -32603;
+pub(crate) const INTERNAL: i64 = -32603;
 
 impl Server {
     /// Asks it anything that is no call of a tool: `prompts/get`, `resources/read`, `completion/complete`, or whatever
     /// comes later. Parameters and result are raw; of `_meta` the server gets what the passage has, and a progress
     /// token of ours.
+    ///
+    /// What a client of the older era asks and a server of the newer one does not know is answered here:
+    /// `resources/subscribe` and `resources/unsubscribe` change what is listened to, `logging/setLevel` and `ping` are
+    /// accepted. What was subscribed, and the level, are told again to a server that begins anew. There is one
+    /// subscription for all clients: whoever serves several counts them.
     ///
     /// Waits for a server that is on its way, and fails at once when it is down. What it reports on the way is told
     /// to the passage's client as `notifications/progress`, **without a progress token**: the client puts in the
@@ -40,16 +45,28 @@ impl Server {
         let connection = server.ready(until).await;
         let connection = connection.map_err(|error| RpcError::new(AWAY, error.to_string()))?;
         server.calls.fetch_add(1, Ordering::Relaxed);
+        if connection.is_modern() {
+            let greeting = self.greeting().unwrap_or_default();
+            let ours = server.wishes.answer(method, params, &greeting.capabilities);
+            if let Some(answer) = ours {
+                return answer;
+            }
+        }
         let errand = Errand {
             method,
             params: Params::Raw(params),
             passage: Some(passage),
             traceparent: None,
+            headers: None,
+            sender: Sender::Caller,
         };
         let began = Instant::now();
         let answer = timeout_at(until, errand.run(&connection, &**passage)).await;
         match answer {
-            Ok(Answer::Result(result)) => Ok(result),
+            Ok(Answer::Result(result)) => {
+                server.wishes.note(method, params);
+                Ok(result)
+            }
             Ok(Answer::Error(error)) => Err(error),
             Ok(Answer::TooLarge(bytes)) => Err(RpcError::new(
                 INTERNAL,
@@ -63,6 +80,12 @@ impl Server {
                 let reason = lost.reason;
                 let text = format!("MCP server '{name}' went away {when} {method}: {reason}");
                 Err(RpcError::new(AWAY, text))
+            }
+            Ok(Answer::Trouble(trouble)) => Err(trouble.to_rpc_error(name, method)),
+            Ok(Answer::Unanswered(why)) => {
+                let text =
+                    format!("MCP server '{name}' asks for more before it answers {method}: {why}");
+                Err(RpcError::new(INTERNAL, text))
             }
             Err(_) => {
                 let seconds = began.elapsed().as_secs_f64();

@@ -9,6 +9,7 @@ use steadyhand::clock;
 
 use crate::definition::{self, Definition, Unusable};
 use crate::failure::What;
+use crate::http::headers::ParamHeaders;
 use crate::lists::is_like;
 use crate::wire::Members;
 
@@ -43,13 +44,26 @@ pub struct Greeting {
 
 impl Catalogue {
     /// Each tool by itself: an odd one costs that tool, not the list.
-    pub(crate) fn read(raw: Vec<Box<RawValue>>, mut notes: Vec<String>) -> Catalogue {
+    /// `has_headers`: parameters may have to stand in headers, and a tool that says so wrongly must not be used.
+    pub(crate) fn read(
+        raw: Vec<Box<RawValue>>,
+        mut notes: Vec<String>,
+        has_headers: bool,
+    ) -> Catalogue {
         let mut definitions: Vec<Definition> = Vec::with_capacity(raw.len());
         let mut names: HashSet<String> = HashSet::with_capacity(raw.len());
         let mut unusable = Vec::new();
         let mut positions = Vec::with_capacity(raw.len());
         for (position, tool) in raw.iter().enumerate() {
-            match definition::read_raw(tool, position) {
+            let read = definition::read_raw(tool, position);
+            let read = read.and_then(|definition| match ParamHeaders::of(&definition.schema) {
+                Err(reason) if has_headers => Err(Unusable {
+                    name: definition.name,
+                    reason,
+                }),
+                _ => Ok(definition),
+            });
+            match read {
                 Ok(definition) => {
                     if !names.insert(definition.name.clone()) {
                         notes.push(format!(

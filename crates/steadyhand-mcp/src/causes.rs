@@ -2,6 +2,7 @@
 
 mod ending;
 mod programs;
+mod remote;
 mod surroundings;
 
 use std::sync::LazyLock;
@@ -24,6 +25,9 @@ pub struct Cause {
 /// The cause of a failed start, if it gives itself away: by the words of the server, else by its end.
 pub fn likely(failure: &StartFailure) -> Option<Cause> {
     let failure = &failure.tidy();
+    if failure.is_remote() {
+        return Some(remote::cause(failure));
+    }
     if let Some(cause) = ending::speaks_for_itself(failure) {
         return Some(cause);
     }

@@ -1,188 +1,214 @@
-//! One connection to one server: requests out, answers in, routed by id. Nothing here waits without an end.
+//! One connection to one server: requests out, answers in. Nothing here waits without an end.
 
 use std::future::{Future, poll_fn};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use futures_util::future::BoxFuture;
 use serde::Serialize;
-use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe;
 use tokio::time::Instant;
 
+use crate::era::Era;
+use crate::http::headers::naming_member;
+use crate::http::{Head, Link};
 use crate::lists::Changed;
 use crate::mux::{Desk, Mux, Outlet};
 use crate::slot::{Answer, Heard, Slot, Whose};
-use crate::wire::{Line, Lines, Outgoing};
+use crate::wire::Outgoing;
 use crate::writer::{Haste, NotTaken, Writer};
-
-/// The longest line a server may send: a result may hold pictures.
-const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// What is read at once.
-const READ_BYTES: usize = 64 * 1024;
 
 /// A connection that is up, or was. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Connection {
+pub(crate) struct Connection(Arc<Shared>);
+
+struct Shared {
     mux: Arc<Mux>,
-    writer: Arc<Writer>,
+    way: Way,
+    era: OnceLock<Era>,
 }
 
-impl Outlet for Writer {
-    fn say(&self, line: Vec<u8>) {
-        let _ = self.send(line, None, Haste::Together);
+/// How messages get to the server.
+pub(crate) enum Way {
+    /// By its stdin.
+    Stdio(Arc<Writer>),
+    /// By requests.
+    Http(Arc<Link>),
+}
+
+/// What a request is about, where that stands outside of it, too.
+pub(crate) struct Topic<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) head: Head,
+}
+
+impl<'a> Topic<'a> {
+    pub(crate) fn of(method: &'a str) -> Topic<'a> {
+        Topic {
+            method,
+            head: Head::default(),
+        }
     }
 }
 
 impl Connection {
-    /// A connection over a server's stdin. Whoever opens it drives [`Connection::read`] and [`Connection::write`].
-    pub(crate) fn over(stdin: pipe::Sender, desk: Arc<Desk>) -> Connection {
-        Connection {
-            mux: Arc::new(Mux::new(desk)),
-            writer: Arc::new(Writer::new(stdin)),
-        }
+    pub(crate) fn new(mux: Arc<Mux>, way: Way) -> Connection {
+        let era = OnceLock::new();
+        Connection(Arc::new(Shared { mux, way, era }))
+    }
+
+    pub(crate) fn desk(&self) -> &Desk {
+        &self.0.mux.desk
+    }
+
+    /// What the server was found to speak.
+    pub(crate) fn settle(&self, era: Era) {
+        let _ = self.0.era.set(era);
+    }
+
+    pub(crate) fn is_modern(&self) -> bool {
+        self.0.era.get() == Some(&Era::Modern)
+    }
+
+    /// Whether requests repeat in their headers what they are about.
+    pub(crate) fn has_headers(&self) -> bool {
+        self.is_modern() && matches!(self.0.way, Way::Http(_))
     }
 
     /// Sends a request. `params` gets the request's id, for the progress token.
     pub(crate) fn request<P: Serialize>(
         &self,
-        method: &str,
+        topic: Topic<'_>,
         whose: Whose,
         params: impl FnOnce(u64) -> P,
     ) -> Reply {
-        let (id, slot, in_flight) = self.mux.open(whose);
-        let haste = match in_flight {
-            1 => Haste::Direct,
-            _ => Haste::Together,
-        };
-        let reply = Reply {
+        let shared = &self.0;
+        let (id, slot, in_flight) = shared.mux.open(whose);
+        let mut reply = Reply {
             id,
             slot,
             connection: self.clone(),
             since: Instant::now(),
             is_over: false,
+            // Nobody may take back the beginning.
+            is_quiet: matches!(topic.method, "initialize" | "server/discover"),
+            exchange: None,
         };
         let params = params(id);
-        let line = Outgoing::request(id, method, &params).line();
-        let sent = Arc::clone(&reply.slot.sent);
+        let request = Outgoing::request(id, topic.method, &params);
         // Closed meanwhile, or before: whoever closes it answers those who wait.
         if self.is_closed() {
-            self.mux.answer_all_lost();
-        } else if let Err(not_taken) = self.writer.send(line, Some(sent), haste) {
-            let reason = match not_taken {
-                NotTaken::Full => "it does not read what is sent to it".to_owned(),
-                NotTaken::Closed => self.why_closed(),
-            };
-            self.mux.answer_lost(id, &reason);
+            shared.mux.answer_all_lost();
+            return reply;
+        }
+        match &shared.way {
+            Way::Stdio(writer) => {
+                let haste = match in_flight {
+                    0 | 1 => Haste::Direct,
+                    _ => Haste::Together,
+                };
+                let sent = Arc::clone(&reply.slot.sent);
+                if let Err(not_taken) = writer.send(request.line(), Some(sent), haste) {
+                    let reason = match not_taken {
+                        NotTaken::Full => "it does not read what is sent to it".to_owned(),
+                        NotTaken::Closed => self.why_closed(),
+                    };
+                    shared.mux.answer_lost(id, &reason);
+                }
+            }
+            Way::Http(link) => {
+                let (link, slot) = (Arc::clone(link), Arc::clone(&reply.slot));
+                let exchange = link.exchange(id, slot, topic.head, request.json());
+                reply.exchange = Some(Box::pin(exchange));
+            }
         }
         reply
     }
 
     /// Tells the server something. A server that does not read misses it.
     pub(crate) fn notify<P: Serialize>(&self, method: &str, params: Option<&P>) {
-        let line = Outgoing::notification(method, params).line();
-        let _ = self.writer.send(line, None, Haste::Direct);
-    }
-
-    /// Reads what the server sends until it ends or the connection is closed.
-    pub(crate) async fn read(&self, mut stdout: pipe::Receiver) {
-        let mut lines = Lines::new(LINE_BYTES_MAX);
-        let outlet: Arc<dyn Outlet> = Arc::clone(&self.writer) as _;
-        loop {
-            let buffer = lines.buffer();
-            buffer.reserve(READ_BYTES);
-            match stdout.read_buf(buffer).await {
-                Ok(0) | Err(_) => break,
-                Ok(_) => {}
-            }
-            self.mux.hear();
-            while let Some(line) = lines.next_line() {
-                self.take_line(line, &outlet);
-            }
+        let message = Outgoing::notification(method, params);
+        match &self.0.way {
+            Way::Stdio(writer) => drop(writer.send(message.line(), None, Haste::Direct)),
+            Way::Http(link) => link.say(message.json()),
         }
-        while let Some(line) = lines.last_line() {
-            self.take_line(line, &outlet);
-        }
-    }
-
-    fn take_line(&self, line: Line<'_>, outlet: &Arc<dyn Outlet>) {
-        let mux = &self.mux;
-        let record = &mux.desk.record;
-        match line {
-            Line::Message(message) => mux.take(message, None, outlet),
-            Line::Batch(messages) => {
-                for message in messages {
-                    mux.take(message, None, outlet);
-                }
-            }
-            Line::Salvaged { noise, message } => {
-                record.noise(noise, noise.len());
-                mux.take(message, None, outlet);
-            }
-            Line::Noise(bytes) => record.noise(bytes, bytes.len()),
-            Line::TooLong {
-                start,
-                bytes,
-                answers,
-            } => {
-                if !answers.is_some_and(|id| mux.too_large(id, bytes)) {
-                    record.noise(start, bytes);
-                }
-            }
-        }
-    }
-
-    /// Writes what is to be sent until the connection is closed; an error says why it cannot.
-    pub(crate) async fn write(&self) -> std::io::Result<()> {
-        self.writer.run().await
     }
 
     /// Ends it: everyone who waits is answered, at once.
     pub(crate) fn close(&self, reason: &str) {
         // First: nothing goes out any more when those who wait are told what was sent.
-        self.writer.close();
-        self.mux.close(reason);
-        self.mux.answer_all_lost();
+        if let Way::Stdio(writer) = &self.0.way {
+            writer.close();
+        }
+        self.0.mux.close(reason);
+        self.0.mux.answer_all_lost();
+    }
+
+    /// Ends the session at a server that has one.
+    pub(crate) async fn goodbye(&self) {
+        if let Way::Http(link) = &self.0.way {
+            link.goodbye().await;
+        }
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.mux.closed.is_cancelled()
+        self.0.mux.closed.is_cancelled()
+    }
+
+    /// Whether a call may be sent on it.
+    pub(crate) fn is_usable(&self) -> bool {
+        let is_there = match &self.0.way {
+            Way::Stdio(_) => true,
+            Way::Http(link) => !link.is_broken(),
+        };
+        is_there && !self.is_closed() && !self.0.mux.is_doubted()
+    }
+
+    /// Whether a program has read everything it was sent.
+    pub(crate) fn was_read(&self) -> bool {
+        match &self.0.way {
+            Way::Stdio(writer) => writer.was_read(),
+            Way::Http(_) => true,
+        }
     }
 
     pub(crate) fn why_closed(&self) -> String {
-        self.mux.why_closed()
+        self.0.mux.why_closed()
     }
 
-    /// Requests that wait for their answers.
+    /// Requests of others that wait for their answers.
     pub(crate) fn in_flight(&self) -> usize {
-        self.mux.in_flight()
+        self.0.mux.in_flight()
     }
 
     /// Lists are to be read anew.
     pub(crate) fn tell_changed(&self, what: Changed) {
-        self.mux.tell_changed(what);
+        self.0.mux.tell_changed(what);
     }
 
     /// The server said that its lists have changed; which.
     pub(crate) async fn changed(&self) -> Changed {
-        self.mux.changed().await
+        self.0.mux.changed().await
     }
 
     /// Someone doubts that the server is alive.
     pub(crate) async fn doubted(&self) {
-        self.mux.doubted().await;
-    }
-
-    /// Whether calls should wait until it is known that the server is alive.
-    pub(crate) fn is_doubted(&self) -> bool {
-        self.mux.is_doubted()
+        self.0.mux.doubted().await;
     }
 
     pub(crate) fn trust(&self) {
-        self.mux.trust();
+        self.0.mux.trust();
     }
 
     /// Whether the server has been heard since then.
     pub(crate) fn heard_since(&self, since: Instant) -> bool {
-        self.mux.heard_since(since)
+        self.0.mux.heard_since(since)
+    }
+
+    /// Waits until the server has forgotten what it knew of us, and we have begun anew.
+    pub(crate) async fn renewed(&self) {
+        match &self.0.way {
+            Way::Stdio(_) => std::future::pending().await,
+            Way::Http(link) => link.renewed().await,
+        }
     }
 }
 
@@ -193,12 +219,21 @@ pub(crate) struct Reply {
     connection: Connection,
     since: Instant,
     is_over: bool,
+    /// Whoever no longer waits for it says nothing.
+    is_quiet: bool,
+    /// Over HTTP: what has to be driven for an answer to come.
+    exchange: Option<BoxFuture<'static, ()>>,
 }
 
 impl Reply {
     /// The next thing that is heard of it.
     pub(crate) fn heard(&mut self) -> impl Future<Output = Heard> + '_ {
         poll_fn(|cx| {
+            if let Some(exchange) = &mut self.exchange
+                && exchange.as_mut().poll(cx).is_ready()
+            {
+                self.exchange = None;
+            }
             let heard = self.slot.poll(cx);
             heard.map(|heard| {
                 self.is_over = matches!(heard, Heard::Answer(_));
@@ -227,11 +262,11 @@ impl Drop for Reply {
         if self.is_over || self.connection.is_closed() {
             return;
         }
-        let Connection { mux, writer } = &self.connection;
-        if !mux.give_up(self.id) {
+        let shared = &self.connection.0;
+        if !shared.mux.give_up(self.id) || self.is_quiet {
             return;
         }
-        if !writer.withdraw(&self.slot.sent) {
+        if self.must_be_cancelled() {
             let cancelled = Cancelled {
                 request_id: self.id,
                 reason: "the caller no longer waits for it",
@@ -239,17 +274,33 @@ impl Drop for Reply {
             self.connection
                 .notify("notifications/cancelled", Some(&cancelled));
         }
-        if !mux.heard_since(self.since) {
-            mux.doubt();
+        if !shared.mux.heard_since(self.since) {
+            shared.mux.doubt();
         }
     }
 }
 
-/// What was thrown away, in words.
+impl Reply {
+    /// Whether the server has to be told that nobody waits any more.
+    fn must_be_cancelled(&self) -> bool {
+        match &self.connection.0.way {
+            Way::Stdio(writer) => !writer.withdraw(&self.slot.sent),
+            // There, the end of the exchange says it.
+            Way::Http(_) if self.connection.is_modern() => false,
+            Way::Http(_) => self.slot.was_sent(),
+        }
+    }
+}
+
+/// What a request in the newer era says about itself in its headers.
+pub(crate) fn head_of(method: &str, name: Option<&str>) -> Head {
+    Head::modern(method, name.filter(|_| naming_member(method).is_some()))
+}
+
+/// The end of a request that could not be answered, in words.
 pub(crate) fn too_large(bytes: usize) -> String {
-    format!(
-        "an answer of {bytes} bytes, which is too large; at most {LINE_BYTES_MAX} bytes are read"
-    )
+    let bytes_max = crate::http::ANSWER_BYTES_MAX;
+    format!("an answer of {bytes} bytes, which is too large; at most {bytes_max} bytes are read")
 }
 
 #[derive(Serialize)]

@@ -1,4 +1,5 @@
-//! One request from its beginning to its end: its parameters out, its `_meta` put together, its answer back.
+//! One request from its beginning to its end: its parameters out, its `_meta` put together, its answer back; and in the
+//! newer era what the server wants to know first, as often as it wants.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -6,13 +7,19 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::{Duration, timeout};
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Topic, head_of};
+use crate::era::{META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_VERSION, MODERN_VERSION};
+use crate::http::headers::{ParamHeaders, naming_member};
+use crate::input::{self, Further};
 use crate::relay::Passage;
+use crate::requests::Capabilities;
 use crate::slot::{Answer, Heard, Progress, Whose};
 use crate::wire::Members;
 
 /// While a person thinks, those who wait are told so at least this often.
-const THINKING_TICK: Duration = Duration::from_millis(200);
+pub(crate) const THINKING_TICK: Duration = Duration::from_millis(200);
+/// A server may want to know something so often before it answers.
+const ROUNDS_MAX: usize = 32;
 
 /// What is asked of a server, and for whom.
 pub(crate) struct Errand<'a> {
@@ -20,6 +27,20 @@ pub(crate) struct Errand<'a> {
     pub(crate) params: Params<'a>,
     pub(crate) passage: Option<&'a Passage>,
     pub(crate) traceparent: Option<&'a str>,
+    /// Parameters of a tool that stand in headers, too.
+    pub(crate) headers: Option<&'a ParamHeaders>,
+    pub(crate) sender: Sender,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sender {
+    /// We ourselves.
+    We,
+    /// We ourselves, and it stays open.
+    WeForLong,
+    /// Whoever calls.
+    Caller,
 }
 
 /// The parameters of a request, without `_meta`.
@@ -27,15 +48,13 @@ pub(crate) enum Params<'a> {
     /// Of a tool.
     Call {
         name: &'a str,
-        arguments: Arguments<'a>,
+        /// As they were checked.
+        arguments: &'a Value,
+        /// The same to the letter, where nothing was changed in them.
+        written: Option<&'a RawValue>,
     },
     /// As someone else wrote them; a `_meta` among them is not used.
     Raw(Option<&'a RawValue>),
-}
-
-pub(crate) enum Arguments<'a> {
-    Checked(&'a Value),
-    AsWritten(&'a RawValue),
 }
 
 /// What an errand is told on its way.
@@ -46,21 +65,72 @@ pub(crate) trait Along {
     fn thinking(&self);
 }
 
-impl Errand<'_> {
+/// Nobody wants to be told.
+pub(crate) struct Alone;
+
+impl Along for Alone {
+    fn progress(&self, _: Progress) {}
+    fn thinking(&self) {}
+}
+
+impl<'a> Errand<'a> {
+    /// A request of ours.
+    pub(crate) fn ours(method: &'a str, params: Option<&'a RawValue>) -> Errand<'a> {
+        Errand {
+            method,
+            params: Params::Raw(params),
+            passage: None,
+            traceparent: None,
+            headers: None,
+            sender: Sender::We,
+        }
+    }
+
     /// Sends it and waits for the end.
     pub(crate) async fn run(&self, connection: &Connection, along: &impl Along) -> Answer {
-        let whose = match self.passage {
-            Some(passage) => Whose::Clients(passage.client().clone()),
-            None => Whose::Nobodys,
+        let mut further: Option<Further> = None;
+        for _ in 0..ROUNDS_MAX {
+            let answer = self.once(connection, along, further.as_ref()).await;
+            let Answer::Result(result) = &answer else {
+                return answer;
+            };
+            let Some(wanted) = input::wanted(connection, result) else {
+                return answer;
+            };
+            let policy = &connection.desk().policy;
+            let client = self.passage.map(Passage::client);
+            match wanted.give(policy, client, along).await {
+                Ok(given) => further = Some(given),
+                Err(why) => return Answer::Unanswered(why),
+            }
+        }
+        Answer::Unanswered(format!("it asked for more input {ROUNDS_MAX} times"))
+    }
+
+    /// Sends it once, as far as that goes.
+    async fn once(
+        &self,
+        connection: &Connection,
+        along: &impl Along,
+        further: Option<&Further>,
+    ) -> Answer {
+        let whose = match (self.sender, self.passage) {
+            (Sender::We, _) => Whose::Ours,
+            (Sender::WeForLong, _) => Whose::Standing,
+            (Sender::Caller, Some(passage)) => Whose::Clients(passage.client().clone()),
+            (Sender::Caller, None) => Whose::Nobodys,
         };
         let raw = match &self.params {
             Params::Raw(Some(raw)) => Members::of(raw).unwrap_or_default().without("_meta"),
             Params::Raw(None) | Params::Call { .. } => Members::default(),
         };
-        let mut reply = connection.request(self.method, whose, |id| Composed {
+        let topic = self.topic(connection, &raw);
+        let mut reply = connection.request(topic, whose, |id| Composed {
             errand: self,
             raw: &raw,
             progress_token: id,
+            further,
+            modern: connection.is_modern().then(|| &connection.desk().policy),
         });
         loop {
             let heard = match reply.is_asked() {
@@ -80,6 +150,28 @@ impl Errand<'_> {
             }
         }
     }
+
+    fn topic(&self, connection: &Connection, raw: &Members<'_>) -> Topic<'a> {
+        let mut topic = Topic::of(self.method);
+        if !connection.has_headers() {
+            return topic;
+        }
+        match &self.params {
+            Params::Call {
+                name, arguments, ..
+            } => {
+                topic.head = head_of(self.method, Some(name));
+                let headers = self.headers.into_iter();
+                let filled = headers.flat_map(|headers| headers.fill(arguments));
+                topic.head.extra.extend(filled);
+            }
+            Params::Raw(_) => {
+                let name = naming_member(self.method).and_then(|member| raw.text(member));
+                topic.head = head_of(self.method, name.as_deref());
+            }
+        }
+        topic
+    }
 }
 
 /// The parameters as they are sent.
@@ -87,17 +179,24 @@ struct Composed<'a> {
     errand: &'a Errand<'a>,
     raw: &'a Members<'a>,
     progress_token: u64,
+    further: Option<&'a Further>,
+    /// In the newer era every request says who we are and what we can be asked.
+    modern: Option<&'a crate::requests::RequestPolicy>,
 }
 
 impl Serialize for Composed<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         match &self.errand.params {
-            Params::Call { name, arguments } => {
+            Params::Call {
+                name,
+                arguments,
+                written,
+            } => {
                 map.serialize_entry("name", name)?;
-                match arguments {
-                    Arguments::Checked(value) => map.serialize_entry("arguments", value)?,
-                    Arguments::AsWritten(raw) => map.serialize_entry("arguments", raw)?,
+                match written {
+                    Some(raw) => map.serialize_entry("arguments", raw)?,
+                    None => map.serialize_entry("arguments", arguments)?,
                 }
             }
             Params::Raw(_) => {
@@ -106,7 +205,12 @@ impl Serialize for Composed<'_> {
                 }
             }
         }
-        map.serialize_entry("_meta", &Meta(self))?;
+        if let Some(further) = self.further {
+            further.write(&mut map)?;
+        }
+        if self.modern.is_some() || self.errand.sender == Sender::Caller {
+            map.serialize_entry("_meta", &Meta(self))?;
+        }
         map.end()
     }
 }
@@ -116,15 +220,28 @@ struct Meta<'a>(&'a Composed<'a>);
 impl Serialize for Meta<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let errand = self.0.errand;
+        let client = errand.passage.map(|passage| &**passage.client());
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("progressToken", &self.0.progress_token)?;
+        if let Some(policy) = self.0.modern {
+            write_modern(&mut map, Capabilities { policy, client })?;
+            if let Some(level) = client.and_then(|client| client.log_level()) {
+                map.serialize_entry(META_LOG_LEVEL, level)?;
+            }
+        }
+        if errand.sender == Sender::Caller {
+            map.serialize_entry("progressToken", &self.0.progress_token)?;
+        }
         if let Some(traceparent) = errand.traceparent {
             map.serialize_entry("traceparent", traceparent)?;
         }
         let given = errand.passage.map(Passage::meta);
         for (name, value) in given.into_iter().flatten() {
-            let is_ours =
-                name == "progressToken" || (name == "traceparent" && errand.traceparent.is_some());
+            let is_ours = match name.as_str() {
+                "progressToken" => true,
+                "traceparent" => errand.traceparent.is_some(),
+                META_VERSION | META_CAPABILITIES | META_CLIENT | META_LOG_LEVEL => true,
+                _ => false,
+            };
             if !is_ours {
                 map.serialize_entry(name, value)?;
             }
@@ -132,3 +249,25 @@ impl Serialize for Meta<'_> {
         map.end()
     }
 }
+
+/// What every request of the newer era says about us.
+pub(crate) fn write_modern<M: SerializeMap>(
+    map: &mut M,
+    capabilities: Capabilities<'_>,
+) -> Result<(), M::Error> {
+    map.serialize_entry(META_VERSION, MODERN_VERSION)?;
+    map.serialize_entry(META_CAPABILITIES, &capabilities)?;
+    map.serialize_entry(META_CLIENT, &OURSELVES)
+}
+
+/// Who we are.
+#[derive(Serialize)]
+pub(crate) struct Ourselves {
+    name: &'static str,
+    version: &'static str,
+}
+
+pub(crate) const OURSELVES: Ourselves = Ourselves {
+    name: "steadyhand",
+    version: env!("CARGO_PKG_VERSION"),
+};

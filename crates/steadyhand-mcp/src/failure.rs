@@ -19,7 +19,7 @@ pub(crate) use text::is_path;
 pub struct StartFailure {
     /// The server's name in the configuration.
     pub server: String,
-    /// How we talk to it: `stdio`.
+    /// How we talk to it: `stdio`, `http`, `sse`.
     pub transport: &'static str,
     /// How far it came.
     pub step: Step,
@@ -27,7 +27,7 @@ pub struct StartFailure {
     pub what: What,
     /// From the beginning of this attempt to its end.
     pub elapsed: Duration,
-    /// The command line for people, with secrets already taken out of it.
+    /// The command line or the address for people, with secrets already taken out of it.
     pub command: String,
     /// The file that was started, where it was found: `/usr/bin/python3`.
     pub program: Option<String>,
@@ -52,6 +52,8 @@ pub enum Step {
     FindCommand,
     /// Starting it.
     Start,
+    /// Reaching it over the network.
+    Connect,
     /// The first exchange of messages.
     Initialize,
     /// Asking for its tools.
@@ -103,21 +105,50 @@ pub enum What {
     Malformed(String),
     /// It gave more than anyone can take: pages without end, a message too large.
     TooMany(String),
+    /// No connection to it, in the system's words.
+    Unreachable(String),
+    /// The connection broke.
+    Broken(String),
+    /// It answered with a status that is no success.
+    Status {
+        /// `401`
+        code: u16,
+        /// With its name and how the body begins.
+        text: String,
+    },
+    /// It sends us somewhere else.
+    Redirected {
+        /// Where.
+        to: String,
+    },
+    /// It answered with something that is no message: a web page, a text.
+    NotMcp(String),
 }
 
 impl Step {
-    const ALL: [Step; 4] = [
+    const ALL: [Step; 5] = [
         Step::FindCommand,
         Step::Start,
+        Step::Connect,
         Step::Initialize,
         Step::ListTools,
     ];
+
+    /// Whether it is one of a server over the network only, or of a program only.
+    fn is_of_remote(self) -> Option<bool> {
+        match self {
+            Step::FindCommand | Step::Start => Some(false),
+            Step::Connect => Some(true),
+            Step::Initialize | Step::ListTools | Step::Running => None,
+        }
+    }
 
     /// The word for it on every surface.
     pub fn as_str(self) -> &'static str {
         match self {
             Step::FindCommand => "find command",
             Step::Start => "start process",
+            Step::Connect => "connect",
             Step::Initialize => "initialize",
             Step::ListTools => "tools/list",
             Step::Running => "running",
@@ -184,6 +215,11 @@ impl What {
             What::NotStarted(why) | What::Malformed(why) | What::TooMany(why) => why.clone(),
             What::Refused { message, .. } => message.clone(),
             What::NotFound { program, .. } => format!("was not found ({program})"),
+            What::Unreachable(why) => format!("cannot be reached: {why}"),
+            What::Broken(why) => why.clone(),
+            What::Status { text, .. } => format!("answered {text}"),
+            What::Redirected { to } => format!("redirects to {to}"),
+            What::NotMcp(how) => how.clone(),
         }
     }
 }
@@ -277,6 +313,8 @@ impl Serialize for StartFailure {
             step: &'a str,
             exit_code: Option<i32>,
             signal: Option<i32>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            status: Option<u16>,
             elapsed_ms: u64,
             attempts: u32,
             stderr_tail: Vec<String>,
@@ -294,6 +332,10 @@ impl Serialize for StartFailure {
             step: self.step.as_str(),
             exit_code,
             signal,
+            status: match self.what {
+                What::Status { code, .. } => Some(code),
+                _ => None,
+            },
             elapsed_ms: self.elapsed.as_millis() as u64,
             attempts: self.attempts,
             stderr_tail: self.stderr_lines(text::DETAIL_LINES_MAX),

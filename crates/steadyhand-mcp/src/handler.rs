@@ -9,7 +9,8 @@ use serde_json::value::RawValue;
 use steadyhand::{Category, Effect, Handler, Invocation, Output, ToolError};
 
 use crate::connection::too_large;
-use crate::errand::{Along, Arguments, Errand, Params};
+use crate::errand::{Along, Errand, Params, Sender};
+use crate::http::headers::ParamHeaders;
 use crate::parameters::{Changes, ParameterNames, Renamed};
 use crate::relay::Passage;
 use crate::result::read_raw_result;
@@ -23,6 +24,7 @@ pub(crate) struct McpTool {
     name: String,
     server: Weak<Inner>,
     parameters: Arc<ParameterNames>,
+    headers: ParamHeaders,
     progress_extends: bool,
 }
 
@@ -31,12 +33,14 @@ impl McpTool {
         name: &str,
         server: Weak<Inner>,
         parameters: Arc<ParameterNames>,
+        headers: ParamHeaders,
         progress_extends: bool,
     ) -> McpTool {
         McpTool {
             name: name.to_owned(),
             server,
             parameters,
+            headers,
             progress_extends,
         }
     }
@@ -52,13 +56,13 @@ impl McpTool {
             method: "tools/call",
             params: Params::Call {
                 name: &self.name,
-                arguments: match passage.and_then(|passage| as_written(passage, arguments)) {
-                    Some(raw) => Arguments::AsWritten(raw),
-                    None => Arguments::Checked(arguments),
-                },
+                arguments,
+                written: passage.and_then(|passage| as_written(passage, arguments)),
             },
             passage,
             traceparent: invocation.traceparent(),
+            headers: (!self.headers.is_empty()).then_some(&self.headers),
+            sender: Sender::Caller,
         };
         if let Some(passage) = passage {
             passage.forget_answer();
@@ -89,6 +93,11 @@ impl McpTool {
                 Err(ToolError::answer(message).effect(Effect::Done))
             }
             Answer::Lost(lost) => Err(lost_call(&server.settings.name, &lost)),
+            Answer::Trouble(trouble) => Err(trouble.to_tool_error(&server.settings.name)),
+            Answer::Unanswered(why) => {
+                let message = format!("the tool asks for more input before it goes on: {why}");
+                Err(ToolError::answer(message).effect(Effect::Unknown))
+            }
         }
     }
 
@@ -128,6 +137,10 @@ struct Told<'a> {
 
 impl Along for Told<'_> {
     fn progress(&self, progress: Progress) {
+        if let Some(passage) = self.invocation.luggage::<Passage>() {
+            let client = passage.client();
+            client.tell("notifications/progress", Some(&progress.raw));
+        }
         let message = progress.message.unwrap_or_default();
         self.invocation
             .progress(progress.progress, progress.total, message);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::catalogue::{Catalogue, Greeting};
+use crate::era::Era;
 use crate::lists::Lists;
 
 /// More than this is not kept.
@@ -23,6 +24,9 @@ pub(crate) struct Kept {
     tools: Vec<Box<RawValue>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) greeting: Option<Greeting>,
+    /// The era it was found to speak.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) era: Option<Era>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     prompts: Vec<Box<RawValue>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -37,6 +41,7 @@ impl Kept {
         catalogue: &Catalogue,
         lists: &Lists,
         greeting: Option<Greeting>,
+        era: Option<Era>,
     ) -> Kept {
         Kept {
             version: VERSION,
@@ -44,6 +49,7 @@ impl Kept {
             seen_ms: catalogue.seen_ms,
             tools: catalogue.raw().to_vec(),
             greeting,
+            era,
             prompts: lists.prompts.to_vec(),
             resources: lists.resources.to_vec(),
             templates: lists.templates.to_vec(),
@@ -86,8 +92,9 @@ impl Kept {
         }
     }
 
-    pub(crate) fn catalogue(self) -> Catalogue {
-        let mut catalogue = Catalogue::read(self.tools, Vec::new());
+    pub(crate) fn catalogue(self, is_remote: bool) -> Catalogue {
+        let has_headers = self.era == Some(Era::Modern) && is_remote;
+        let mut catalogue = Catalogue::read(self.tools, Vec::new(), has_headers);
         catalogue.seen_ms = self.seen_ms;
         catalogue
     }

@@ -6,11 +6,16 @@
 mod ask;
 mod catalogue;
 pub mod causes;
+mod coming_back;
 mod connection;
 pub mod definition;
+mod era;
 mod errand;
 pub mod failure;
+mod greet;
 mod handler;
+mod http;
+mod input;
 mod kept;
 mod kept_log;
 mod lists;
@@ -31,11 +36,15 @@ mod session;
 mod settings;
 mod slot;
 mod state;
+mod stdio;
+mod subscriptions;
 mod supervisor;
+mod upkeep;
 pub mod wire;
 mod writer;
 
 pub use catalogue::Greeting;
+pub use era::Protocol;
 pub use failure::{StartFailure, Step, What};
 pub use kept_log::kept_log;
 pub use lists::{Entries, Listed};
@@ -45,5 +54,8 @@ pub use record::{LogLine, Stream};
 pub use relay::{Counterpart, Passage, Question};
 pub use requests::{Elicitation, RequestPolicy};
 pub use server::Server;
-pub use settings::{Hide, Pick, ServerSettings, StartPolicy, StdioSettings, Transport, When};
+pub use settings::{
+    Hide, HttpSettings, Pick, ServerSettings, StartPolicy, StdioSettings, Transport, When,
+    shown_url,
+};
 pub use state::{Phase, ServerState, StepDone};

@@ -7,7 +7,9 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 
 use crate::connection::{Connection, too_large};
-use crate::slot::{Answer, Whose};
+use crate::errand::{Alone, Errand};
+use crate::http::Trouble;
+use crate::slot::Answer;
 use crate::wire::{Members, RpcError};
 
 /// A list may have so many pages, and so many entries.
@@ -45,6 +47,7 @@ impl Changed {
     pub(crate) const PROMPTS: Changed = Changed(2);
     pub(crate) const RESOURCES: Changed = Changed(4);
     pub(crate) const BESIDE_TOOLS: Changed = Changed(2 | 4);
+    pub(crate) const ALL: Changed = Changed(1 | 2 | 4);
 
     pub(crate) fn has(self, what: Changed) -> bool {
         self.0 & what.0 != 0
@@ -127,6 +130,7 @@ pub(crate) enum ListError {
     Malformed(String),
     TooLarge(String),
     Lost(String),
+    Trouble(Trouble),
     Late,
 }
 
@@ -141,18 +145,16 @@ pub(crate) async fn read_pages(
     let mut notes = Vec::new();
     let mut cursor: Option<Box<RawValue>> = None;
     for page in 1.. {
-        let params = match &cursor {
-            Some(cursor) => Members(vec![("cursor".into(), cursor)]),
-            None => Members::default(),
-        };
-        let reply = connection
-            .request(method, Whose::Ours, |_| &params)
-            .answer();
-        let result = match timeout_at(until, reply).await {
+        let params = cursor.as_deref();
+        let params = params.map(|cursor| Members(vec![("cursor".into(), cursor)]).to_raw());
+        let errand = Errand::ours(method, params.as_deref());
+        let result = match timeout_at(until, errand.run(connection, &Alone)).await {
             Ok(Answer::Result(result)) => result,
             Ok(Answer::Error(error)) => return Err(ListError::Refused(error)),
             Ok(Answer::TooLarge(bytes)) => return Err(ListError::TooLarge(too_large(bytes))),
             Ok(Answer::Lost(lost)) => return Err(ListError::Lost(lost.reason)),
+            Ok(Answer::Trouble(trouble)) => return Err(ListError::Trouble(trouble)),
+            Ok(Answer::Unanswered(why)) => return Err(ListError::Malformed(why)),
             Err(_) => return Err(ListError::Late),
         };
         let members = Members::of(&result).unwrap_or_default();

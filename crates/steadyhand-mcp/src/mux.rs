@@ -2,7 +2,7 @@
 //! whose request they belong to.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use foldhash::fast::RandomState;
@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::http::Trouble;
 use crate::lists::Changed;
 use crate::notices::Notices;
 use crate::questions::Questions;
@@ -38,6 +39,7 @@ pub(crate) trait Outlet: Send + Sync {
 /// The requests that are under way on one connection.
 pub(crate) struct Mux {
     next_id: AtomicU64,
+    standing: AtomicUsize,
     waiting: Mutex<HashMap<u64, Arc<Slot>, RandomState>>,
     pub(crate) desk: Arc<Desk>,
     pub(crate) questions: Questions,
@@ -57,6 +59,7 @@ impl Mux {
     pub(crate) fn new(desk: Arc<Desk>) -> Mux {
         Mux {
             next_id: AtomicU64::new(1),
+            standing: AtomicUsize::new(0),
             waiting: Mutex::default(),
             desk,
             questions: Questions::default(),
@@ -71,13 +74,28 @@ impl Mux {
         }
     }
 
-    /// A new request: its id, where its answer will be, and how many are under way now.
+    /// A new request: its id, where its answer will be, and how many are under way now that someone waits for.
     pub(crate) fn open(&self, whose: Whose) -> (u64, Arc<Slot>, usize) {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        if let Whose::Standing = whose {
+            self.standing.fetch_add(1, Ordering::Relaxed);
+        }
         let slot = Arc::new(Slot::new(whose));
         let mut waiting = self.waiting();
         waiting.insert(id, Arc::clone(&slot));
-        (id, slot, waiting.len())
+        let standing = self.standing.load(Ordering::Relaxed);
+        (id, slot, waiting.len() - standing.min(waiting.len()))
+    }
+
+    /// Takes the request out again when it goes, answered or not.
+    pub(crate) fn guard(&self, id: u64) -> impl Drop + '_ {
+        struct Guard<'a>(&'a Mux, u64);
+        impl Drop for Guard<'_> {
+            fn drop(&mut self) {
+                self.0.give_up(self.1);
+            }
+        }
+        Guard(self, id)
     }
 
     /// Brings a message to whom it concerns. `of` is the request whose own stream it came on, where there are such.
@@ -131,6 +149,7 @@ impl Mux {
                 Ok(client) => client.tell(method, params),
                 Err(_) => self.desk.notices.tell(method, params),
             },
+            "notifications/subscriptions/acknowledged" => {}
             _ => self.desk.notices.tell(method, params),
         }
     }
@@ -155,7 +174,7 @@ impl Mux {
     ) -> Result<Arc<dyn Counterpart>, Unclear> {
         let clear = |whose: &Whose| match whose {
             Whose::Clients(client) => Ok(Arc::clone(client)),
-            Whose::Nobodys | Whose::Ours => Err(Unclear::Nobody),
+            Whose::Nobodys | Whose::Ours | Whose::Standing => Err(Unclear::Nobody),
         };
         if let Some(slot) = of {
             return clear(&slot.whose);
@@ -165,7 +184,7 @@ impl Mux {
         let mut of_nobody = false;
         for slot in waiting.values() {
             match (&slot.whose, &found) {
-                (Whose::Ours, _) => {}
+                (Whose::Ours | Whose::Standing, _) => {}
                 (Whose::Nobodys, _) => of_nobody = true,
                 (Whose::Clients(client), None) => found = Some(Arc::clone(client)),
                 (Whose::Clients(client), Some(before)) if is_same(client, before) => {}
@@ -183,14 +202,30 @@ impl Mux {
     pub(crate) fn requests_of(&self, client: &Arc<dyn Counterpart>) -> Vec<Arc<Slot>> {
         let is_its = |slot: &&Arc<Slot>| match &slot.whose {
             Whose::Clients(own) => is_same(own, client),
-            Whose::Nobodys | Whose::Ours => false,
+            Whose::Nobodys | Whose::Ours | Whose::Standing => false,
         };
         self.waiting().values().filter(is_its).cloned().collect()
     }
 
     /// Takes a request out of those that wait.
     pub(crate) fn remove(&self, id: u64) -> Option<Arc<Slot>> {
-        self.waiting().remove(&id)
+        let slot = self.waiting().remove(&id)?;
+        if let Whose::Standing = slot.whose {
+            self.standing.fetch_sub(1, Ordering::Relaxed);
+        }
+        Some(slot)
+    }
+
+    /// Answers a request, if anyone waits for that.
+    pub(crate) fn answer_id(&self, id: u64, answer: Answer) {
+        if let Some(slot) = self.remove(id) {
+            self.answer(&slot, answer);
+        }
+    }
+
+    /// There will be no answer.
+    pub(crate) fn fail(&self, id: u64, trouble: Trouble) {
+        self.answer_id(id, Answer::Trouble(trouble));
     }
 
     pub(crate) fn answer(&self, slot: &Slot, answer: Answer) {
@@ -218,6 +253,7 @@ impl Mux {
     /// Everyone who waits is answered, at once.
     pub(crate) fn answer_all_lost(&self) {
         let all: Vec<_> = self.waiting().drain().collect();
+        self.standing.store(0, Ordering::Relaxed);
         let reason = self.why_closed();
         for (_, slot) in all {
             slot.lost(&reason);
@@ -237,8 +273,11 @@ impl Mux {
             .unwrap_or_else(|| "the connection ended".to_owned())
     }
 
+    /// Requests that someone waits for.
     pub(crate) fn in_flight(&self) -> usize {
-        self.waiting().len()
+        let waiting = self.waiting();
+        let is_ours = |slot: &&Arc<Slot>| matches!(slot.whose, Whose::Ours | Whose::Standing);
+        waiting.values().filter(|slot| !is_ours(slot)).count()
     }
 
     /// One look again, however many say that something has changed.
@@ -303,5 +342,5 @@ pub(crate) enum Unclear {
 }
 
 fn is_same(one: &Arc<dyn Counterpart>, other: &Arc<dyn Counterpart>) -> bool {
-    std::ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other))
+    one.identity() == other.identity()
 }

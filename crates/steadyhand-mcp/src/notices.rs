@@ -5,6 +5,9 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 
+use crate::era::META_SUBSCRIPTION;
+use crate::wire::Members;
+
 /// So many may wait for one who hears them late; then the oldest are lost to them.
 const QUEUED_MAX: usize = 256;
 
@@ -42,7 +45,7 @@ impl Notices {
         let notice = Notice {
             server: Arc::clone(&self.server),
             method: method.into(),
-            params: params.map(|params| params.to_owned().into()),
+            params: params.map(|params| without_our_mark(params).into()),
         };
         let _ = self.out.send(notice);
     }
@@ -50,4 +53,24 @@ impl Notices {
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<Notice> {
         self.out.subscribe()
     }
+}
+
+/// Which of our requests it answers concerns nobody else.
+fn without_our_mark(params: &RawValue) -> Box<RawValue> {
+    let is_marked = params.get().contains(META_SUBSCRIPTION);
+    let stripped = || {
+        let members = Members::of(params)?;
+        let meta = Members::of(members.get("_meta")?)?.without(META_SUBSCRIPTION);
+        Some(match meta.0.is_empty() {
+            true => members.without("_meta").to_raw(),
+            false => {
+                let meta = meta.to_raw();
+                members.with("_meta", &meta).to_raw()
+            }
+        })
+    };
+    is_marked
+        .then(stripped)
+        .flatten()
+        .unwrap_or_else(|| params.to_owned())
 }

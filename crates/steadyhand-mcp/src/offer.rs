@@ -10,6 +10,7 @@ use steadyhand::Tool;
 use crate::catalogue::Catalogue;
 use crate::definition::Definition;
 use crate::handler::{McpTool, tell_renamed};
+use crate::http::headers::ParamHeaders;
 use crate::names;
 use crate::parameters::ParameterNames;
 use crate::server::{Inner, Server};
@@ -114,7 +115,14 @@ fn make(name: &str, definition: &Definition, treatment: &Treatment, server: &Ser
     ));
     // The server's handle stays with whoever configured it: tools alone do not keep a server running.
     let inner: Weak<Inner> = Arc::downgrade(&server.inner);
-    let handler = McpTool::new(own, inner, Arc::clone(&names), treatment.progress_extends);
+    let headers = ParamHeaders::of(&definition.schema).unwrap_or_default();
+    let handler = McpTool::new(
+        own,
+        inner,
+        Arc::clone(&names),
+        headers,
+        treatment.progress_extends,
+    );
     let before_check = {
         let own = own.clone();
         move |args: &mut Value| {

@@ -23,6 +23,11 @@ pub trait Counterpart: Send + Sync + 'static {
     /// Something the server says about this request (`notifications/message`). Never waits.
     fn tell(&self, method: &str, params: Option<&RawValue>);
 
+    /// Whose request it is: two requests of one client say the same.
+    fn identity(&self) -> usize {
+        std::ptr::from_ref(self).cast::<()>().addr()
+    }
+
     /// The least severe level of messages it wants to hear for this request, if any.
     fn log_level(&self) -> Option<&str>;
 }

@@ -1,6 +1,7 @@
 //! What a server may ask of us, and what it is told: by what is configured, or by the client whose request it is.
 
-use serde::Deserialize;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -87,6 +88,44 @@ impl RequestPolicy {
             _ => return Some(Err(not_served(method))),
         };
         Some(Ok(said))
+    }
+}
+
+/// What a server of the newer era is told with each request that it may ask: what is configured, and what the client
+/// can be asked whose request it is.
+pub(crate) struct Capabilities<'a> {
+    pub(crate) policy: &'a RequestPolicy,
+    pub(crate) client: Option<&'a dyn Counterpart>,
+}
+
+impl Serialize for Capabilities<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let nothing = json!({});
+        let of_client = |name: &str| {
+            self.client
+                .and_then(|client| client.capabilities().get(name))
+        };
+        let elicitation = match &self.policy.elicitation {
+            Elicitation::Relay => of_client("elicitation"),
+            Elicitation::Refuse => None,
+            Elicitation::Decline | Elicitation::Cancel | Elicitation::Accept(_) => Some(&nothing),
+        };
+        let roots = match &self.policy.roots {
+            Some(_) => Some(&nothing),
+            None => of_client("roots"),
+        };
+        let mut map = serializer.serialize_map(None)?;
+        let all = [
+            ("roots", roots),
+            ("sampling", of_client("sampling")),
+            ("elicitation", elicitation),
+        ];
+        for (name, value) in all {
+            if let Some(value) = value {
+                map.serialize_entry(name, value)?;
+            }
+        }
+        map.end()
     }
 }
 

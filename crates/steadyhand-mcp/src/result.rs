@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use steadyhand::{Effect, Output, ToolError};
 
+use crate::era::META_SERVER;
 pub use crate::rpc_error::read_rpc_error;
 
 /// What a placeholder shows of an address or a type: an address may be a whole `data:` URL.
@@ -75,6 +76,17 @@ fn plain_text(raw: &str) -> Option<Output> {
         content: Vec<Part<'a>>,
         #[serde(rename = "isError", default)]
         is_error: bool,
+        #[serde(rename = "resultType", default, borrow)]
+        kind: Option<&'a str>,
+        #[serde(rename = "_meta", default)]
+        _meta: Option<Meta>,
+    }
+    /// Which server it is, as those of the newer era say with every result.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Meta {
+        #[serde(rename = "io.modelcontextprotocol/serverInfo")]
+        _server: serde::de::IgnoredAny,
     }
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -86,7 +98,11 @@ fn plain_text(raw: &str) -> Option<Output> {
     }
     let plain: Plain<'_> = serde_json::from_str(raw).ok()?;
     match &plain.content[..] {
-        [Part { kind: "text", text }] if !plain.is_error && !text.is_empty() => {
+        [Part { kind: "text", text }]
+            if !plain.is_error
+                && !text.is_empty()
+                && matches!(plain.kind, None | Some("complete")) =>
+        {
             Some(Output::json(Value::String(text.clone().into_owned())))
         }
         _ => None,
@@ -160,7 +176,11 @@ fn structured(result: &Map<String, Value>) -> Option<&Value> {
 /// There is something in the result that is neither content nor a sign.
 fn says_more(result: &Map<String, Value>) -> bool {
     result.iter().any(|(name, value)| match name.as_str() {
-        "_meta" => value.as_object().is_none_or(|meta| !meta.is_empty()) && !value.is_null(),
+        // Which server it is, is known.
+        "_meta" => {
+            let is_more = |meta: &Map<String, Value>| meta.keys().any(|key| key != META_SERVER);
+            value.as_object().is_none_or(is_more) && !value.is_null()
+        }
         name => is_foreign(name),
     })
 }

@@ -14,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalogue::{Catalogue, Greeting};
 use crate::connection::Connection;
+use crate::era::Era;
+use crate::http::Remote;
 use crate::kept::Kept;
 use crate::kept_log;
 use crate::lists::{Entries, Listed, Lists, is_like};
@@ -21,8 +23,9 @@ use crate::mux::Desk;
 use crate::notices::{Notice, Notices};
 use crate::offer::Offer;
 use crate::record::{LogLine, Record};
-use crate::settings::{ServerSettings, When};
+use crate::settings::{ServerSettings, Transport, When};
 use crate::state::{Phase, ServerState};
+use crate::subscriptions::Wishes;
 use crate::supervisor;
 
 /// So long before a call's own limit we give up waiting for a start: then it is us who say what happened, and
@@ -53,6 +56,10 @@ pub(crate) struct Inner {
     pub(crate) record: Arc<Record>,
     pub(crate) desk: Arc<Desk>,
     lists: ArcSwap<Lists>,
+    pub(crate) wishes: Wishes,
+    /// Where its address is configured; an error says what is wrong with it.
+    pub(crate) remote: Option<Result<Remote, String>>,
+    era: Mutex<Option<Era>>,
     pub(crate) connection: ArcSwapOption<Connection>,
     pub(crate) state: watch::Sender<ServerState>,
     pub(crate) offer: Mutex<Offer>,
@@ -89,6 +96,12 @@ impl Server {
             }),
             record,
             lists: ArcSwap::default(),
+            wishes: Wishes::default(),
+            remote: match &settings.transport {
+                Transport::Http(http) => Some(Remote::new(http, settings.hide.clone())),
+                Transport::Stdio(_) => None,
+            },
+            era: Mutex::default(),
             connection: ArcSwapOption::empty(),
             state: watch::Sender::new(first),
             offer: Mutex::default(),
@@ -108,7 +121,8 @@ impl Server {
             inner.lists.store(Arc::new(kept.lists()));
             let greeting = kept.greeting.take();
             inner.change(|state| state.greeting = greeting);
-            inner.take_catalogue(kept.catalogue());
+            inner.remember(kept.era);
+            inner.take_catalogue(kept.catalogue(inner.remote.is_some()));
         }
         Server {
             inner,
@@ -290,7 +304,21 @@ impl Inner {
 
     fn usable(&self) -> Option<Arc<Connection>> {
         let connection = self.connection.load_full()?;
-        (!connection.is_closed() && !connection.is_doubted()).then_some(connection)
+        connection.is_usable().then_some(connection)
+    }
+
+    /// Where it is, if it is not a program of ours.
+    pub(crate) fn remote(&self) -> Option<&Remote> {
+        self.remote.as_ref()?.as_ref().ok()
+    }
+
+    /// The era it was found to speak.
+    pub(crate) fn era(&self) -> Option<Era> {
+        *self.era.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn remember(&self, era: Option<Era>) {
+        *self.era.lock().unwrap_or_else(PoisonError::into_inner) = era;
     }
 
     /// Known to be down: no retry, and no mark against the tool (SPEC D17).
@@ -374,6 +402,7 @@ impl Inner {
             self.offer().catalogue(),
             &self.lists.load(),
             self.state.borrow().greeting.clone(),
+            self.era(),
         );
         let save = move || kept.save(&path);
         if let Ok(Err(error)) = tokio::task::spawn_blocking(save).await {

@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
+use hyper::Uri;
+
+use crate::era::Protocol;
 use crate::parameters::{CamelCase, shipped_mapping};
 use crate::requests::RequestPolicy;
 
@@ -21,6 +24,8 @@ pub struct ServerSettings {
     pub name: String,
     /// How it is reached.
     pub transport: Transport,
+    /// Which era of the protocol it is spoken to in.
+    pub protocol: Protocol,
     /// How it is started, and started again.
     pub start: StartPolicy,
     /// Which of its tools are offered, as the server names them.
@@ -57,6 +62,21 @@ pub type Hide = Arc<dyn Fn(String) -> String + Send + Sync>;
 pub enum Transport {
     /// A program that speaks on its stdin and stdout.
     Stdio(StdioSettings),
+    /// An address.
+    Http(HttpSettings),
+}
+
+/// A server over HTTP.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HttpSettings {
+    /// Its address: `https://…/mcp`.
+    pub url: String,
+    /// Headers that go with every request. Their values are never shown.
+    pub headers: Vec<(String, String)>,
+    /// It speaks HTTP+SSE, the way of 2024; tried first then, and last otherwise.
+    pub sse: bool,
+    /// How the address is shown: without secrets.
+    pub shown: String,
 }
 
 /// A program that speaks on its stdin and stdout.
@@ -150,9 +170,26 @@ impl ServerSettings {
             path_add: Vec::new(),
             shown,
         };
+        ServerSettings::new(name.into(), Transport::Stdio(stdio))
+    }
+
+    /// A server over HTTP, everything else as it usually is.
+    pub fn http(name: impl Into<String>, url: impl Into<String>) -> ServerSettings {
+        let url = url.into();
+        let http = HttpSettings {
+            shown: shown_url(&url),
+            sse: false,
+            headers: Vec::new(),
+            url,
+        };
+        ServerSettings::new(name.into(), Transport::Http(http))
+    }
+
+    fn new(name: String, transport: Transport) -> ServerSettings {
         ServerSettings {
-            name: name.into(),
-            transport: Transport::Stdio(stdio),
+            name,
+            transport,
+            protocol: Protocol::default(),
             start: StartPolicy::default(),
             tools: Pick::default(),
             prefix: true,
@@ -170,17 +207,40 @@ impl ServerSettings {
     }
 
     /// The program, to be changed.
+    ///
+    /// # Panics
+    ///
+    /// If it is none.
     pub fn as_stdio(&mut self) -> &mut StdioSettings {
-        let Transport::Stdio(stdio) = &mut self.transport;
-        stdio
+        match &mut self.transport {
+            Transport::Stdio(stdio) => stdio,
+            Transport::Http(_) => panic!("a server over HTTP has no program"),
+        }
+    }
+
+    /// The address, to be changed.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    pub fn as_http(&mut self) -> &mut HttpSettings {
+        match &mut self.transport {
+            Transport::Http(http) => http,
+            Transport::Stdio(_) => panic!("a server on stdio has no address"),
+        }
     }
 
     /// Whether the same process would do: only what is offered, and how, may be different.
     pub(crate) fn is_same_process(&self, other: &ServerSettings) -> bool {
-        let (Transport::Stdio(mine), Transport::Stdio(theirs)) =
-            (&self.transport, &other.transport);
+        let is_same = match (&self.transport, &other.transport) {
+            (Transport::Stdio(mine), Transport::Stdio(theirs)) => mine == theirs,
+            (Transport::Http(mine), Transport::Http(theirs)) => mine == theirs,
+            (Transport::Stdio(_), Transport::Http(_))
+            | (Transport::Http(_), Transport::Stdio(_)) => false,
+        };
         self.name == other.name
-            && mine == theirs
+            && is_same
+            && self.protocol == other.protocol
             && self.start == other.start
             && self.requests == other.requests
     }
@@ -207,20 +267,27 @@ impl ServerSettings {
 
     /// The folder it runs in, where that is not the one we run in.
     pub(crate) fn shown_cwd(&self) -> Option<String> {
-        let Transport::Stdio(stdio) = &self.transport;
+        let Transport::Stdio(stdio) = &self.transport else {
+            return None;
+        };
         let ours = std::env::current_dir().ok();
         (ours.as_ref() != Some(&stdio.cwd)).then(|| stdio.cwd.display().to_string())
     }
 
     /// What tells this server from another one that had its name: nothing that is kept on disk may be mixed up.
     pub(crate) fn fingerprint(&self) -> String {
-        let Transport::Stdio(stdio) = &self.transport;
         let mut hash = Sha256::new();
-        for part in [&stdio.command].into_iter().chain(&stdio.args) {
-            hash.update(part.len().to_le_bytes());
-            hash.update(part);
+        match &self.transport {
+            Transport::Stdio(stdio) => {
+                for part in [&stdio.command].into_iter().chain(&stdio.args) {
+                    hash.update(part.len().to_le_bytes());
+                    hash.update(part);
+                }
+                hash.update(stdio.cwd.as_os_str().as_encoded_bytes());
+            }
+            // Not its headers: a new token makes no other server.
+            Transport::Http(http) => hash.update(&http.url),
         }
-        hash.update(stdio.cwd.as_os_str().as_encoded_bytes());
         hash.finalize()[..8]
             .iter()
             .map(|byte| format!("{byte:02x}"))
@@ -229,11 +296,63 @@ impl ServerSettings {
 }
 
 impl Transport {
-    /// In a word: `stdio`.
+    /// In a word: `stdio`, `http`.
     pub fn word(&self) -> &'static str {
         match self {
             Transport::Stdio(_) => "stdio",
+            Transport::Http(http) if http.sse => "sse",
+            Transport::Http(_) => "http",
         }
+    }
+
+    /// The command or the address, without secrets.
+    pub fn shown(&self) -> &str {
+        match self {
+            Transport::Stdio(stdio) => &stdio.shown,
+            Transport::Http(http) => &http.shown,
+        }
+    }
+}
+
+impl HttpSettings {
+    /// The address; an error says what is wrong with it, or with a header.
+    pub(crate) fn checked(&self) -> Result<Uri, String> {
+        let shown = &self.shown;
+        let no = |why: &str| format!("{shown} is no address of a server: {why}");
+        let url = url::Url::parse(&self.url).map_err(|error| no(&error.to_string()))?;
+        if !["http", "https"].contains(&url.scheme()) {
+            return Err(no("it must begin with http:// or https://"));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            let instead = "a name and a password in it would be sent nowhere; use a header";
+            return Err(no(instead));
+        }
+        let mut url = url;
+        url.set_fragment(None);
+        url.as_str().parse().map_err(|_| no("it cannot be sent"))
+    }
+
+    /// Looks at the address and the headers without sending anything.
+    pub fn check(&self) -> Result<(), String> {
+        self.checked()?;
+        let mut headers = self.headers.iter();
+        headers.try_for_each(|(name, value)| crate::http::header(name, value).map(drop))
+    }
+}
+
+/// An address as people may see it: what stands in its query may be a secret.
+pub fn shown_url(url: &str) -> String {
+    let Ok(mut parsed) = url::Url::parse(url) else {
+        return "(no address)".to_owned();
+    };
+    let _ = parsed.set_password(None);
+    let _ = parsed.set_username("");
+    let has_query = parsed.query().is_some();
+    parsed.set_query(None);
+    parsed.set_fragment(None);
+    match has_query {
+        true => format!("{parsed}?…"),
+        false => parsed.to_string(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A request that waits: where its answer is put, who is told how far it is, and on whose behalf it was made.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -8,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::http::Trouble;
 use crate::relay::Counterpart;
 use crate::wire::{Members, RpcError};
 
@@ -22,6 +24,10 @@ pub(crate) enum Answer {
     TooLarge(usize),
     /// The connection ended first.
     Lost(Lost),
+    /// Something came that is no answer, or nothing.
+    Trouble(Trouble),
+    /// The server wants to know something first that nobody can tell it; why.
+    Unanswered(String),
 }
 
 /// The connection ended before the answer came.
@@ -71,6 +77,8 @@ pub(crate) enum Heard {
 pub(crate) enum Whose {
     /// Our own: the handshake, lists, pings.
     Ours,
+    /// Our own, and it stays open: nobody waits for its end.
+    Standing,
     /// Of someone who cannot be asked anything.
     Nobodys,
     /// Of a client.
@@ -81,6 +89,7 @@ impl fmt::Debug for Whose {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Whose::Ours => "Ours",
+            Whose::Standing => "Standing",
             Whose::Nobodys => "Nobodys",
             Whose::Clients(_) => "Clients",
         })
@@ -133,6 +142,15 @@ impl Slot {
         Poll::Pending
     }
 
+    /// The answer of a request whose exchange is over.
+    pub(crate) async fn taken(&self) -> Answer {
+        loop {
+            if let Heard::Answer(answer) = poll_fn(|cx| self.poll(cx)).await {
+                return answer;
+            }
+        }
+    }
+
     pub(crate) fn lost(&self, reason: &str) {
         self.answer(Answer::Lost(Lost {
             reason: reason.to_owned(),
@@ -167,6 +185,10 @@ impl Slot {
 
     pub(crate) fn is_asked(&self) -> bool {
         self.lock().questions > 0
+    }
+
+    pub(crate) fn was_sent(&self) -> bool {
+        self.sent.load(Ordering::Acquire)
     }
 
     /// Nobody waits for the answer any more.

@@ -8,14 +8,14 @@ use tokio::time::Instant;
 use crate::catalogue::Greeting;
 use crate::definition::Unusable;
 use crate::failure::{StartFailure, Step};
-use crate::settings::{ServerSettings, Transport};
+use crate::settings::ServerSettings;
 
 /// Where a server stands.
 #[derive(Debug, Clone, Serialize)]
 pub struct ServerState {
     /// Its name.
     pub name: String,
-    /// `stdio`.
+    /// `stdio`, `http` or `sse`.
     pub transport: &'static str,
     /// What it is doing.
     pub phase: Phase,
@@ -80,7 +80,7 @@ pub struct ServerState {
     pub greeting: Option<Greeting>,
     /// Lines on its stdout that were no messages.
     pub noise_lines: u64,
-    /// Its command, without secrets.
+    /// Its command or its address, without secrets.
     pub command: String,
     /// Where it is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +90,6 @@ pub struct ServerState {
 impl ServerState {
     /// Of a server that is not started yet.
     pub(crate) fn of(settings: &ServerSettings) -> ServerState {
-        let Transport::Stdio(stdio) = &settings.transport;
         ServerState {
             name: settings.name.clone(),
             transport: settings.transport.word(),
@@ -118,7 +117,7 @@ impl ServerState {
             since: Instant::now(),
             greeting: None,
             noise_lines: 0,
-            command: stdio.shown.clone(),
+            command: settings.transport.shown().to_owned(),
             place: settings.place.clone(),
         }
     }

@@ -3,20 +3,21 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use serde_json::json;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep};
 
-use crate::connection::Connection;
+use crate::coming_back::come_back;
+use crate::era::Era;
 use crate::failure::{StartFailure, Step, What};
-use crate::lists::{self, Changed, ListError, Listed, read_pages};
+use crate::greet::{Beginning, Greeted, NotGreeted};
+use crate::lists::Changed;
 use crate::server::Inner;
 use crate::session::{self, Session, Stuck, Witness};
-use crate::slot::{Answer, Whose};
 use crate::state::{Phase, ServerState, StepDone};
+use crate::subscriptions;
+use crate::upkeep;
 
 /// So many servers start at the same time: the others wait for their turn.
 static STARTING: Semaphore = Semaphore::const_new(32);
@@ -25,15 +26,8 @@ static STARTING: Semaphore = Semaphore::const_new(32);
 const GRACE: Duration = Duration::from_secs(2);
 /// How long the calls of a server that is no longer wanted may go on.
 const DRAIN_LIMIT: Duration = Duration::from_secs(30);
-/// A server that was silent while a call timed out must answer a ping within this time.
-const PING_LIMIT: Duration = Duration::from_secs(5);
-/// Between two looks at a list of tools that keeps changing.
-const REFRESH_PAUSE: Duration = Duration::from_millis(500);
-/// A call that finds its server down makes it start, but not more often than this.
-const WAKE_PAUSE: Duration = Duration::from_secs(1);
 /// How long a server that was never up before is asked for its prompts and resources before it counts as up.
 const FIRST_LISTS_LIMIT: Duration = Duration::from_secs(5);
-const METHOD_NOT_FOUND: i64 = -32601;
 /// Lines of stderr that a failure shows.
 const TAIL_LINES: usize = 20;
 
@@ -47,6 +41,7 @@ pub(crate) async fn watch_over(server: Arc<Inner>) {
     // What ran has been dropped with the future above, and is being stopped.
     if let Some(connection) = server.connection.swap(None) {
         connection.close("it is no longer wanted");
+        connection.goodbye().await;
     }
     server.change(|state| {
         state.phase = Phase::Stopped;
@@ -122,6 +117,12 @@ async fn live(server: &Arc<Inner>) {
                 });
                 let name = &server.settings.name;
                 tracing::warn!(server = name, "MCP server {}", what.of_one_that_ran());
+                if let What::Unreachable(_) = &what {
+                    // Nothing of ours can start it: known to be down, and looked for all the time (SPEC D17).
+                    let failure = server.failure(Step::Connect, what, Duration::ZERO, 1);
+                    way = Way::ComeBack(Box::new(failure));
+                    continue;
+                }
                 // A counter that forgets: only what died within the window counts.
                 let now = Instant::now();
                 deaths.push_back(now);
@@ -215,54 +216,8 @@ async fn connect(server: &Arc<Inner>, phase: Phase) -> Result<Session, StartFail
     Err(failure)
 }
 
-/// Tries in the background, with growing waits, until the server is back. A call that arrives makes it sooner.
-async fn come_back(server: &Arc<Inner>, mut failure: StartFailure) -> Session {
-    let start = &server.settings.start;
-    let attempts = failure.attempts;
-    let mut wait = start.retry_first;
-    // A call from before the failure is no new one.
-    let _ = timeout(Duration::ZERO, server.wake.notified()).await;
-    loop {
-        let tried = Instant::now();
-        let next = tried + wait;
-        failure.attempts = attempts;
-        let shown = Arc::new(failure);
-        server.change(|state| {
-            state.phase = Phase::Down;
-            state.pid = None;
-            state.failure = Some(Arc::clone(&shown));
-            state.next_try = Some(next);
-        });
-        tokio::select! {
-            () = sleep_until(next) => {}
-            () = server.restart.notified() => {}
-            () = async {
-                server.wake.notified().await;
-                sleep_until(tried + WAKE_PAUSE).await;
-            } => {}
-        }
-        let attempt = attempts.saturating_add(1);
-        match start_once(server, attempt).await {
-            Ok(session) => {
-                let name = &server.settings.name;
-                tracing::info!(server = name, "MCP server is back");
-                return session;
-            }
-            Err(again) => {
-                tracing::debug!(
-                    server = server.settings.name,
-                    "still down: {}",
-                    again.summary()
-                );
-                failure = again;
-            }
-        }
-        wait = (wait * 2).min(start.retry_max);
-    }
-}
-
 /// One start, from finding the program to knowing its tools.
-async fn start_once(server: &Arc<Inner>, attempt: u32) -> Result<Session, StartFailure> {
+pub(crate) async fn start_once(server: &Arc<Inner>, attempt: u32) -> Result<Session, StartFailure> {
     let tried = try_to_start(server, attempt).await;
     if let Err(failure) = &tried {
         server
@@ -279,41 +234,68 @@ async fn try_to_start(server: &Arc<Inner>, attempt: u32) -> Result<Session, Star
     let _turn = STARTING.acquire().await;
     let began = Instant::now();
     let until = began + server.settings.start.limit;
+    let phase = server.state.borrow().phase;
     server.record.begin();
     let failed = |step, what| server.failure(step, what, began.elapsed(), attempt);
-    let session = session::start(&server.settings, &server.desk, &**server).await;
+    let session = start_session(server).await;
     let mut session = session.map_err(|Stuck { step, what }| failed(step, what))?;
     server.step(Step::Initialize);
-    let greeting = match session.greet(&server.settings, until).await {
-        Ok(greeting) => greeting,
-        Err(what) => return Err(failed(Step::Initialize, what)),
+    let mut beginning = Beginning {
+        settings: &server.settings,
+        desk: &server.desk,
+        remote: server.remote(),
+        remembered: server.era(),
+        until,
     };
-    server.step(Step::ListTools);
-    let catalogue = match session.list(&server.settings, until).await {
-        Ok(catalogue) => catalogue,
-        Err(what) => return Err(failed(Step::ListTools, what)),
-    };
-    server.take_catalogue(catalogue);
-    server.step_done();
+    let mut greeted = beginning.greet(&mut session).await;
+    if let Err(NotGreeted::DiedOfTheQuestion(end)) = &greeted {
+        let (name, how) = (&server.settings.name, format!("{end:?}"));
+        tracing::info!(
+            server = name,
+            how,
+            "it ended when asked for its era: it is asked in the old way"
+        );
+        server.remember(Some(Era::Legacy));
+        beginning.remembered = Some(Era::Legacy);
+        let again = start_session(server).await;
+        session = again.map_err(|Stuck { step, what }| failed(step, what))?;
+        server.step(Step::Initialize);
+        greeted = beginning.greet(&mut session).await;
+    }
+    let Greeted { greeting, era } = greeted.map_err(|not| match not {
+        NotGreeted::Stuck(Stuck { step, what }) => failed(step, what),
+        NotGreeted::DiedOfTheQuestion(end) => failed(Step::Initialize, end.into()),
+    })?;
+    server.remember(Some(era));
     let is_known = server.state.borrow().greeting.is_some();
+    // What was known of one that was away holds until it has been read anew: no call waits for that.
+    let is_back = is_known && server.knows_tools() && phase == Phase::Down;
+    if !is_back {
+        server.step(Step::ListTools);
+        let listed = session.list(&server.settings, until).await;
+        server.take_catalogue(listed.map_err(|what| failed(Step::ListTools, what))?);
+    }
+    server.step_done();
     server.change(|state| state.greeting = Some(greeting));
     match is_known {
-        // What was known holds until it has been read anew: no call waits for that.
+        true if is_back => session.connection.tell_changed(Changed::ALL),
         true => session.connection.tell_changed(Changed::BESIDE_TOOLS),
         false => {
             let until = until.min(Instant::now() + FIRST_LISTS_LIMIT);
-            read_lists(server, &session.connection, Changed::BESIDE_TOOLS, until).await;
+            upkeep::read_lists(server, &session.connection, Changed::BESIDE_TOOLS, until).await;
         }
     }
-    server.keep().await;
-    let pid = session.pid;
+    if !is_back {
+        server.keep().await;
+    }
+    let pid = session.pid();
     server
         .connection
         .store(Some(Arc::new(session.connection.clone())));
     server.change(|state| {
         state.phase = Phase::Running;
         state.step = None;
-        state.pid = Some(pid);
+        state.pid = pid;
         state.starts += 1;
         state.failure = None;
         state.next_try = None;
@@ -322,18 +304,25 @@ async fn try_to_start(server: &Arc<Inner>, attempt: u32) -> Result<Session, Star
     Ok(session)
 }
 
+async fn start_session(server: &Arc<Inner>) -> Result<Session, Stuck> {
+    let remote = server.remote.as_ref();
+    session::start(&server.settings, remote, &server.desk, &**server).await
+}
+
 /// The time a server is up.
 async fn run(server: &Arc<Inner>, mut session: Session) -> After {
     let connection = session.connection.clone();
+    let pid = session.pid();
     let after = tokio::select! {
         end = session.broken() => After::Broke(end.into()),
-        () = lost_trust(server, &connection) => {
-            let (limit, pid) = (PING_LIMIT, Some(session.pid));
+        () = upkeep::lost_trust(server, &connection) => {
+            let limit = upkeep::PING_LIMIT;
             After::Broke(What::Silent { limit, pid })
         }
         () = server.restart.notified() => After::Restart,
-        () = unused(server, &connection) => After::Rest,
-        never = keep_fresh(server, &connection) => match never {},
+        () = upkeep::unused(server, &connection) => After::Rest,
+        never = upkeep::keep_fresh(server, &connection) => match never {},
+        never = subscriptions::keep(server, &connection) => match never {},
     };
     server.connection.store(None);
     let reason = match &after {
@@ -345,99 +334,18 @@ async fn run(server: &Arc<Inner>, mut session: Session) -> After {
         After::Restart => "it was restarted".to_owned(),
         After::Rest => "it was not used".to_owned(),
     };
-    // Calls learn of it before the program has been stopped, which may take its time.
-    connection.close(&reason);
     server.record.note(&format!("is down: {reason}"));
-    tokio::spawn(async move { session.stop(&reason, GRACE).await });
+    match &after {
+        // Each call has a connection of its own, and learns by itself what becomes of it.
+        After::Broke(What::Unreachable(_)) => drop(session),
+        _ => {
+            // Calls learn of it before the program has been stopped, which may take its time.
+            connection.close(&reason);
+            tokio::spawn(async move { session.stop(&reason, GRACE).await });
+        }
+    }
     server.keep_log().await;
     after
-}
-
-/// Ends when a server that was silent for a whole call does not answer a ping either.
-async fn lost_trust(server: &Inner, connection: &Connection) {
-    loop {
-        connection.doubted().await;
-        let since = Instant::now();
-        let ping = connection
-            .request("ping", Whose::Ours, |_| json!({}))
-            .answer();
-        let answered = match timeout(PING_LIMIT, ping).await {
-            // An error is an answer, too.
-            Ok(Answer::Result(_) | Answer::Error(_) | Answer::TooLarge(_)) => true,
-            Ok(Answer::Lost(_)) => return std::future::pending().await,
-            Err(_) => connection.heard_since(since),
-        };
-        if !answered {
-            return;
-        }
-        connection.trust();
-        // Those who wait for it look again.
-        server.change(|_| {});
-    }
-}
-
-/// Ends when nobody has used the server for as long as it may idle.
-async fn unused(server: &Inner, connection: &Connection) {
-    let Some(limit) = server.settings.start.idle_stop else {
-        return std::future::pending().await;
-    };
-    loop {
-        let before = server.calls.load(Ordering::Relaxed);
-        sleep(limit).await;
-        if server.calls.load(Ordering::Relaxed) == before && connection.in_flight() == 0 {
-            return;
-        }
-    }
-}
-
-/// Reads lists anew whenever the server says that they have changed.
-async fn keep_fresh(server: &Inner, connection: &Connection) -> std::convert::Infallible {
-    loop {
-        let changed = connection.changed().await;
-        let until = Instant::now() + server.settings.start.limit;
-        if changed.has(Changed::TOOLS) {
-            match session::list_tools(connection, until).await {
-                Ok(catalogue) => server.take_catalogue(catalogue),
-                Err(error) => {
-                    let name = &server.settings.name;
-                    tracing::warn!(server = name, ?error, "its changed tools could not be read");
-                }
-            }
-        }
-        read_lists(server, connection, changed, until).await;
-        server.keep().await;
-        sleep(REFRESH_PAUSE).await;
-    }
-}
-
-/// Reads what a server lists beside its tools, where it has such lists. One that cannot be read costs only itself.
-async fn read_lists(server: &Inner, connection: &Connection, changed: Changed, until: Instant) {
-    let greeting = server.state.borrow().greeting.clone().unwrap_or_default();
-    for kind in Listed::ALL {
-        if !changed.has(kind.changes_with()) {
-            continue;
-        }
-        if !lists::has(&greeting.capabilities, kind) {
-            server.take_list(kind, Vec::new());
-            continue;
-        }
-        match read_pages(connection, kind.method(), kind.member(), until).await {
-            Ok((entries, notes)) => {
-                server.take_list(kind, entries);
-                for note in notes {
-                    tracing::warn!(server = server.settings.name, "{note}");
-                }
-            }
-            // Templates go with resources, and not every server that has those knows of them.
-            Err(ListError::Refused(error)) if error.code == METHOD_NOT_FOUND => {
-                server.take_list(kind, Vec::new());
-            }
-            Err(error) => {
-                let (name, what) = (&server.settings.name, kind.method());
-                tracing::warn!(server = name, ?error, "{what} could not be read");
-            }
-        }
-    }
 }
 
 impl Inner {
@@ -484,7 +392,7 @@ impl Witness for Inner {
     fn step(&self, step: Step) {
         self.step_done();
         self.change(|state| {
-            if step == Step::FindCommand {
+            if matches!(step, Step::FindCommand | Step::Connect) {
                 state.steps.clear();
             }
             state.step = Some(step);

@@ -130,6 +130,16 @@ impl Writer {
         true
     }
 
+    /// Whether the other side has read everything it was sent: one that ended before it did, ended of something else.
+    pub(crate) fn was_read(&self) -> bool {
+        let queue = self.lock();
+        let unread = queue
+            .pipe
+            .as_ref()
+            .map(|pipe| rustix::io::ioctl_fionread(&**pipe));
+        queue.messages.is_empty() && !matches!(unread, Some(Ok(1..)))
+    }
+
     /// Takes no more, and forgets what was not written.
     pub(crate) fn close(&self) {
         let mut queue = self.lock();

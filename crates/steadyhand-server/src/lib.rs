@@ -1,5 +1,6 @@
 //! The program `steadyhand` as a library: configuration, sources that need I/O, the command line.
 
+mod behind;
 pub mod cli;
 pub mod config;
 pub mod documents;

@@ -64,6 +64,27 @@ pub struct Call {
     /// Something between whoever calls and the tool, which the engine does not look at.
     #[serde(skip)]
     pub luggage: Option<Luggage>,
+    /// Told how far the tool is, in the order it says so and before the outcome.
+    #[serde(skip)]
+    pub on_progress: Option<OnProgress>,
+}
+
+/// Told how far a call's tool is: see [`Call::on_progress`]. Whatever it does holds up the tool.
+#[derive(Clone)]
+pub struct OnProgress(Arc<Told>);
+
+type Told = dyn Fn(f64, Option<f64>, &str) + Send + Sync;
+
+impl OnProgress {
+    pub(crate) fn tell(&self, done: f64, total: Option<f64>, message: &str) {
+        (self.0)(done, total, message);
+    }
+}
+
+impl fmt::Debug for OnProgress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("OnProgress")
+    }
 }
 
 /// Something a call carries for its tool: see [`Invocation::luggage`](crate::Invocation::luggage).
@@ -108,6 +129,7 @@ impl Call {
             cancellation: None,
             attempts: None,
             luggage: None,
+            on_progress: None,
         }
     }
 
@@ -162,6 +184,15 @@ impl Call {
     /// See [`Call::luggage`](struct.Call.html#structfield.luggage).
     pub fn luggage<T: Any + Send + Sync>(mut self, luggage: Arc<T>) -> Call {
         self.luggage = Some(Luggage(luggage));
+        self
+    }
+
+    /// Told how far the tool is: how much is done, of how much, in words. It must not wait for anything.
+    pub fn on_progress(
+        mut self,
+        told: impl Fn(f64, Option<f64>, &str) + Send + Sync + 'static,
+    ) -> Call {
+        self.on_progress = Some(OnProgress(Arc::new(told)));
         self
     }
 

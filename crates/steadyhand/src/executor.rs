@@ -221,6 +221,7 @@ impl ToolExecutor {
             key: &key,
             traceparent: call.traceparent.as_deref(),
             luggage: call.luggage.as_ref(),
+            on_progress: call.on_progress.as_ref(),
             number: progress.number,
             caller_token: token,
             observers: self.tools.observers(),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::call::Luggage;
+use crate::call::{Luggage, OnProgress};
 use crate::clock;
 use crate::event::Event;
 use crate::executor::after;
@@ -46,6 +46,7 @@ pub struct Invocation<'a> {
     pub(crate) key: &'a IdempotencyKey,
     traceparent: Option<&'a str>,
     luggage: Option<&'a Luggage>,
+    on_progress: Option<&'a OnProgress>,
     number: u64,
     pub(crate) caller_token: Option<&'a CancellationToken>,
     pub(crate) observers: &'a Arc<Observers>,
@@ -74,6 +75,7 @@ impl<'a> Invocation<'a> {
             key: around.key,
             traceparent: around.traceparent,
             luggage: around.luggage,
+            on_progress: around.on_progress,
             number: around.number,
             caller_token: around.caller_token,
             observers: around.observers,
@@ -121,6 +123,7 @@ impl<'a> Invocation<'a> {
     pub fn progress(&self, done: f64, total: Option<f64>, message: impl Into<String>) {
         tell_progress(
             self.observers,
+            self.on_progress,
             (self.number, self.call_id, self.tool_name),
             done,
             total,
@@ -169,6 +172,7 @@ impl<'a> Invocation<'a> {
             number: self.number,
             cancellation: self.cancellation(),
             observers: Arc::clone(self.observers),
+            on_progress: self.on_progress.cloned(),
         }
     }
 }
@@ -215,6 +219,7 @@ pub(crate) struct Around<'a> {
     pub(crate) key: &'a IdempotencyKey,
     pub(crate) traceparent: Option<&'a str>,
     pub(crate) luggage: Option<&'a Luggage>,
+    pub(crate) on_progress: Option<&'a OnProgress>,
     pub(crate) number: u64,
     pub(crate) caller_token: Option<&'a CancellationToken>,
     pub(crate) observers: &'a Arc<Observers>,
@@ -254,6 +259,7 @@ pub struct CallContext {
     number: u64,
     cancellation: CancellationToken,
     observers: Arc<Observers>,
+    on_progress: Option<OnProgress>,
 }
 
 impl CallContext {
@@ -271,6 +277,7 @@ impl CallContext {
             number: 0,
             cancellation: CancellationToken::new(),
             observers: Arc::default(),
+            on_progress: None,
         }
     }
 
@@ -318,6 +325,7 @@ impl CallContext {
     pub fn progress(&self, done: f64, total: Option<f64>, message: impl Into<String>) {
         tell_progress(
             &self.observers,
+            self.on_progress.as_ref(),
             (self.number, &self.call_id, &self.tool_name),
             done,
             total,
@@ -328,11 +336,15 @@ impl CallContext {
 
 fn tell_progress(
     observers: &Observers,
+    on_progress: Option<&OnProgress>,
     (number, call_id, tool_name): (u64, &str, &str),
     done: f64,
     total: Option<f64>,
     message: String,
 ) {
+    if let Some(told) = on_progress {
+        told.tell(done, total, &message);
+    }
     if observers.is_empty() {
         return;
     }

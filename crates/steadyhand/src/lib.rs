@@ -37,7 +37,7 @@ mod trace;
 pub mod wildcard;
 
 pub use arrival::Arrivals;
-pub use call::{Arguments, Call, Luggage};
+pub use call::{Arguments, Call, Luggage, OnProgress};
 pub use event::Event;
 pub use executor::ToolExecutor;
 pub use failure::{Effect, Failure, FailureCode, Health, Problem};

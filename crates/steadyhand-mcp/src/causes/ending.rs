@@ -67,7 +67,15 @@ pub(super) fn cause(failure: &StartFailure) -> Option<Cause> {
             "Update it or report it to its makers: its list of tools does not end.",
             format!("{base} is up to date"),
         )),
-        What::NotFound { .. } | What::NotStarted(_) | What::Silent { .. } | What::Closed => None,
+        What::NotFound { .. }
+        | What::NotStarted(_)
+        | What::Silent { .. }
+        | What::Closed
+        | What::Unreachable(_)
+        | What::Broken(_)
+        | What::Status { .. }
+        | What::Redirected { .. }
+        | What::NotMcp(_) => None,
     }
 }
 

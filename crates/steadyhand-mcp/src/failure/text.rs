@@ -51,6 +51,11 @@ impl StartFailure {
             }
             What::Malformed(how) => format!("no valid answer to {step}: {}", clean(how)),
             What::TooMany(what) => format!("too much at {step}: {}", clean(what)),
+            What::Unreachable(why) => format!("cannot be reached: {}", clean(why)),
+            What::Broken(why) => format!("the connection broke at {step}: {}", clean(why)),
+            What::Status { text, .. } => format!("answered {step} with {}", clean(text)),
+            What::Redirected { to } => format!("redirects to {}", clean(to)),
+            What::NotMcp(how) => clean(how),
         }
     }
 
@@ -79,6 +84,13 @@ impl StartFailure {
                 format!("{server} gave no valid answer to {step}: {}", clean(how))
             }
             What::TooMany(what) => format!("{server} gave too much at {step}: {}", clean(what)),
+            What::Broken(why) => {
+                format!("the connection to {server} broke at {step}: {}", clean(why))
+            }
+            What::Unreachable(_)
+            | What::Status { .. }
+            | What::Redirected { .. }
+            | What::NotMcp(_) => format!("{server} {}", self.summary()),
         }
     }
 
@@ -91,11 +103,15 @@ impl StartFailure {
             text,
             "   Reason: Connection to {transport} server '{server}' failed"
         );
-        row(
-            &mut text,
-            "   MCP Server stderr: ",
-            &self.stderr_or_nothing(TAIL_LINES_MAX),
-        );
+        match self.is_remote() {
+            // What it prints is seen by others; what it answered, by us.
+            true => row(&mut text, "   MCP Server answer: ", &[self.summary()]),
+            false => row(
+                &mut text,
+                "   MCP Server stderr: ",
+                &self.stderr_or_nothing(TAIL_LINES_MAX),
+            ),
+        }
         let _ = write!(text, "   Check: {}", self.hints(check));
         text
     }
@@ -113,11 +129,11 @@ impl StartFailure {
         let mut text = format!("Error: {}\n", self.headline());
         if !self.command.is_empty() {
             let command = self.command_shown();
-            row(
-                &mut text,
-                "   command   ",
-                &[format!("{command}{}", self.origin())],
-            );
+            let label = match self.is_remote() {
+                true => "   address   ",
+                false => "   command   ",
+            };
+            row(&mut text, label, &[format!("{command}{}", self.origin())]);
         }
         row(&mut text, "   step      ", &[self.step_line()]);
         if let What::NotFound { path, program, .. } = &self.what
@@ -178,6 +194,11 @@ impl StartFailure {
                 *words = clean(words);
             }
             What::Refused { message, .. } => *message = clean(message),
+            What::Unreachable(words)
+            | What::Broken(words)
+            | What::Status { text: words, .. }
+            | What::Redirected { to: words }
+            | What::NotMcp(words) => *words = clean(words),
             What::Exited { how, .. } => *how = clean(how),
             What::NotFound {
                 program, elsewhere, ..
@@ -200,6 +221,11 @@ impl StartFailure {
             What::NotStarted(words) | What::Malformed(words) | What::TooMany(words) => words,
             What::Refused { message, .. } => message,
             What::Exited { how, .. } => how,
+            What::Unreachable(words)
+            | What::Broken(words)
+            | What::Status { text: words, .. }
+            | What::Redirected { to: words }
+            | What::NotMcp(words) => words,
             What::NotFound { .. } | What::Silent { .. } | What::Closed => "",
         };
         let lines = self.noise_lines_shown().into_iter();
@@ -220,6 +246,7 @@ impl StartFailure {
             }
             (_, Step::ListTools) => format!("{server} started, but did not tell its tools"),
             (_, Step::Running) => format!("{server} did not stay up"),
+            _ if self.is_remote() => format!("no connection to {server}"),
             _ => format!("{server} did not start"),
         }
     }
@@ -238,7 +265,7 @@ impl StartFailure {
         let step = self.step;
         let passed: Vec<String> = Step::ALL
             .iter()
-            .filter(|passed| **passed < step)
+            .filter(|passed| **passed < step && passed.is_of_remote() != Some(!self.is_remote()))
             .map(|passed| format!("{passed} ok"))
             .collect();
         let passed = match passed.is_empty() {
@@ -255,7 +282,12 @@ impl StartFailure {
             | What::NotFound { .. }
             | What::Silent { .. }
             | What::Malformed(_)
-            | What::TooMany(_) => self.summary(),
+            | What::TooMany(_)
+            | What::Unreachable(_)
+            | What::Broken(_)
+            | What::Status { .. }
+            | What::Redirected { .. }
+            | What::NotMcp(_) => self.summary(),
         };
         format!("{step}: {happened}{passed}")
     }
@@ -279,8 +311,13 @@ impl StartFailure {
         }
     }
 
+    /// It is someone else's: nothing of it is seen but its answers.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.transport != "stdio"
+    }
+
     fn was_running(&self) -> bool {
-        self.step > Step::Start
+        self.step > Step::Connect && !self.is_remote()
     }
 }
 

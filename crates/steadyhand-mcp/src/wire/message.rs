@@ -104,6 +104,14 @@ impl<'a> Incoming<'a> {
     }
 }
 
+/// One message, or several in an array; none if it is neither.
+pub fn read_messages(bytes: &[u8]) -> Option<Vec<Incoming<'_>>> {
+    match Incoming::read(bytes) {
+        Some(message) => Some(vec![message]),
+        None => read_batch(bytes),
+    }
+}
+
 /// Several messages in one array, as the protocol of 2025-03-26 allowed; none if one of them is no message.
 pub(super) fn read_batch(bytes: &[u8]) -> Option<Vec<Incoming<'_>>> {
     if bytes.first() != Some(&b'[') {
@@ -221,12 +229,23 @@ impl<'a, P: Serialize + ?Sized> Outgoing<'a, P> {
         }
     }
 
-    /// The line, its end included. JSON never holds a line break of its own.
+    /// The line, its end included. JSON needs no line breaks of its own, but what is passed on raw may have some.
     pub fn line(&self) -> Vec<u8> {
-        let mut line = Vec::with_capacity(256);
-        // Values of ours always serialise: keys are texts, numbers are finite.
-        let _ = serde_json::to_writer(&mut line, self);
+        let mut line = self.json();
+        let mut from = 0;
+        while let Some(found) = memchr::memchr2(b'\n', b'\r', &line[from..]) {
+            from += found;
+            line[from] = b' ';
+        }
         line.push(b'\n');
         line
+    }
+
+    /// The message alone.
+    pub fn json(&self) -> Vec<u8> {
+        let mut json = Vec::with_capacity(256);
+        // Values of ours always serialise: keys are texts, numbers are finite.
+        let _ = serde_json::to_writer(&mut json, self);
+        json
     }
 }

@@ -1,10 +1,12 @@
 //! The JSON-RPC wire: bytes in, messages out. Nothing is re-typed: what a message holds stays raw JSON.
 
+mod events;
 mod lines;
 mod members;
 mod message;
 mod overlong;
 
+pub use events::{Event, Events, TooLarge};
 pub use lines::{Line, Lines};
 pub use members::Members;
-pub use message::{Incoming, Outgoing, RpcError};
+pub use message::{Incoming, Outgoing, RpcError, read_messages};

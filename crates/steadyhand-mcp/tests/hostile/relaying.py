@@ -2,8 +2,10 @@
 
 import json
 import threading
+import time
 
 from table import mode
+from well_behaved import die
 
 
 @mode("offers everything a server can: prompts in two pages, resources, completion, logging; `trouble` changes its prompts")
@@ -75,3 +77,47 @@ def asks_a_person(server):
     server.add_tool("trouble", None, {"message": {"type": "string"}}, [])
     server.on_trouble(in_a_thread(trouble))
     server.add_tool("told", told, {"delay_ms": {"type": "integer"}}, [])
+
+
+# The era
+
+
+@mode("ends when it is asked for its era, as servers on older SDKs do")
+def exits_on_discover(server):
+    before = server.on_request
+
+    def on_request(id, method, params):
+        if method == "server/discover":
+            die(1, "expected initialize request")
+        before(id, method, params)
+
+    server.on_request = on_request
+
+
+@mode("says nothing when it is asked for its era")
+def silent_on_discover(server):
+    before = server.on_request
+    server.on_request = lambda id, method, params: None if method == "server/discover" else before(id, method, params)
+
+
+@mode("speaks the newer era only, and starts after NUMBER seconds (0)")
+def modern(server):
+    time.sleep(server.number or 0)
+    before = server.on_request
+    version = "io.modelcontextprotocol/protocolVersion"
+
+    def on_request(id, method, params):
+        if method == "server/discover":
+            server.answer(id, {
+                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+                "ttlMs": 0, "cacheScope": "private",
+                "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "hostile", "version": "1"}},
+            })
+        elif method in ("initialize", "ping"):
+            server.refuse(id, -32601, f"Method not found: {method}")
+        elif params.get("_meta", {}).get(version) != "2026-07-28":
+            server.refuse(id, -32602, "no version in _meta")
+        else:
+            before(id, method, params)
+
+    server.on_request = on_request

@@ -1,13 +1,16 @@
 //! We as a server on stdio: with a real client of the Rust SDK, and with clients that send anything.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::ServiceExt;
 use rmcp::model::CallToolRequestParams;
 use serde_json::{Value, json};
 use steadyhand::{CallContext, Tool, ToolError, ToolExecutor, ToolManager};
-use steadyhand_mcp::serve::serve;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex};
+use steadyhand_mcp::serve::Gateway;
+use tokio::io::{
+    AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream, duplex,
+};
 use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -35,6 +38,15 @@ fn tools() -> ToolExecutor {
     ToolExecutor::new(tools)
 }
 
+async fn serve(
+    executor: ToolExecutor,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send,
+) -> std::io::Result<()> {
+    let gateway = Gateway::new(Arc::new(executor));
+    gateway.serve(input, output).await
+}
+
 /// A client that writes what it likes.
 struct Raw {
     to: tokio::io::WriteHalf<DuplexStream>,
@@ -48,7 +60,7 @@ fn raw() -> (Raw, ToolExecutor) {
         let executor = executor.clone();
         async move {
             let (input, output) = tokio::io::split(theirs);
-            serve(&executor, input, output).await
+            serve(executor, input, output).await
         }
     });
     let (from, to) = tokio::io::split(ours);
@@ -78,7 +90,7 @@ async fn v11_a_client_of_the_rust_sdk_lists_and_calls_our_tools() {
     let (ours, theirs) = duplex(64 * 1024);
     let server = tokio::spawn(async move {
         let (input, output) = tokio::io::split(theirs);
-        serve(&executor, input, output).await
+        serve(executor, input, output).await
     });
     let client = ().serve(ours).await.expect("a handshake");
     let listed = client.list_all_tools().await.expect("tools");
@@ -163,7 +175,7 @@ async fn v11_progress_is_passed_on_and_a_cancelled_request_gets_no_answer() {
     assert_eq!(progress["method"], "notifications/progress");
     assert_eq!(
         progress["params"],
-        json!({"progressToken": "p", "progress": 1.0, "total": 2.0, "message": "half way"})
+        json!({"progressToken": "p", "progress": 1, "total": 2, "message": "half way"})
     );
     client
         .send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#)

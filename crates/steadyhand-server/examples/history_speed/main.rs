@@ -2,7 +2,7 @@
 //! and what writing a call down costs. Prints the tables of docs/benchmarks.md.
 //!
 //! Run: `cargo run --release --workspace --example history_speed -- [CALLS] [RUNS] [FOLDER]`
-//! With a folder, the file is kept and used again.
+//! With a folder, the file is kept and used again; `--cost` alone tells what writing a call down costs.
 
 mod ask;
 mod calls;
@@ -21,15 +21,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     if words.first().is_some_and(|word| word == "--ask") {
         return ask::answer(&words[1..]);
     }
-    words.reverse();
-    let calls = words.pop().map_or(Ok(1_000_000), |text| text.parse())?;
-    let runs = words.pop().map_or(Ok(100), |text| text.parse())?;
-    let own = tempfile::tempdir()?;
-    let folder = words.pop().map_or(own.path().to_owned(), PathBuf::from);
-    let path = folder.join("calls.db");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
+    let own = tempfile::tempdir()?;
+    if words.first().is_some_and(|word| word == "--cost") {
+        return runtime.block_on(cost::measure(own.path()));
+    }
+    words.reverse();
+    let calls = words.pop().map_or(Ok(1_000_000), |text| text.parse())?;
+    let runs = words.pop().map_or(Ok(100), |text| text.parse())?;
+    let folder = words.pop().map_or(own.path().to_owned(), PathBuf::from);
+    let path = folder.join("calls.db");
     runtime.block_on(cost::measure(own.path()))?;
     if !path.exists() {
         calls::fill(&path, calls)?;

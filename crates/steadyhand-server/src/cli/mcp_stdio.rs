@@ -1,7 +1,12 @@
 //! `steadyhand mcp-stdio`: all tools for an MCP client that starts us.
 
+use std::sync::Arc;
+
+use steadyhand_mcp::serve::Gateway;
+
 use super::error::Failed;
-use super::{Interrupts, Session};
+use super::{Interrupts, Session, written};
+use crate::behind::Behind;
 
 pub(super) async fn run(session: &Session<'_>) -> Result<(), Failed> {
     let mut interrupts = Interrupts::listen();
@@ -9,12 +14,14 @@ pub(super) async fn run(session: &Session<'_>) -> Result<(), Failed> {
     // Whatever there is to say goes to stderr: stdout is for messages (SPEC V11).
     let runtime = session.runtime(|options| options.relays = true).await?;
     session.tell_problems(&runtime);
-    let serving =
-        steadyhand_mcp::serve::serve(runtime.executor(), tokio::io::stdin(), tokio::io::stdout());
+    let history = session.remember(&runtime);
+    let gateway = Gateway::new(Arc::new(Behind::alone(runtime.clone())));
+    let serving = gateway.serve(tokio::io::stdin(), tokio::io::stdout());
     let ended = tokio::select! {
         served = serving => served,
         _ = interrupts.next() => Ok(()),
     };
     session.stop(&runtime, &mut interrupts).await;
+    written(history).await;
     ended.map_err(|error| Failed::unexpected(format!("the client cannot be reached: {error}")))
 }

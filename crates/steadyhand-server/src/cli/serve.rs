@@ -159,7 +159,8 @@ fn tell_what_is_served(session: &Session<'_>, runtime: &Runtime, address: Socket
             "No steadyhand.toml here, so these are the builtins ({tools}; a demo set comes in a later version).\n"
         ),
     };
-    text.push_str(&format!("\n  REST       http://{address}/v1/tools\n"));
+    text.push_str(&format!("\n  MCP        http://{address}/mcp\n"));
+    text.push_str(&format!("  REST       http://{address}/v1/tools\n"));
     text.push_str(&format!("  OpenAPI    http://{address}/openapi.json\n"));
     if let Some(example) = example(runtime) {
         text.push_str(&format!("\n  Try        {example}\n"));

@@ -9,8 +9,12 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 pub struct NewServer {
     /// Its name.
     pub name: String,
-    /// Its program.
+    /// Its program; empty for a server over HTTP.
     pub command: String,
+    /// Its address.
+    pub url: Option<String>,
+    /// Headers that go with every request.
+    pub headers: Vec<(String, String)>,
     /// The arguments.
     pub args: Vec<String>,
     /// The folder it runs in.
@@ -175,7 +179,11 @@ fn put(document: &mut DocumentMut, server: &NewServer) {
 
 fn table_of(server: &NewServer) -> Table {
     let mut table = Table::new();
-    table.insert("command", toml_edit::value(&server.command));
+    if let Some(url) = &server.url {
+        table.insert("url", toml_edit::value(url));
+    } else {
+        table.insert("command", toml_edit::value(&server.command));
+    }
     if !server.args.is_empty() {
         table.insert(
             "args",
@@ -185,13 +193,11 @@ fn table_of(server: &NewServer) -> Table {
     if let Some(cwd) = &server.cwd {
         table.insert("cwd", toml_edit::value(cwd));
     }
-    if !server.env.is_empty() {
-        let env: InlineTable = server
-            .env
-            .iter()
-            .map(|(name, value)| (name, value))
-            .collect();
-        table.insert("env", toml_edit::value(env));
+    for (key, pairs) in [("env", &server.env), ("headers", &server.headers)] {
+        if !pairs.is_empty() {
+            let pairs: InlineTable = pairs.iter().map(|(name, value)| (name, value)).collect();
+            table.insert(key, toml_edit::value(pairs));
+        }
     }
     table
 }

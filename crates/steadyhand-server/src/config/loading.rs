@@ -23,6 +23,7 @@ pub(super) struct Loading<'a> {
     pub(super) max_iterations: Option<u32>,
     pub(super) files: Vec<PathBuf>,
     pub(super) problems: Vec<Problem>,
+    pub(super) is_blank: bool,
     /// Flex Chat's tools, until the ones of our own file are known: those win.
     flex_chats: Vec<(Arc<SourceFile>, FlexChat)>,
 }
@@ -39,6 +40,7 @@ impl<'a> Loading<'a> {
             max_iterations: None,
             files: Vec::new(),
             problems: Vec::new(),
+            is_blank: false,
             flex_chats: Vec::new(),
         }
     }
@@ -51,7 +53,7 @@ impl<'a> Loading<'a> {
         {
             return self.read_foreign(path);
         }
-        self.read_toml(path);
+        self.is_blank = self.read_toml(path);
         let local = path.with_file_name(find::LOCAL_FILE_NAME);
         if local.is_file() {
             self.read_toml(&local);
@@ -124,12 +126,15 @@ impl<'a> Loading<'a> {
         }
     }
 
-    fn read_toml(&mut self, path: &Path) {
-        if let Some(file) = self.source_file(path) {
-            let (over, problems) = Document::from_toml(&file);
-            self.document.overlay(over);
-            self.problems.extend(problems);
-        }
+    /// Whether there is nothing in it.
+    fn read_toml(&mut self, path: &Path) -> bool {
+        let Some(file) = self.source_file(path) else {
+            return false;
+        };
+        let (over, problems) = Document::from_toml(&file);
+        self.document.overlay(over);
+        self.problems.extend(problems);
+        file.text.trim().is_empty()
     }
 
     /// A JSON file in the place of ours: Flex Chat's tools, or MCP servers.

@@ -62,6 +62,8 @@ pub struct Configuration {
     pub warnings: Vec<Problem>,
     /// Every file that was read: a change of one is a reason to read again.
     pub files: Vec<PathBuf>,
+    /// The file is there, and nothing is in it, not even a comment.
+    pub is_blank: bool,
 }
 
 /// The table of one tool, or of one MCP server, taken apart.
@@ -131,6 +133,7 @@ impl Configuration {
             max_iterations: None,
             warnings: Vec::new(),
             files: Vec::new(),
+            is_blank: false,
         }
     }
 
@@ -192,6 +195,7 @@ impl Configuration {
             max_iterations: loading.max_iterations,
             warnings: loading.problems,
             files: loading.files,
+            is_blank: loading.is_blank,
         })
     }
 }

@@ -20,10 +20,10 @@ struct Tally {
     times: Histogram,
 }
 
-/// What a batch adds to the buckets.
+/// What a batch adds to the buckets, by tool (none for those that do not exist) and minute: every bucket is some minutes.
 #[derive(Debug, Default)]
 pub(super) struct Tallies {
-    by_bucket: HashMap<(i64, Window, u64), Tally>,
+    by_minute: HashMap<(Option<i64>, u64), Tally>,
 }
 
 impl Window {
@@ -55,44 +55,56 @@ impl Window {
 impl Tallies {
     /// A call has ended. `tool` is its number, if there is such a tool.
     pub(super) fn call(&mut self, tool: Option<i64>, row: &Row) {
-        self.each(tool, row.ended_ms, |tally| {
-            let counts = &mut tally.counts;
-            counts.calls += 1;
-            // Another call of the same key was counted for it.
-            if row.replayed {
-                return;
-            }
-            match row.state {
-                CallState::Error => counts.errors += 1,
-                CallState::Timeout => counts.timeouts += 1,
-                CallState::Rejected => counts.rejected += 1,
-                CallState::Cancelled => counts.cancelled += 1,
-                CallState::Running | CallState::Ok | CallState::Interrupted => {}
-            }
-            counts.retries += u64::from(row.attempts.saturating_sub(1));
-            counts.fallbacks += u64::from(row.fallback_used);
-            let ran = matches!(
-                row.state,
-                CallState::Ok | CallState::Error | CallState::Timeout
-            );
-            if let (true, Some(micros)) = (ran, row.took_us) {
-                tally.times.add(micros as u64);
-            }
-        });
+        let tally = self.at(tool, row.ended_ms);
+        let counts = &mut tally.counts;
+        counts.calls += 1;
+        // Another call of the same key was counted for it.
+        if row.replayed {
+            return;
+        }
+        match row.state {
+            CallState::Error => counts.errors += 1,
+            CallState::Timeout => counts.timeouts += 1,
+            CallState::Rejected => counts.rejected += 1,
+            CallState::Cancelled => counts.cancelled += 1,
+            CallState::Running | CallState::Ok | CallState::Interrupted => {}
+        }
+        counts.retries += u64::from(row.attempts.saturating_sub(1));
+        counts.fallbacks += u64::from(row.fallback_used);
+        let ran = matches!(
+            row.state,
+            CallState::Ok | CallState::Error | CallState::Timeout
+        );
+        if let (true, Some(micros)) = (ran, row.took_us) {
+            tally.times.add(micros as u64);
+        }
     }
 
     /// A breaker has opened.
     pub(super) fn trip(&mut self, tool: i64, at_ms: u64) {
-        self.each(Some(tool), at_ms, |tally| tally.counts.trips += 1);
+        self.at(Some(tool), at_ms).counts.trips += 1;
     }
 
-    fn each(&mut self, tool: Option<i64>, at_ms: u64, change: impl Fn(&mut Tally)) {
-        for window in Window::ALL {
-            let start = window.bucket_of(at_ms);
-            for tool in [Some(ALL_TOOLS), tool].into_iter().flatten() {
-                change(self.by_bucket.entry((tool, window, start)).or_default());
+    fn at(&mut self, tool: Option<i64>, at_ms: u64) -> &mut Tally {
+        let minute = Window::Hour.bucket_of(at_ms);
+        self.by_minute.entry((tool, minute)).or_default()
+    }
+
+    /// The buckets of every width, of each tool and of all.
+    fn buckets(&self) -> HashMap<(i64, Window, u64), Tally> {
+        let mut buckets: HashMap<_, Tally> = HashMap::new();
+        for ((tool, minute), tally) in &self.by_minute {
+            for window in Window::ALL {
+                let start = window.bucket_of(*minute);
+                for tool in [Some(ALL_TOOLS), *tool].into_iter().flatten() {
+                    buckets
+                        .entry((tool, window, start))
+                        .or_default()
+                        .merge(tally);
+                }
             }
         }
+        buckets
     }
 
     /// Adds them to what is in the file.
@@ -106,12 +118,12 @@ impl Tallies {
                 calls, errors, timeouts, rejected, cancelled, retries, fallbacks, trips, times)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         )?;
-        for ((tool, window, start), tally) in &self.by_bucket {
-            let (width, start) = (window.bucket_ms() as i64, *start as i64);
-            let before = find.query_row([width, *tool, start], |row| read(row, 0));
+        for ((tool, window, start), tally) in self.buckets() {
+            let (width, start) = (window.bucket_ms() as i64, start as i64);
+            let before = find.query_row([width, tool, start], |row| read(row, 0));
             let before = before.optional()?;
             let mut sum = before.unwrap_or_default();
-            sum.merge(tally);
+            sum.merge(&tally);
             let counts = &sum.counts;
             put.execute(params![
                 width,

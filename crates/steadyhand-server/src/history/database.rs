@@ -12,6 +12,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 const BUSY: Duration = Duration::from_secs(1);
 /// Broken files that are kept for someone to look at.
 const ASIDE_MAX: usize = 3;
+/// Statements kept ready: more than there are.
+const STATEMENTS_MAX: usize = 64;
 /// SQLite's own size of a page.
 const PAGE_BYTES: u64 = 4096;
 
@@ -212,6 +214,7 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     // A plan stays a plan: else SQLite plans anew whenever a parameter might make a partial index fit.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! What is kept of a call besides what a list shows: put together, hidden, cut to size and written as JSON, once.
 
 use std::borrow::Cow;
+use std::io::Write;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,14 +10,16 @@ use steadyhand::{Coercion, Cut, Failure, Outcome, Output, cut};
 
 use super::pending::Open;
 use super::record::{Stage, Try};
-use super::stages::stages;
+use super::stages::{micros, stages};
 
 /// How a hidden secret reads, and what lies too deep to look for one.
 const NOT_WHOLE: [&str; 2] = ["[redacted]", "[too deep]"];
+const EMPTY: &str = "{}";
 /// Cut a little later than kept, then hidden, then cut: half a secret would not be recognised.
 const SLACK_BYTES: usize = 2 * 1024;
 
-/// [`CallDetails`](super::CallDetails) as they are written: the same fields, borrowed where they can be.
+/// [`CallDetails`](super::CallDetails) as they are written: the same fields, borrowed where they can be. The result
+/// follows them: how long it is shows when it is written.
 #[derive(Serialize, Default)]
 struct Written<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,11 +31,7 @@ struct Written<'a> {
     #[serde(skip_serializing_if = "<[Coercion]>::is_empty")]
     coerced: &'a [Coercion],
     #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<Cow<'a, Value>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     result_text: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result_bytes: Option<u64>,
     #[serde(skip_serializing_if = "is_false")]
     result_cut: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,7 +65,7 @@ pub(super) fn of_ended(
     end: &End<'_>,
     limit: usize,
 ) -> String {
-    let took_ms = end.outcome.execution_time.as_secs_f64() * 1e3;
+    let took_ms = micros(end.outcome.execution_time.as_secs_f64() * 1e3);
     let stages = stages(open, took_ms, end.error);
     let mut written = Written {
         coerced: &end.outcome.coerced,
@@ -74,10 +73,11 @@ pub(super) fn of_ended(
         stages,
         ..begun(open, arguments, limit)
     };
-    if let Some(output) = end.outcome.output() {
-        written.keep(output, end.secrets, limit);
-    }
-    json(&written)
+    let Some(output) = end.outcome.output() else {
+        return json(&written);
+    };
+    let result = written.keep(output, end.secrets, limit);
+    with_result(json(&written), &result, output)
 }
 
 fn begun<'a>(open: &'a Open, arguments: Option<&'a Value>, limit: usize) -> Written<'a> {
@@ -94,7 +94,8 @@ fn begun<'a>(open: &'a Open, arguments: Option<&'a Value>, limit: usize) -> Writ
 }
 
 impl<'a> Written<'a> {
-    fn keep(&mut self, output: &'a Output, secrets: &Secrets, limit: usize) {
+    /// What is kept of the output; gives back the result.
+    fn keep(&mut self, output: &'a Output, secrets: &Secrets, limit: usize) -> Cow<'a, Value> {
         let first = cut::value(output.value(), limit + SLACK_BYTES);
         let is_cut = matches!(first, Cow::Owned(_));
         let shown = match first {
@@ -102,15 +103,35 @@ impl<'a> Written<'a> {
             Cow::Owned(value) => Cow::Owned(secrets.hide_in(&value)),
         };
         let (kept, is_cut_again) = fitted(shown, limit);
-        self.result = Some(kept);
         self.result_cut = is_cut || is_cut_again;
-        self.result_bytes = Some(cut::json_bytes(output.value(), usize::MAX) as u64);
         self.truncated = output.cut();
         self.result_text = output.own_text().map(|text| {
             let shown = cut::text(text, limit + SLACK_BYTES);
             cut::text(&secrets.hide(redact::text(&shown).into_owned()), limit)
         });
+        kept
     }
+}
+
+/// An object of JSON with two more fields: the result, and how long the whole of it is.
+fn with_result(json: String, result: &Cow<'_, Value>, output: &Output) -> String {
+    let mut json = json.into_bytes();
+    json.pop();
+    if json.len() > 1 {
+        json.push(b',');
+    }
+    json.extend_from_slice(b"\"result\":");
+    let start = json.len();
+    if serde_json::to_writer(&mut json, result).is_err() {
+        json.truncate(start);
+        json.extend_from_slice(b"null");
+    }
+    let bytes = match result {
+        Cow::Borrowed(_) => json.len() - start,
+        Cow::Owned(_) => cut::json_bytes(output.value(), usize::MAX),
+    };
+    let _ = write!(json, ",\"result_bytes\":{bytes}}}");
+    String::from_utf8(json).unwrap_or_else(|_| EMPTY.to_owned())
 }
 
 /// Cut to its size; whether it had to be.
@@ -155,7 +176,9 @@ pub(super) fn hidden(failure: &Failure, secrets: &Secrets) -> Failure {
 /// Arguments with a hidden part cannot be sent again.
 fn is_whole(value: &Value) -> bool {
     match value {
-        Value::String(text) => !NOT_WHOLE.iter().any(|mark| text.contains(mark)),
+        Value::String(text) => {
+            !text.contains('[') || !NOT_WHOLE.iter().any(|mark| text.contains(mark))
+        }
         Value::Array(items) => items.iter().all(is_whole),
         Value::Object(fields) => fields.values().all(is_whole),
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
@@ -167,5 +190,5 @@ fn is_false(flag: &bool) -> bool {
 }
 
 fn json(written: &Written<'_>) -> String {
-    serde_json::to_string(written).unwrap_or_else(|_| "{}".to_owned())
+    serde_json::to_string(written).unwrap_or_else(|_| EMPTY.to_owned())
 }

@@ -35,7 +35,8 @@ const FORGET_MAX: i64 = 2000;
 const KIND: Kind = Kind {
     name: "the state folder",
     application: 0x5348_4b31,
-    migrations: &["
+    migrations: &[
+        "
     CREATE TABLE keys (
         id INTEGER PRIMARY KEY,
         key BLOB NOT NULL UNIQUE,
@@ -46,7 +47,13 @@ const KIND: Kind = Kind {
     CREATE INDEX keys_with_outcome ON keys (id) WHERE outcome IS NOT NULL;
     CREATE TABLE totals (keys INTEGER NOT NULL, outcome_bytes INTEGER NOT NULL) STRICT;
     INSERT INTO totals VALUES (0, 0);
-    "],
+    ",
+        "
+    CREATE INDEX keys_by_time ON keys (at_ms);
+    UPDATE totals SET keys = (SELECT count(*) FROM keys),
+        outcome_bytes = (SELECT ifnull(sum(octet_length(outcome)), 0) FROM keys);
+    ",
+    ],
 };
 
 /// Idempotency keys in a file. Give it to an executor with
@@ -324,8 +331,8 @@ fn forget_old(database: &mut Database, now_ms: u64) -> rusqlite::Result<()> {
     let connection = &mut database.connection;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let oldest = now_ms.saturating_sub(KEPT_MS) as i64;
-    let old =
-        "SELECT id, ifnull(length(outcome), 0) FROM keys WHERE at_ms < ?1 ORDER BY id LIMIT ?2";
+    let old = "SELECT id, ifnull(octet_length(outcome), 0) FROM keys INDEXED BY keys_by_time
+               WHERE at_ms < ?1 ORDER BY at_ms LIMIT ?2";
     for (id, bytes) in listed(&transaction, old, [oldest, FORGET_MAX])? {
         transaction
             .prepare_cached("DELETE FROM keys WHERE id = ?1")?

@@ -102,6 +102,8 @@ struct Inner {
 /// The last one out lets the writer finish and end.
 impl Drop for Inner {
     fn drop(&mut self) {
+        // The last to close the file takes its log away, unless that is a reader.
+        self.reader.close();
         self.shared.stop();
     }
 }

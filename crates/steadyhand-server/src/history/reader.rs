@@ -66,6 +66,12 @@ impl Reader {
         Ok(result)
     }
 
+    /// Closes what is kept.
+    pub(super) fn close(&self) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.clear();
+    }
+
     fn open(&self, path: &Path) -> Result<Connection, Trouble> {
         match self.shared.is_written_to(path) {
             true => Database::open_to_read(path, &KIND),

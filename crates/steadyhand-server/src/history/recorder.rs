@@ -12,6 +12,7 @@ use super::details::{self, End};
 use super::pending::{FallbackRun, Open, Row, Trip, row_at};
 use super::record::{CallState, Try};
 use super::shared::Shared;
+use super::stages::micros;
 
 /// Names and ids are text from outside.
 const NAME_BYTES_MAX: usize = 256;
@@ -153,7 +154,7 @@ impl Observer for Recorder {
                     .last_mut()
                     .filter(|last| last.attempt == *attempt);
                 if let Some(last) = last {
-                    last.end_ms = Some(*elapsed_ms);
+                    last.end_ms = Some(micros(*elapsed_ms));
                     last.code = Some(*code);
                     last.message = Some(short(message));
                     last.retry_in_ms = *retry_in_ms;
@@ -167,7 +168,7 @@ impl Observer for Recorder {
                 ..
             } => self.with_open(*number, |open| {
                 open.fallback = Some(FallbackRun {
-                    start_ms: *elapsed_ms,
+                    start_ms: micros(*elapsed_ms),
                     end_ms: None,
                     tool: fallback.clone(),
                     message: None,
@@ -180,7 +181,7 @@ impl Observer for Recorder {
                 ..
             } => self.with_open(*number, |open| {
                 if let Some(fallback) = &mut open.fallback {
-                    fallback.end_ms = Some(*elapsed_ms);
+                    fallback.end_ms = Some(micros(*elapsed_ms));
                     fallback.message = Some(short(message));
                 }
             }),
@@ -304,7 +305,7 @@ pub(super) fn lost(open: &Open, now_ms: u64, limit: usize) -> Row {
 fn begun(attempt: u32, start_ms: f64) -> Try {
     Try {
         attempt,
-        start_ms,
+        start_ms: micros(start_ms),
         end_ms: None,
         code: None,
         message: None,

@@ -30,7 +30,7 @@ pub(super) fn stages(open: &mut Open, took_ms: f64, failure: Option<&Failure>) -
     for one in &mut open.tries {
         let attempt = Some(one.attempt);
         let waited_ms = open.waits.iter().find(|(of, _)| *of == one.attempt);
-        let ready = one.start_ms - waited_ms.map_or(0.0, |(_, ms)| *ms);
+        let ready = micros(one.start_ms - waited_ms.map_or(0.0, |(_, ms)| *ms));
         let before = match one.attempt {
             1 => StageKind::Validate,
             _ => StageKind::Backoff,
@@ -70,4 +70,9 @@ fn waited_in_vain(code: FailureCode) -> bool {
         code,
         FailureCode::Timeout | FailureCode::Overloaded | FailureCode::Cancelled
     )
+}
+
+/// Milliseconds to the microsecond: nobody reads more, and all of it is written down.
+pub(super) fn micros(ms: f64) -> f64 {
+    (ms * 1e3).round() / 1e3
 }

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{
+    CachedStatement, Connection, OptionalExtension, Transaction, TransactionBehavior, params,
+};
 
 use super::buckets::Tallies;
 use super::pending::{Batch, Row};
@@ -31,6 +33,65 @@ pub(super) struct Writing<'a> {
     pub(super) run: i64,
     pub(super) value_bytes_max: usize,
 }
+
+/// Calls put in by one statement: much of its cost is its own, not theirs.
+const TOGETHER: usize = 32;
+
+/// A statement that puts in a handful of rows, and the same for one.
+struct Statement<'a> {
+    some: CachedStatement<'a>,
+    one: CachedStatement<'a>,
+}
+
+/// Where calls go.
+struct Into<'a> {
+    calls: Statement<'a>,
+    details: Statement<'a>,
+}
+
+impl<'a> Statement<'a> {
+    /// Of three parts: what comes before the values, those of one row, and what comes after.
+    fn of(
+        transaction: &'a Transaction<'_>,
+        [before, values, after]: [&str; 3],
+    ) -> rusqlite::Result<Statement<'a>> {
+        let of_rows = |rows| {
+            let values = vec![values; rows].join(", ");
+            transaction.prepare_cached(&format!("{before} VALUES {values} {after}"))
+        };
+        Ok(Statement {
+            some: of_rows(TOGETHER)?,
+            one: of_rows(1)?,
+        })
+    }
+
+    fn of_rows(&mut self, rows: usize) -> &mut CachedStatement<'a> {
+        match rows {
+            TOGETHER => &mut self.some,
+            _ => &mut self.one,
+        }
+    }
+}
+
+/// Rows in handfuls, the last few one by one.
+fn handfuls(rows: &[Row]) -> impl Iterator<Item = &[Row]> {
+    let (some, rest) = rows.as_chunks::<TOGETHER>();
+    some.iter()
+        .map(<[Row; TOGETHER]>::as_slice)
+        .chain(rest.chunks(1))
+}
+
+const CALLS: [&str; 3] = [
+    "INSERT INTO calls (row, id, tool, asked, caller, state, code, effect, took_us, deadline_ms,
+        attempts, flags, replay_of, message, run)",
+    "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    "ON CONFLICT (row) DO UPDATE SET tool = excluded.tool, asked = excluded.asked,
+        state = excluded.state, code = excluded.code, effect = excluded.effect,
+        took_us = excluded.took_us, deadline_ms = excluded.deadline_ms, attempts = excluded.attempts,
+        flags = excluded.flags, message = excluded.message
+     WHERE run = excluded.run AND id = excluded.id",
+];
+const DETAILS: [&str; 3] = ["INSERT OR REPLACE INTO details (row, json)", "(?, ?)", ""];
 
 impl Writing<'_> {
     /// The whole batch, or nothing of it. How many calls could not be put in: another process has their place.
@@ -70,17 +131,25 @@ impl Writing<'_> {
     fn write_all(&mut self, transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<u64> {
         let mut left_out = 0;
         let mut tallies = Tallies::default();
-        for (_, open) in &batch.running {
-            let row = recorder::running(open, self.value_bytes_max);
-            self.put(transaction, &row)?;
+        let mut into = Into {
+            calls: Statement::of(transaction, CALLS)?,
+            details: Statement::of(transaction, DETAILS)?,
+        };
+        let running = batch.running.iter();
+        let running: Vec<Row> = running
+            .map(|(_, open)| recorder::running(open, self.value_bytes_max))
+            .collect();
+        for rows in handfuls(&running) {
+            self.put(transaction, &mut into, rows)?;
         }
-        for row in &batch.ended {
-            let tool = self.put(transaction, row)?;
-            let Some(tool) = tool else {
-                left_out += 1;
-                continue;
-            };
-            tallies.call((tool != NO_TOOL).then_some(tool), row);
+        for rows in handfuls(&batch.ended) {
+            let tools = self.put(transaction, &mut into, rows)?;
+            for (row, tool) in rows.iter().zip(tools) {
+                match tool {
+                    Some(tool) => tallies.call((tool != NO_TOOL).then_some(tool), row),
+                    None => left_out += 1,
+                }
+            }
         }
         for trip in &batch.trips {
             // The source is not told; it is that of the tool's last call.
@@ -94,52 +163,61 @@ impl Writing<'_> {
         Ok(left_out)
     }
 
-    /// One call. Gives back the number of its tool; none if its place is taken.
-    fn put(&mut self, transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<Option<i64>> {
-        let source = row.source.as_deref().unwrap_or_default();
-        let tool = match row.is_known {
-            true => self.tool(transaction, &row.tool, source)?,
-            false => NO_TOOL,
-        };
-        let caller = match &row.caller {
-            Some(caller) => Some(self.caller(transaction, caller)?),
-            None => None,
-        };
-        let mut put = transaction.prepare_cached(
-            "INSERT INTO calls (row, id, tool, asked, caller, state, code, effect, took_us, deadline_ms,
-                attempts, flags, replay_of, message, run)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
-             ON CONFLICT (row) DO UPDATE SET tool = excluded.tool, asked = excluded.asked,
-                state = excluded.state, code = excluded.code, effect = excluded.effect,
-                took_us = excluded.took_us, deadline_ms = excluded.deadline_ms, attempts = excluded.attempts,
-                flags = excluded.flags, message = excluded.message
-             WHERE run = excluded.run AND id = excluded.id",
-        )?;
-        let flags = flag(row.fallback_used, FLAG_FALLBACK) | flag(row.replayed, FLAG_REPLAYED);
-        let changed = put.execute(params![
-            row.row,
-            StoredId::of(&row.id),
-            tool,
-            (!row.is_known).then_some(&row.tool),
-            caller,
-            state_number(row.state),
-            row.code.map(code_number),
-            row.effect.map(effect_number),
-            row.took_us,
-            row.deadline_ms,
-            row.attempts,
-            flags,
-            row.replay_of,
-            row.message,
-            self.run,
-        ])?;
-        if changed == 0 {
-            return Ok(None);
+    /// A handful of calls. Gives back the numbers of their tools; none where the place of a call is taken.
+    fn put(
+        &mut self,
+        transaction: &Transaction<'_>,
+        into: &mut Into<'_>,
+        rows: &[Row],
+    ) -> rusqlite::Result<Vec<Option<i64>>> {
+        let calls = into.calls.of_rows(rows.len());
+        let mut tools = Vec::with_capacity(rows.len());
+        for (row, first) in rows.iter().zip((1..).step_by(15)) {
+            let source = row.source.as_deref().unwrap_or_default();
+            let tool = match row.is_known {
+                true => self.tool(transaction, &row.tool, source)?,
+                false => NO_TOOL,
+            };
+            let caller = match &row.caller {
+                Some(caller) => Some(self.caller(transaction, caller)?),
+                None => None,
+            };
+            let flags = flag(row.fallback_used, FLAG_FALLBACK) | flag(row.replayed, FLAG_REPLAYED);
+            calls.raw_bind_parameter(first, row.row)?;
+            calls.raw_bind_parameter(first + 1, StoredId::of(&row.id))?;
+            calls.raw_bind_parameter(first + 2, tool)?;
+            calls.raw_bind_parameter(first + 3, (!row.is_known).then_some(&row.tool))?;
+            calls.raw_bind_parameter(first + 4, caller)?;
+            calls.raw_bind_parameter(first + 5, state_number(row.state))?;
+            calls.raw_bind_parameter(first + 6, row.code.map(code_number))?;
+            calls.raw_bind_parameter(first + 7, row.effect.map(effect_number))?;
+            calls.raw_bind_parameter(first + 8, row.took_us)?;
+            calls.raw_bind_parameter(first + 9, row.deadline_ms)?;
+            calls.raw_bind_parameter(first + 10, row.attempts)?;
+            calls.raw_bind_parameter(first + 11, flags)?;
+            calls.raw_bind_parameter(first + 12, &row.replay_of)?;
+            calls.raw_bind_parameter(first + 13, &row.message)?;
+            calls.raw_bind_parameter(first + 14, self.run)?;
+            tools.push(Some(tool));
         }
+        if calls.raw_execute()? == rows.len() {
+            put_details(&mut into.details, rows)?;
+            return Ok(tools);
+        }
+        for (row, tool) in rows.iter().zip(&mut tools) {
+            match self.is_ours(transaction, row)? {
+                true => put_details(&mut into.details, std::slice::from_ref(row))?,
+                false => *tool = None,
+            }
+        }
+        Ok(tools)
+    }
+
+    /// Whether it is this call that has the place.
+    fn is_ours(&self, transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<bool> {
         transaction
-            .prepare_cached("INSERT OR REPLACE INTO details (row, json) VALUES (?1, ?2)")?
-            .execute(params![row.row, row.details])?;
-        Ok(Some(tool))
+            .prepare_cached("SELECT 1 FROM calls WHERE row = ?1 AND run = ?2 AND id = ?3")?
+            .exists(params![row.row, self.run, StoredId::of(&row.id)])
     }
 
     fn tool(
@@ -180,6 +258,15 @@ impl Writing<'_> {
         remember(&mut self.names.callers, name.to_owned(), number);
         Ok(number)
     }
+}
+
+fn put_details(details: &mut Statement<'_>, rows: &[Row]) -> rusqlite::Result<()> {
+    let details = details.of_rows(rows.len());
+    for (row, first) in rows.iter().zip((1..).step_by(2)) {
+        details.raw_bind_parameter(first, row.row)?;
+        details.raw_bind_parameter(first + 1, &row.details)?;
+    }
+    details.raw_execute().map(drop)
 }
 
 fn latest_tool(transaction: &Transaction<'_>, name: &str) -> rusqlite::Result<Option<i64>> {

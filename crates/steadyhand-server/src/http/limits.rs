@@ -88,6 +88,23 @@ impl<T: Wanted> FromRequest<Arc<App>> for Sent<T> {
     }
 }
 
+/// A body as it came. The space it takes is given back when this goes.
+pub(crate) struct Whole {
+    pub(crate) bytes: Bytes,
+    _space: Space,
+}
+
+impl Whole {
+    pub(crate) async fn read(body: Body, app: &App) -> Result<Whole, Refused> {
+        let mut space = Space::none(&app.bodies);
+        let bytes = read(body, &app.limits, &mut space).await?;
+        Ok(Whole {
+            bytes,
+            _space: space,
+        })
+    }
+}
+
 /// Bytes of bodies, and of what was read from them, that are held now.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Bodies(Arc<AtomicUsize>);

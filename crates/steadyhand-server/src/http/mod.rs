@@ -9,6 +9,7 @@ mod events;
 mod health;
 mod history;
 mod limits;
+mod mcp;
 mod metrics;
 mod openapi;
 mod running;
@@ -33,11 +34,13 @@ use futures_util::FutureExt;
 use futures_util::future::join_all;
 use serde::de::DeserializeOwned;
 use steadyhand::{Call, Outcome};
+use steadyhand_mcp::serve::Gateway;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use crate::behind::Behind;
 use crate::history::History;
 use crate::live::Live;
 use crate::runtime::Runtime;
@@ -65,6 +68,8 @@ pub(crate) struct App {
     pub(crate) limits: Limits,
     pub(crate) access: ArcSwap<Access>,
     pub(crate) bodies: Bodies,
+    /// We as an MCP server.
+    pub(crate) gateway: Gateway,
     /// Places for large conversations, which take a thread and much memory for a while.
     pub(crate) large_conversations: Arc<Semaphore>,
     /// Places for exports, which take a thread for as long as their reader likes.
@@ -82,13 +87,16 @@ impl App {
         let figures = Arc::new(figures(&runtime, &history, &live));
         let (executor, http) = (runtime.executor().clone(), runtime.http().clone());
         let otlp = Otlp::new(executor, Arc::clone(&figures), http);
+        let running: Arc<Running> = Arc::default();
+        let behind = Behind::of_server(runtime.clone(), Arc::clone(&running), limits);
         App {
+            gateway: Gateway::new(Arc::new(behind)),
             runtime,
             history,
             live,
             figures,
             otlp,
-            running: Arc::default(),
+            running,
             limits,
             access: ArcSwap::from_pointee(access),
             bodies: Bodies::default(),
@@ -190,6 +198,7 @@ fn server_figures(state: &steadyhand_mcp::ServerState) -> ServerFigures {
 pub(crate) fn router(app: Arc<App>) -> Router {
     let (routes, _) = openapi::routes().split_for_parts();
     routes
+        .route("/mcp", axum::routing::any(mcp::endpoint))
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
         .with_state(app)
@@ -273,23 +282,27 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Caller, Refused> {
-        let said = header_text(&parts.headers, CALLER_HEADER);
-        let name = match said {
-            Some(said) => said
-                .chars()
-                .take(CALLER_CHARS_MAX)
-                .collect::<String>()
-                .into(),
+        let name = match said_caller(&parts.headers) {
+            Some(name) => name,
             None => match parts.extensions.get::<Peer>() {
                 Some(Peer(peer)) => peer.ip().to_string().into(),
                 None => "unknown".into(),
             },
         };
-        let traceparent = header_text(&parts.headers, "traceparent")
-            .filter(|text| text.len() <= TRACEPARENT_BYTES_MAX)
-            .map(str::to_owned);
+        let traceparent = said_traceparent(&parts.headers).map(str::to_owned);
         Ok(Caller { name, traceparent })
     }
+}
+
+/// Who asks, in their own words.
+fn said_caller(headers: &HeaderMap) -> Option<Arc<str>> {
+    let said = header_text(headers, CALLER_HEADER)?;
+    let name: String = said.chars().take(CALLER_CHARS_MAX).collect();
+    Some(name.into())
+}
+
+fn said_traceparent(headers: &HeaderMap) -> Option<&str> {
+    header_text(headers, "traceparent").filter(|text| text.len() <= TRACEPARENT_BYTES_MAX)
 }
 
 fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

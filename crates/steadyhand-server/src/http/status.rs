@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::Stream;
 use serde_json::{Map, Value, json};
 use steadyhand::{Outcome, Status};
+use steadyhand_mcp::serve::Standing;
 
 /// Says in a header how a call ended, for those who do not read bodies.
 pub(crate) const OUTCOME_HEADER: &str = "steadyhand-outcome";
@@ -138,6 +139,13 @@ impl Refused {
     }
 }
 
+impl Refused {
+    /// What is wrong and what to do, for those who read no JSON of ours.
+    pub(crate) fn in_words(&self) -> String {
+        format!("{}. {}", self.0.message, self.0.help)
+    }
+}
+
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let details = *self.0;
@@ -174,6 +182,19 @@ pub(crate) fn lines(
     let ndjson = HeaderValue::from_static("application/x-ndjson");
     response.headers_mut().insert(header::CONTENT_TYPE, ndjson);
     response
+}
+
+/// How an answer to an MCP client stands.
+pub(crate) fn mcp(standing: Standing) -> StatusCode {
+    match standing {
+        Standing::Answered => StatusCode::OK,
+        Standing::Accepted => StatusCode::ACCEPTED,
+        Standing::Malformed => StatusCode::BAD_REQUEST,
+        Standing::NoSuchMethod | Standing::NoSuchSession => StatusCode::NOT_FOUND,
+        Standing::NotHere => StatusCode::METHOD_NOT_ALLOWED,
+        Standing::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
+        Standing::Busy => StatusCode::SERVICE_UNAVAILABLE,
+    }
 }
 
 /// Whether the server can take calls.

@@ -153,6 +153,7 @@ impl Runtime {
             .inner
             .manager
             .expect(servers::OnTheirWay(runtime.weak()));
+        // Nobody else has it yet: nothing else changes it.
         runtime.put_in_force(configuration).await;
         runtime
     }
@@ -179,19 +180,22 @@ impl Runtime {
 
     /// Reads the file again. With a problem everything stays as it is, and the report says what is wrong.
     pub async fn reload(&self) -> Result<u64, Arc<Report>> {
-        let file = self.generation().configuration.file.clone();
+        // Before reading: of two reloads at once, the one that has read last is in force in the end.
+        let _changing = self.inner.changing.lock().await;
+        let before = self.generation();
+        let file = before.configuration.file.clone();
         let surroundings = self.inner.options.surroundings.clone();
         let read = move || Configuration::load(file.as_deref(), &surroundings);
         let loaded = match tokio::task::spawn_blocking(read).await {
-            Ok(loaded) => loaded.map_err(Arc::new),
-            Err(error) => Err(Arc::new(Report {
+            Ok(loaded) => loaded.and_then(|next| not_emptied(&before.configuration, next)),
+            Err(error) => Err(Report {
                 subject: "the configuration".to_owned(),
                 problems: vec![Problem::error(error.to_string())],
-            })),
+            }),
         };
         let result = match loaded {
             Ok(configuration) => Ok(self.put_in_force(configuration).await),
-            Err(report) => Err(report),
+            Err(report) => Err(Arc::new(report)),
         };
         match &result {
             Ok(generation) => tracing::info!(generation, "the configuration is reloaded"),
@@ -269,7 +273,6 @@ impl Runtime {
     }
 
     async fn put_in_force(&self, configuration: Configuration) -> u64 {
-        let _changing = self.inner.changing.lock().await;
         let before = self.generation();
         let mut next = Generation {
             number: before.number + 1,
@@ -324,6 +327,7 @@ impl Runtime {
             self.start_servers(&next, &before);
         }
         self.inner.changed.send_replace(number);
+        self.inner.servers_changed.send_modify(|count| *count += 1);
         number
     }
 
@@ -383,6 +387,19 @@ impl Runtime {
             relays: options.relays,
         }
     }
+}
+
+/// A file that was emptied is more likely being written, or lost, than meant: what is in force stays.
+fn not_emptied(before: &Configuration, next: Configuration) -> Result<Configuration, Report> {
+    if !next.is_blank || before.is_blank {
+        return Ok(next);
+    }
+    let file = next.file.unwrap_or_default().display().to_string();
+    let help = "write the settings again; to serve without tools, put a comment in it, or restart";
+    Err(Report {
+        problems: vec![Problem::error(format!("{file} has become empty")).help(help)],
+        subject: file,
+    })
 }
 
 /// With no configuration, all builtins are callable by their own names.

@@ -194,7 +194,7 @@ impl Runtime {
         }
     }
 
-    fn all_servers(&self) -> Vec<Server> {
+    pub(crate) fn all_servers(&self) -> Vec<Server> {
         let generation = self.generation();
         let sources = generation.sources.iter();
         sources

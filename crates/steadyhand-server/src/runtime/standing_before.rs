@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, ready};
 use secrecy::SecretString;
+use serde_json::value::RawValue;
 use steadyhand::{Category, Handler, Invocation, Output, ToolError};
+use steadyhand_mcp::Passage;
 use tokio::time::Instant;
 
 use crate::config::units::Rate;
@@ -129,13 +131,43 @@ impl Scrubbed {
     }
 }
 
+impl Scrubbed {
+    /// The server's own answer, which goes to its client as it is, goes without them, too.
+    fn scrub(&self, passage: &Passage) {
+        match passage.take_answer() {
+            Some(Ok(result)) => match self.scrubber.text(result.get()) {
+                None => passage.put_result(result),
+                // Without an answer of its own, the outcome is what is told.
+                Some(scrubbed) => {
+                    if let Ok(scrubbed) = RawValue::from_string(scrubbed) {
+                        passage.put_result(scrubbed);
+                    }
+                }
+            },
+            Some(Err(mut error)) => {
+                let scrubbed = self.scrubber.text(&error.message);
+                error.message = scrubbed.unwrap_or(error.message);
+                if let Some(data) = &mut error.data {
+                    self.scrubber.value(data);
+                }
+                passage.put_error(error);
+            }
+            None => {}
+        }
+    }
+}
+
 impl Handler for Scrubbed {
     fn run<'a>(
         &'a self,
         invocation: &'a Invocation<'a>,
     ) -> BoxFuture<'a, Result<Output, ToolError>> {
         Box::pin(async move {
-            match self.inner.run(invocation).await {
+            let ran = self.inner.run(invocation).await;
+            if let Some(passage) = invocation.luggage::<Passage>() {
+                self.scrub(passage);
+            }
+            match ran {
                 Ok(output) => Ok(output.map_parts(|value| self.scrubber.value(value))),
                 Err(error) => {
                     Err(error.map_texts(|text| self.scrubber.text(&text).unwrap_or(text)))

@@ -256,6 +256,7 @@ impl Server {
     pub(crate) async fn drain(self, mut tell: impl FnMut(&[Waiting])) -> Drained {
         self.app.closing.cancel();
         self.app.live.close();
+        self.app.gateway.close();
         self.app.running.close();
         self.take_in_the_late();
         drop(self.listener);

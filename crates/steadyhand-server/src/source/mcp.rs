@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use steadyhand::wildcard::wild;
 use steadyhand::{SourceError, Tool, ToolSource};
 use steadyhand_mcp::{
-    Elicitation, Phase, Pick, RequestPolicy, Server, ServerSettings, StartPolicy, When,
+    Elicitation, Phase, Pick, Protocol, RequestPolicy, Server, ServerSettings, StartPolicy, When,
 };
 
 use super::{Context, Fault, Kind, LeftOut, Settings, Source};
@@ -46,6 +46,10 @@ pub struct McpSettings {
     pub url: Option<SecretText>,
     /// Headers sent with every request
     pub headers: BTreeMap<String, SecretText>,
+    /// How a server with a url is spoken with: http, or sse for the older way; found out if not said
+    pub transport: Option<HttpWay>,
+    /// The era of the protocol: auto, legacy (up to 2025-11-25) or modern (from 2026-07-28 on)
+    pub protocol: Option<ProtocolSetting>,
     /// How it is started
     pub start: StartSettings,
     /// Which of its tools are offered
@@ -86,6 +90,28 @@ pub enum CamelCase {
     Always,
     /// None.
     Off,
+}
+
+/// How a server over HTTP is spoken with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HttpWay {
+    /// Streamable HTTP.
+    Http,
+    /// HTTP+SSE, the way of 2024.
+    Sse,
+}
+
+/// The era of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProtocolSetting {
+    /// The one the server speaks.
+    Auto,
+    /// Up to 2025-11-25.
+    Legacy,
+    /// From 2026-07-28 on.
+    Modern,
 }
 
 /// What a server hears that wants to ask a person something.
@@ -159,6 +185,13 @@ impl Settings for McpSettings {
                 "command is for a server on stdio, url for one over HTTP: keep one",
             ));
         }
+        if self.command.is_some() && !self.headers.is_empty() {
+            faults.push(fault(
+                "/headers",
+                "belong to a server over HTTP",
+                "A program gets its secrets by env",
+            ));
+        }
         if self.command.as_deref().is_some_and(|c| c.trim().is_empty()) {
             faults.push(fault("/command", "is empty", "Name the program to start"));
         }
@@ -183,38 +216,17 @@ impl Settings for McpSettings {
 impl McpSettings {
     /// The same for the crate that speaks the protocol.
     pub fn for_server(self, name: &str, context: &Context) -> Result<ServerSettings, Fault> {
-        let Some(command) = self.command else {
-            return Err(Fault {
-                at: "/url".to_owned(),
-                message: "servers over HTTP come with a later version".to_owned(),
-                help: Some("Use one on stdio: command = \"…\"".to_owned()),
-            });
+        let mut settings = match &self.url {
+            Some(url) => self.over_http(name, url.expose(), context)?,
+            None => self.on_stdio(name, context),
         };
-        let args: Vec<String> = self
-            .args
-            .iter()
-            .map(|arg| arg.expose().to_owned())
-            .collect();
-        let mut settings = ServerSettings::stdio(name, home(&command, context), args);
-        let stdio = settings.as_stdio();
-        stdio.cwd = match &self.cwd {
-            Some(cwd) => context.folder.join(home(cwd, context)),
-            None => context.folder.clone(),
-        };
-        let own =
-            |(name, value): (&String, &SecretText)| (name.clone(), Some(value.expose().to_owned()));
-        stdio.env = self.env.iter().map(own).collect();
-        stdio
-            .env
-            .extend(self.env_without.into_iter().map(|name| (name, None)));
-        stdio.inherit_env = self.inherit_env.unwrap_or(false);
-        let folders = self.path_add.iter();
-        stdio.path_add = folders
-            .map(|folder| context.folder.join(home(folder, context)))
-            .collect();
-        stdio.shown = shown(&context.written);
         let scrubber = Scrubber::new(context.secrets.clone());
         settings.hide = Some(Arc::new(move |text| scrubber.text(&text).unwrap_or(text)));
+        settings.protocol = match self.protocol {
+            None | Some(ProtocolSetting::Auto) => Protocol::Auto,
+            Some(ProtocolSetting::Legacy) => Protocol::Legacy,
+            Some(ProtocolSetting::Modern) => Protocol::Modern,
+        };
         settings.start = self.start.policy();
         settings.tools = Pick {
             allow: self.tools.allow,
@@ -248,6 +260,55 @@ impl McpSettings {
         settings.check = self.check;
         settings.place = context.place.clone();
         Ok(settings)
+    }
+
+    fn over_http(&self, name: &str, url: &str, context: &Context) -> Result<ServerSettings, Fault> {
+        let mut settings = ServerSettings::http(name, url);
+        let http = settings.as_http();
+        let written = context.written.get("url").and_then(Value::as_str);
+        http.shown = shown_address(written.unwrap_or(url));
+        let headers = self.headers.iter();
+        http.headers = headers
+            .map(|(name, value)| (name.clone(), value.expose().to_owned()))
+            .collect();
+        http.sse = self.transport == Some(HttpWay::Sse);
+        let fault = |message| Fault {
+            at: "/url".to_owned(),
+            message,
+            help: Some(
+                "url = \"https://host/mcp\", headers = { Authorization = \"Bearer ${env:TOKEN}\" }"
+                    .to_owned(),
+            ),
+        };
+        http.check().map_err(fault)?;
+        Ok(settings)
+    }
+
+    fn on_stdio(&self, name: &str, context: &Context) -> ServerSettings {
+        let command = self.command.as_deref().unwrap_or_default();
+        let args: Vec<String> = self
+            .args
+            .iter()
+            .map(|arg| arg.expose().to_owned())
+            .collect();
+        let mut settings = ServerSettings::stdio(name, home(command, context), args);
+        let stdio = settings.as_stdio();
+        stdio.cwd = match &self.cwd {
+            Some(cwd) => context.folder.join(home(cwd, context)),
+            None => context.folder.clone(),
+        };
+        let own =
+            |(name, value): (&String, &SecretText)| (name.clone(), Some(value.expose().to_owned()));
+        stdio.env = self.env.iter().map(own).collect();
+        let without = self.env_without.iter();
+        stdio.env.extend(without.map(|name| (name.clone(), None)));
+        stdio.inherit_env = self.inherit_env.unwrap_or(false);
+        let folders = self.path_add.iter();
+        stdio.path_add = folders
+            .map(|folder| context.folder.join(home(folder, context)))
+            .collect();
+        stdio.shown = shown(&context.written);
+        settings
     }
 }
 
@@ -428,9 +489,14 @@ fn fields(
                 put("cwd", text(cwd));
             }
         }
-        import::Transport::Http { url, headers, .. } | import::Transport::Sse { url, headers } => {
+        import::Transport::Http { url, headers, .. } => {
             put("url", text(url));
             put("headers", map(headers));
+        }
+        import::Transport::Sse { url, headers } => {
+            put("url", text(url));
+            put("headers", map(headers));
+            put("transport", json!("sse"));
         }
     }
     let mut tools = Map::new();
@@ -454,6 +520,18 @@ fn shown(written: &Map<String, Value>) -> String {
     let mut words = vec![command];
     words.extend(args.into_iter().flatten().map(text));
     steadyhand::redact::text(&words.join(" ")).to_string()
+}
+
+/// An address as it is written, without what may be a secret in it.
+fn shown_address(written: &str) -> String {
+    if !written.contains("${") {
+        return steadyhand_mcp::shown_url(written);
+    }
+    let (address, query) = match written.split_once('?') {
+        Some((address, _)) => (address, "?…"),
+        None => (written, ""),
+    };
+    format!("{}{query}", steadyhand::redact::text(address))
 }
 
 /// `~/…` in a path.

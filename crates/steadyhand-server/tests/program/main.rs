@@ -11,6 +11,7 @@ mod config;
 mod documents;
 mod faults;
 mod flex_chat;
+mod gateway;
 mod history;
 mod http;
 mod import;

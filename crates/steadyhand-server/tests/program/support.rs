@@ -62,13 +62,6 @@ impl Workplace {
         std::fs::write(path, text).expect("a file in the workplace");
     }
 
-    /// Puts a whole file in the place of another, as careful editors do: nobody sees half of it.
-    pub(crate) fn replace(&self, name: &str, text: &str) {
-        let unfinished = format!("{name}.new");
-        self.write(&unfinished, text);
-        std::fs::rename(self.file(&unfinished), self.file(name)).expect("put in its place");
-    }
-
     /// Sets a variable for the programs run from here on.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> &mut Workplace {
         self.variables.push((name.to_owned(), value.to_owned()));

@@ -92,6 +92,30 @@ async fn i01_a_dropped_call_is_told_as_cancelled_with_its_effect() {
 }
 
 #[tokio::test]
+async fn whoever_calls_is_told_progress_in_its_order_before_the_outcome() {
+    let reports = Tool::function(
+        "reports",
+        "Reports",
+        |cx: CallContext, _: NoArgs| async move {
+            for step in 1..=3 {
+                cx.progress(f64::from(step), None, "on its way");
+            }
+            Ok::<_, ToolError>(1)
+        },
+    );
+    let executor = executor([reports]);
+    let told: Arc<Mutex<Vec<f64>>> = Arc::default();
+    let keep = Arc::clone(&told);
+    let call = Call::new("reports", json!({})).on_progress(move |done, total, message| {
+        assert_eq!((total, message), (None, "on its way"));
+        keep.lock().expect("no test panics here").push(done);
+    });
+    executor.execute(call).await;
+    // No wait: it was told before the outcome was there.
+    assert_eq!(*told.lock().expect("whole"), [1.0, 2.0, 3.0]);
+}
+
+#[tokio::test]
 async fn progress_and_breaker_changes_are_told() {
     let reports = Tool::function(
         "reports",

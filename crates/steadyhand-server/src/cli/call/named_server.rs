@@ -1,6 +1,6 @@
-//! `call --mcp 'COMMAND ARGS'`: an MCP server from a command line, without any configuration.
+//! `call --mcp 'COMMAND ARGS'` or `call --mcp URL`: an MCP server without any configuration.
 
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use super::super::error::{Exit, Failed};
 use crate::config::settings::PolicySettings;
@@ -21,9 +21,13 @@ pub(super) fn of(
 ) -> Result<(Configuration, Vec<ToolTable>), Failed> {
     let usage = |message: String| Failed::new(Exit::Usage, "usage", message);
     if command_line.starts_with("http://") || command_line.starts_with("https://") {
-        let message = "servers over HTTP come with a later version".to_owned();
-        return Err(usage(message)
-            .help("Give the command of a server on stdio: --mcp 'uvx mcp-server-time'"));
+        let mut own = Map::new();
+        own.insert("url".to_owned(), json!(command_line));
+        own.insert("prefix".to_owned(), json!(false));
+        let host = url::Url::parse(command_line).ok();
+        let host = host.and_then(|url| url.host_str().map(str::to_owned));
+        let name = host.unwrap_or_else(|| "remote".to_owned());
+        return Ok(beside_nothing(name, own, surroundings));
     }
     let words = shlex::split(command_line).ok_or_else(|| {
         usage(format!(
@@ -46,9 +50,17 @@ pub(super) fn of(
         .collect();
     own.insert("env".to_owned(), json!(env));
     own.insert("prefix".to_owned(), json!(false));
+    Ok(beside_nothing(name(command, args), own, surroundings))
+}
+
+fn beside_nothing(
+    name: String,
+    own: Map<String, Value>,
+    surroundings: &Surroundings,
+) -> (Configuration, Vec<ToolTable>) {
     let table = ToolTable {
         section: "mcp",
-        name: name(command, args),
+        name,
         kind: &mcp::SERVER,
         own,
         policy: PolicySettings::default(),
@@ -64,7 +76,7 @@ pub(super) fn of(
     };
     let mut configuration = Configuration::empty();
     configuration.folder.clone_from(&surroundings.current);
-    Ok((configuration, vec![table]))
+    (configuration, vec![table])
 }
 
 /// What people call it: `mcp-server-time` of `uvx mcp-server-time`.

@@ -38,6 +38,13 @@ pub(super) fn run(session: &Session<'_>, args: &AddArgs) -> Result<(), Failed> {
     session
         .screen
         .answer(&format!("{what} {shown}:\n\n{}", server.written()));
+    for (header, value) in &server.headers {
+        if secret::is_secret(&[header.as_str()], value) && !value.contains("${") {
+            session.screen.note(&format!(
+                "{header} stands in the file as it is. --header '{header}: Bearer ${{env:TOKEN}}' would take it from the environment."
+            ));
+        }
+    }
     for (variable, value) in &server.env {
         if secret::is_secret(&[variable.as_str()], value) && !value.contains("${") {
             session.screen.note(&format!(
@@ -54,10 +61,17 @@ pub(super) fn run(session: &Session<'_>, args: &AddArgs) -> Result<(), Failed> {
 fn server(session: &Session<'_>, args: &AddArgs, file: &File) -> Result<NewServer, Failed> {
     let mut words = args.command.iter().cloned();
     let command = words.next().unwrap_or_default();
-    if command.starts_with("http://") || command.starts_with("https://") {
-        let message = format!("{command} is a server over HTTP");
-        return Err(Failed::new(Exit::Usage, "not_supported", message)
-            .help("They come with a later version; a server on stdio is a command"));
+    // Behind -- it is an address, too.
+    let is_address = command.starts_with("http://") || command.starts_with("https://");
+    let url = args.url.clone().or(is_address.then(|| command.clone()));
+    if let Some(url) = url {
+        return over_http(args, url);
+    }
+    if let Some(header) = args.header.first() {
+        let message = format!("--header {header} is for a server over HTTP");
+        return Err(
+            Failed::new(Exit::Usage, "usage", message).help("A program gets its secrets by --env")
+        );
     }
     let env = args.env.iter().map(|given| variable(given));
     Ok(NewServer {
@@ -70,6 +84,39 @@ fn server(session: &Session<'_>, args: &AddArgs, file: &File) -> Result<NewServe
             file.folder(),
         ),
         env: env.collect::<Result<_, _>>()?,
+        ..NewServer::default()
+    })
+}
+
+fn over_http(args: &AddArgs, url: String) -> Result<NewServer, Failed> {
+    let usage = |message: String| Failed::new(Exit::Usage, "usage", message);
+    if !args.env.is_empty() || args.cwd.is_some() {
+        let message = "--env and --cwd are for a program, and this is an address".to_owned();
+        return Err(usage(message).help("--header 'NAME: VALUE' goes with every request"));
+    }
+    let headers = args.header.iter().map(|given| {
+        let parts = given
+            .split_once(':')
+            .map(|(name, value)| (name.trim(), value.trim()));
+        match parts {
+            Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+            _ => Err(usage(format!("\"{given}\" is no header"))
+                .help("--header 'Authorization: Bearer ${env:TOKEN}'")),
+        }
+    });
+    let headers: Vec<_> = headers.collect::<Result<_, _>>()?;
+    if !url.contains("${") {
+        let mut settings = steadyhand_mcp::ServerSettings::http(&args.name, &url);
+        let http = settings.as_http();
+        http.headers.clone_from(&headers);
+        http.check()
+            .map_err(|why| usage(why).help("Such as: steadyhand mcp add NAME https://host/mcp"))?;
+    }
+    Ok(NewServer {
+        name: args.name.clone(),
+        url: Some(url),
+        headers,
+        ..NewServer::default()
     })
 }
 

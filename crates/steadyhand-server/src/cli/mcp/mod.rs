@@ -66,8 +66,14 @@ pub(super) struct AddArgs {
     /// The folder it runs in
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// The program and its arguments, behind --
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// A header that goes with every request to a URL: 'Authorization: Bearer ${env:TOKEN}'
+    #[arg(long, value_name = "NAME: VALUE")]
+    header: Vec<String>,
+    /// The address of a server over HTTP
+    #[arg(value_name = "URL", conflicts_with = "command")]
+    url: Option<String>,
+    /// Or the program and its arguments, behind --
+    #[arg(last = true, required_unless_present = "url", value_name = "COMMAND")]
     command: Vec<String>,
 }
 
@@ -114,7 +120,7 @@ fn no_such_server(configuration: &Configuration, name: &str) -> Failed {
     let help = match (near, names.is_empty()) {
         (Some(near), _) => format!("Did you mean {near}?\nsteadyhand mcp list"),
         (None, true) => {
-            "No MCP servers are configured: steadyhand mcp add NAME -- COMMAND ARGS".to_owned()
+            "No MCP servers are configured: steadyhand mcp add NAME -- COMMAND ARGS, or: steadyhand mcp add NAME URL".to_owned()
         }
         (None, false) => format!("There are: {}", names.join(", ")),
     };

@@ -111,6 +111,7 @@ fn tell_steps(session: &Session<'_>, state: &ServerState) {
         let gave = match done.step {
             steadyhand_mcp::Step::FindCommand => state.program.clone(),
             steadyhand_mcp::Step::Start => state.pid.map(|pid| format!("pid {pid}")),
+            steadyhand_mcp::Step::Connect => Some(state.command.clone()),
             steadyhand_mcp::Step::Initialize => state.greeting.as_ref().map(|greeting| {
                 let said = |name: &str| greeting.server_info[name].as_str().unwrap_or_default();
                 let who = format!("{} {}", said("name"), said("version"));

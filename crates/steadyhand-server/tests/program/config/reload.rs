@@ -1,5 +1,6 @@
 //! The file changes while calls run: checked first, swapped as a whole, and only what changed starts anew.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -209,6 +210,59 @@ async fn a_file_that_is_written_is_read_by_itself() {
     })
     .await;
     assert_eq!(answer(&runtime, "changing").await, "moved");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_a_file_is_not_taken_over_however_slowly_the_rest_is_written() {
+    let (first, rest) = BEFORE.split_at(BEFORE.find("[tools.changing]").expect("a tool"));
+    let rest = rest.replace("\"before\"", "\"after\"");
+    let workplace = Workplace::with_config(BEFORE);
+    let runtime = started(&workplace).await;
+    let _watching = runtime.watch().expect("a watch on the folder");
+    let calling = runtime.clone();
+    let caller = tokio::spawn(async move {
+        while answer(&calling, "changing").await != "after" {
+            let refusal = calling.last_reload().and_then(Result::err);
+            assert!(refusal.is_none(), "{}", refusal.expect("a report"));
+            assert!(calling.manager().find("changing").is_some());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    // In place: empty for a while, then with one tool of four for a while.
+    let mut file = std::fs::File::create(workplace.file("steadyhand.toml")).expect("a file");
+    for text in ["", first, &rest] {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        file.write_all(text.as_bytes()).expect("written");
+    }
+    drop(file);
+    tokio::time::timeout(PATIENCE, caller)
+        .await
+        .expect("the new answer")
+        .expect("no call failed");
+}
+
+#[tokio::test]
+async fn a_file_that_became_empty_is_refused_and_one_with_a_comment_is_not() {
+    let workplace = Workplace::with_config(BEFORE);
+    let runtime = started(&workplace).await;
+    workplace.write("steadyhand.toml", "\n");
+    let report = runtime.reload().await.expect_err("it is more likely lost");
+    let problem = &report.problems[0];
+    assert!(
+        problem
+            .message
+            .ends_with("steadyhand.toml has become empty")
+    );
+    assert!(
+        problem
+            .help
+            .as_deref()
+            .is_some_and(|help| help.contains("a comment"))
+    );
+    assert_eq!(answer(&runtime, "changing").await, "before");
+    workplace.write("steadyhand.toml", "# no tools today\n");
+    assert_eq!(runtime.reload().await.expect("a right file"), 2);
+    assert!(runtime.manager().find("changing").is_none());
 }
 
 #[tokio::test]

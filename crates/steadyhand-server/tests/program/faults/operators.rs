@@ -102,7 +102,7 @@ async fn files_that_are_wrong_for_a_moment_cost_no_call() {
             0 => "[tools.echo]\nkind = \"bultin\"\n".to_owned(),
             _ => format!("{TOOLS}\n# {round}\n"),
         };
-        served.workplace.replace("steadyhand.toml", &text);
+        served.workplace.write("steadyhand.toml", &text);
         let reply = served.post("/v1/config/reload", json!({})).await;
         match round % 2 {
             0 => {

@@ -164,3 +164,43 @@ async fn r07_keys_are_forgotten_after_a_day() {
         .unwrap();
     assert_eq!(kept, 1);
 }
+
+/// Keys and bytes of outcomes, as the file counts them and as they are.
+fn counted(folder: &Path) -> [(i64, i64); 2] {
+    let file = Connection::open(folder.join("keys.db")).unwrap();
+    let pair = |sql: &str| {
+        file.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap()
+    };
+    [
+        pair("SELECT keys, outcome_bytes FROM totals"),
+        pair("SELECT count(*), ifnull(sum(octet_length(outcome)), 0) FROM keys"),
+    ]
+}
+
+#[tokio::test]
+async fn r07_keys_of_yesterday_are_forgotten_and_every_byte_of_their_outcomes_with_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let tool = || script("order").answers(json!({"bestellt": "sieben Brötchen \u{1f956}"}));
+    let executor = process(tool().tool(), folder.path());
+    for number in 0..20 {
+        executor.execute(order(&format!("k-{number}"))).await;
+    }
+    drop(executor);
+    let path = folder.path().join("keys.db");
+    until("the file is closed", || {
+        !folder.path().join("keys.db-wal").exists()
+    })
+    .await;
+    let [told, there] = counted(folder.path());
+    assert_eq!((told, told.0), (there, 20));
+    let file = Connection::open(&path).unwrap();
+    let sql = "UPDATE keys SET at_ms = at_ms - 100000000 WHERE id > 10";
+    file.execute_batch(sql).unwrap();
+    drop(file);
+    // The first key opens the file, and what is old goes.
+    let executor = process(tool().tool(), folder.path());
+    executor.execute(order("k-3")).await;
+    let [told, there] = counted(folder.path());
+    assert_eq!((told, told.0), (there, 10));
+}

@@ -64,13 +64,9 @@ fn words_of_the_command_line_are_split_as_a_shell_does_and_may_set_variables() {
 }
 
 #[test]
-fn a_url_and_an_open_quote_are_told_before_anything_is_started() {
+fn a_wrong_address_and_an_open_quote_are_told_before_anything_is_started() {
     let bench = Bench::empty();
     for (command, said) in [
-        (
-            "https://127.0.0.1:1/mcp",
-            "servers over HTTP come with a later version",
-        ),
         ("python3 'server.py", "has an open quote"),
         ("A=1", "--mcp names no command"),
     ] {

@@ -13,7 +13,7 @@ fn mcp_list_starts_every_server_and_says_how_each_fares() {
         + "disabled = true\n"
         + &hostile("lazy", "well")
         + "start.when = \"first-call\"\n"
-        + "[mcp.away]\nurl = \"https://127.0.0.1:1/mcp\"\n";
+        + "[mcp.away]\nurl = \"http://127.0.0.1:1/mcp\"\nstart.waits = [\"0s\"]\n";
     let bench = Bench::with(&config);
     let (code, stdout, stderr) = parts(&bench.run("mcp list"));
     assert_eq!(code, 0, "{stderr}");
@@ -43,10 +43,13 @@ fn mcp_list_starts_every_server_and_says_how_each_fares() {
         ["running", "4"],
         "its tools were not known yet"
     );
-    assert_eq!(row("away")[1], "disabled");
-    assert!(row("away")[5].contains("over HTTP"), "{stdout}");
+    assert_eq!(row("away")[1], "not running");
     assert!(
-        stderr.contains("2 of 3 servers run. See why: steadyhand mcp test broken"),
+        row("away")[5].starts_with("cannot be reached: Connection refused"),
+        "{stdout}"
+    );
+    assert!(
+        stderr.contains("2 of 4 servers run. See why: steadyhand mcp test broken"),
         "{stderr}"
     );
     let listed = bench.json("mcp list --json");

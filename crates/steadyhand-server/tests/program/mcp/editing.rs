@@ -128,15 +128,62 @@ fn mcp_add_from_below_lets_the_server_run_where_it_was_typed() {
 }
 
 #[test]
-fn mcp_add_warns_of_a_secret_in_the_clear_and_refuses_an_address() {
+fn mcp_add_warns_of_a_secret_in_the_clear() {
     let bench = Bench::empty();
     let words = ["mcp", "add", "x", "--env", "API_KEY=abcdefgh", "--", "true"];
     let (code, _, stderr) = parts(&bench.run_words(&words));
     assert_eq!(code, 0, "{stderr}");
     assert!(stderr.contains("--env API_KEY alone"), "{stderr}");
-    let (code, _, stderr) = parts(&bench.run("mcp add y -- https://127.0.0.1:1/mcp"));
-    assert_eq!(code, 2, "{stderr}");
-    assert!(stderr.contains("over HTTP"), "{stderr}");
+}
+
+#[test]
+fn mcp_add_takes_an_address_with_headers() {
+    let bench = Bench::empty();
+    let token = "Authorization: Bearer ${env:TOKEN}";
+    let words = [
+        "mcp",
+        "add",
+        "remote",
+        "https://127.0.0.1:1/mcp",
+        "--header",
+        token,
+    ];
+    let (code, _, stderr) = parts(&bench.run_words(&words));
+    assert_eq!(code, 0, "{stderr}");
+    let (code, _, stderr) = parts(&bench.run("mcp add other -- http://127.0.0.1:1/sse"));
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(
+        bench.text("steadyhand.toml"),
+        "[mcp.remote]\nurl = \"https://127.0.0.1:1/mcp\"\nheaders = { Authorization = \"Bearer ${env:TOKEN}\" }\n\n[mcp.other]\nurl = \"http://127.0.0.1:1/sse\"\n"
+    );
+    let clear = [
+        "mcp",
+        "add",
+        "x",
+        "http://127.0.0.1:1/",
+        "--header",
+        "Authorization: Bearer abcdefghijkl",
+    ];
+    let (code, _, stderr) = parts(&bench.run_words(&clear));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("stands in the file as it is"), "{stderr}");
+    for wrong in [
+        vec!["mcp", "add", "y", "ftp://127.0.0.1"],
+        vec![
+            "mcp",
+            "add",
+            "y",
+            "http://127.0.0.1:1/",
+            "--header",
+            "nothing",
+        ],
+        vec!["mcp", "add", "y", "http://127.0.0.1:1/", "--env", "A=1"],
+        vec!["mcp", "add", "y", "--header", "a: b", "--", "true"],
+    ] {
+        let (code, _, stderr) = parts(&bench.run_words(&wrong));
+        assert_eq!(code, 2, "{wrong:?}: {stderr}");
+        assert!(stderr.contains("help: "), "{stderr}");
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod naming;
 mod noise;
 mod parameters;
 mod reload;
+mod remote;
 mod repeating;
 mod secrets;
 mod served;

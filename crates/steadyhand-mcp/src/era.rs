@@ -1,0 +1,103 @@
+//! The two eras of the protocol, and which one a server speaks.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::catalogue::Greeting;
+use crate::wire::{Members, RpcError};
+
+/// The newest version that begins with `initialize`.
+pub(crate) const LEGACY_VERSION: &str = "2025-11-25";
+/// The newest version that needs no beginning.
+pub(crate) const MODERN_VERSION: &str = "2026-07-28";
+
+pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(crate) const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+pub(crate) const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
+pub(crate) const META_LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+pub(crate) const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// Which era a server is spoken to in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Protocol {
+    /// The one it speaks: found out once, and remembered.
+    #[default]
+    Auto,
+    /// Up to 2025-11-25: `initialize`, and a session.
+    Legacy,
+    /// From 2026-07-28 on: every request stands for itself.
+    Modern,
+}
+
+/// What a server was found to speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Era {
+    Legacy,
+    Modern,
+    /// Legacy, on the two endpoints of 2024.
+    Sse,
+}
+
+/// What an answer to `server/discover` tells.
+pub(crate) enum Discovered {
+    Modern(Box<Greeting>),
+    /// It speaks our version after all; this one was not understood.
+    TryAgain,
+    /// Anything else, as the older ones answer.
+    Legacy,
+}
+
+/// Reads the result of `server/discover`.
+pub(crate) fn discovered(result: &RawValue) -> Discovered {
+    #[derive(Deserialize)]
+    struct Result {
+        #[serde(rename = "supportedVersions")]
+        versions: Vec<String>,
+        #[serde(default)]
+        capabilities: Value,
+        #[serde(default)]
+        instructions: Option<String>,
+    }
+    let Ok(read) = serde_json::from_str::<Result>(result.get()) else {
+        return Discovered::Legacy;
+    };
+    if !read
+        .versions
+        .iter()
+        .any(|version| version == MODERN_VERSION)
+    {
+        return Discovered::Legacy;
+    }
+    // Where it names itself has been moved once.
+    let members = Members::of(result).unwrap_or_default();
+    let meta = members.get("_meta").and_then(Members::of);
+    let own = meta.and_then(|meta| meta.get(META_SERVER));
+    let server = own.or_else(|| members.get("serverInfo"));
+    let server_info = server.and_then(|server| serde_json::from_str(server.get()).ok());
+    Discovered::Modern(Box::new(Greeting {
+        protocol_version: MODERN_VERSION.to_owned(),
+        capabilities: read.capabilities,
+        server_info: server_info.unwrap_or_default(),
+        instructions: read.instructions,
+    }))
+}
+
+/// Reads an error that answers `server/discover`: some only a server of the newer era gives.
+pub(crate) fn not_discovered(error: &RpcError) -> Discovered {
+    match error.code {
+        -32022 => {
+            let supported = error.data.as_ref().and_then(|data| data.get("supported"));
+            let supported = supported.and_then(Value::as_array).into_iter().flatten();
+            let ours = Value::from(MODERN_VERSION);
+            match supported.into_iter().any(|version| *version == ours) {
+                true => Discovered::TryAgain,
+                false => Discovered::Legacy,
+            }
+        }
+        -32021 | -32020 => Discovered::TryAgain,
+        _ => Discovered::Legacy,
+    }
+}

@@ -1,0 +1,76 @@
+//! The handshake of the older era over HTTP, at the beginning and whenever the server has forgotten us.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use hyper::header::HeaderValue;
+use serde_json::value::RawValue;
+
+use super::{Head, Kind, Link, SessionId, Trouble, exchange};
+use crate::catalogue::Greeting;
+use crate::lists::Changed;
+use crate::slot::{Answer, Whose};
+use crate::wire::Outgoing;
+
+impl Link {
+    /// `initialize`, whatever the answer. In a box: an exchange may need a new session itself, though not this one.
+    pub(crate) fn hello(self: &Arc<Self>) -> BoxFuture<'_, Answer> {
+        Box::pin(async move {
+            let (id, slot, _) = self.mux.open(Whose::Ours);
+            let _given_up = self.mux.guard(id);
+            let Ok(params) = serde_json::from_str::<&RawValue>(&self.hello) else {
+                let trouble = Trouble::new(Kind::NotMcp, "the handshake cannot be written");
+                return Answer::Trouble(trouble);
+            };
+            let body = Outgoing::request(id, "initialize", params).json().into();
+            let head = Head {
+                is_hello: true,
+                ..Head::default()
+            };
+            match exchange::run(self, id, &slot, &head, body).await {
+                Ok(()) => slot.taken().await,
+                Err(trouble) => Answer::Trouble(trouble),
+            }
+        })
+    }
+
+    /// The handshake is over: this is the version, and the server is told.
+    pub(crate) async fn greeted(self: &Arc<Self>, greeting: &Greeting) {
+        let version = HeaderValue::from_str(&greeting.protocol_version).ok();
+        self.version.store(version.map(Arc::new));
+        let told = Outgoing::<RawValue>::notification("notifications/initialized", None).line();
+        // In its order: what comes next may be refused before this.
+        let told = exchange::say(self, told.into()).await;
+        if let Err(trouble) = told {
+            tracing::debug!("notifications/initialized was not taken: {}", trouble.text);
+        }
+    }
+
+    /// The server has forgotten the session: begins another one, once for all who found out.
+    pub(super) async fn renew(self: &Arc<Self>, lost: &SessionId) -> Result<(), Trouble> {
+        let _turn = self.renewing.lock().await;
+        let current = self.session.load_full();
+        if current.is_some_and(|current| current.number != lost.number) {
+            return Ok(());
+        }
+        // Whatever it is, what was to be sent was not taken.
+        let failed = |why: &str| {
+            let why = format!("its session was lost, and no other could be begun: {why}");
+            Trouble::new(Kind::Unreachable, why)
+        };
+        let result = match self.hello().await {
+            Answer::Result(result) => result,
+            Answer::Error(error) => return Err(failed(&error.message)),
+            Answer::Trouble(trouble) => return Err(failed(&trouble.text)),
+            Answer::TooLarge(_) | Answer::Lost(_) | Answer::Unanswered(_) => {
+                return Err(failed("no answer"));
+            }
+        };
+        let greeting = Greeting::read(&result).map_err(|_| failed("no valid answer"))?;
+        self.greeted(&greeting).await;
+        self.mux.tell_changed(Changed::ALL);
+        self.renewed.notify_one();
+        tracing::info!("the server had forgotten the session; another one was begun");
+        Ok(())
+    }
+}

@@ -1,0 +1,303 @@
+//! A server over HTTP: what all requests to it share. Each request is an exchange of its own, without a task.
+
+mod client;
+mod exchange;
+pub(crate) mod headers;
+mod hello;
+mod sse;
+mod standing;
+mod trouble;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use hyper::{Method, Request, Uri};
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::mux::{Mux, Outlet};
+use crate::settings::{Hide, HttpSettings};
+use crate::slot::Slot;
+use client::Client;
+pub(crate) use sse::{keep as keep_sse, open as open_sse};
+pub(crate) use standing::keep as keep_stream;
+pub(crate) use trouble::{Kind, Trouble};
+
+/// The largest answer, and the largest event of a stream: a result may hold pictures.
+pub(crate) const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// What is sent beside requests (answers to questions, cancellations) may take so long …
+const SAYING_LIMIT: Duration = Duration::from_secs(10);
+/// … and so much of it may be on its way.
+const SAYING_MAX: usize = 64;
+/// How long the end of a session may take that nobody waits for.
+const GOODBYE_LIMIT: Duration = Duration::from_secs(2);
+
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// The client of one server, with its connections; outlives a [`Link`].
+#[derive(Clone)]
+pub(crate) struct Remote {
+    client: Client,
+    url: Uri,
+    headers: HeaderMap,
+    hide: Arc<dyn Fn(String) -> String + Send + Sync>,
+}
+
+/// One beginning of a conversation with a server over HTTP.
+pub(crate) struct Link {
+    me: Weak<Link>,
+    remote: Remote,
+    /// Where messages are sent: a server may have it moved.
+    url: ArcSwap<Uri>,
+    pub(crate) mux: Arc<Mux>,
+    session: ArcSwapOption<SessionId>,
+    sessions: AtomicU64,
+    /// The version agreed on, where there was a handshake.
+    version: ArcSwapOption<HeaderValue>,
+    /// What we say at a handshake.
+    hello: String,
+    renewing: tokio::sync::Mutex<()>,
+    /// The session had to be begun anew: what the server knew of us is gone.
+    renewed: Notify,
+    session_changed: Notify,
+    /// HTTP+SSE: answers come on the one stream.
+    is_sse: bool,
+    broken: CancellationToken,
+    why_broken: OnceLock<Trouble>,
+    saying: Arc<Semaphore>,
+}
+
+struct SessionId {
+    value: HeaderValue,
+    number: u64,
+}
+
+/// What stands in a request's headers beside what always does.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Head {
+    pub(crate) extra: Vec<(HeaderName, HeaderValue)>,
+    /// It is the handshake itself, and belongs to no session.
+    is_hello: bool,
+}
+
+impl Head {
+    /// Of a request in the newer era.
+    pub(crate) fn modern(method: &str, name: Option<&str>) -> Head {
+        let version = HeaderValue::from_static(crate::era::MODERN_VERSION);
+        let mut extra = vec![
+            (PROTOCOL_VERSION, version),
+            (METHOD, headers::encoded(method)),
+        ];
+        extra.extend(name.map(|name| (NAME, headers::encoded(name))));
+        Head {
+            extra,
+            is_hello: false,
+        }
+    }
+}
+
+impl Remote {
+    /// An error says what is wrong with the settings.
+    pub(crate) fn new(settings: &HttpSettings, hide: Option<Hide>) -> Result<Remote, String> {
+        let url: Uri = settings.checked()?;
+        let mut headers = HeaderMap::new();
+        let agent = concat!("steadyhand/", env!("CARGO_PKG_VERSION"));
+        headers.insert(USER_AGENT, HeaderValue::from_static(agent));
+        let both = HeaderValue::from_static("application/json, text/event-stream");
+        headers.insert(ACCEPT, both);
+        let mut secrets = Vec::new();
+        for (name, value) in &settings.headers {
+            let (name, value) = header(name, value)?;
+            secrets.extend(secret_parts(&value));
+            headers.append(name, value);
+        }
+        let hide = move |text: String| {
+            let text = match &hide {
+                Some(hide) => hide(text),
+                None => text,
+            };
+            secrets
+                .iter()
+                .fold(text, |text, secret| text.replace(secret, "…"))
+        };
+        Ok(Remote {
+            client: Client::new(),
+            url,
+            headers,
+            hide: Arc::new(hide),
+        })
+    }
+
+    /// Whether anything listens there; an error says why not.
+    pub(crate) async fn probe(&self) -> Result<(), String> {
+        client::probe(&self.url).await
+    }
+
+    fn request(&self, method: Method, url: &Uri, body: Bytes) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = url.clone();
+        *request.headers_mut() = self.headers.clone();
+        request
+    }
+}
+
+/// A header that is configured; an error does not show its value.
+pub(crate) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let ours = [
+        ACCEPT,
+        CONTENT_TYPE,
+        SESSION_ID,
+        LAST_EVENT_ID,
+        PROTOCOL_VERSION,
+    ];
+    let header = HeaderName::from_bytes(name.as_bytes())
+        .map_err(|_| format!("{name:?} is no name of a header"))?;
+    if ours.contains(&header) || header == hyper::header::HOST {
+        return Err(format!("the header {name} is set by the protocol"));
+    }
+    let mut value = HeaderValue::from_str(value)
+        .map_err(|_| format!("the value of the header {name} has characters no header can have"))?;
+    value.set_sensitive(true);
+    Ok((header, value))
+}
+
+/// What must not be shown: the value, and what stands behind `Bearer `.
+fn secret_parts(value: &HeaderValue) -> Vec<String> {
+    let text = value.to_str().unwrap_or_default();
+    let last = text.rsplit(' ').next().unwrap_or_default();
+    let parts = [text, last].into_iter().filter(|part| part.len() >= 6);
+    parts.map(str::to_owned).collect()
+}
+
+impl Link {
+    pub(crate) fn new(remote: Remote, mux: Arc<Mux>, hello: String, is_sse: bool) -> Arc<Link> {
+        Arc::new_cyclic(|me| Link {
+            me: Weak::clone(me),
+            url: ArcSwap::from_pointee(remote.url.clone()),
+            remote,
+            mux,
+            session: ArcSwapOption::empty(),
+            sessions: AtomicU64::new(0),
+            version: ArcSwapOption::empty(),
+            hello,
+            renewing: tokio::sync::Mutex::default(),
+            renewed: Notify::new(),
+            session_changed: Notify::new(),
+            is_sse,
+            broken: CancellationToken::new(),
+            why_broken: OnceLock::new(),
+            saying: Arc::new(Semaphore::new(SAYING_MAX)),
+        })
+    }
+
+    /// The exchange of one request: driven by whoever waits for the answer, which is put into the slot.
+    pub(crate) async fn exchange(
+        self: Arc<Self>,
+        id: u64,
+        slot: Arc<Slot>,
+        head: Head,
+        body: Vec<u8>,
+    ) {
+        let exchanged = exchange::run(&self, id, &slot, &head, Bytes::from(body)).await;
+        if let Err(trouble) = exchanged {
+            self.mux.fail(id, trouble);
+        }
+    }
+
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.is_cancelled()
+    }
+
+    /// Waits until the server cannot be reached any more; why.
+    pub(crate) async fn broken(&self) -> Trouble {
+        self.broken.cancelled().await;
+        let why = self.why_broken.get().cloned();
+        why.unwrap_or_else(|| Trouble::new(Kind::Unreachable, "it cannot be reached"))
+    }
+
+    /// Waits until the session had to be begun anew.
+    pub(crate) async fn renewed(&self) {
+        self.renewed.notified().await;
+    }
+
+    /// The server cannot be reached: those who come are told so from now on, until it is back.
+    fn tell_broken(&self, trouble: &Trouble) {
+        let _ = self.why_broken.set(trouble.clone());
+        self.broken.cancel();
+    }
+
+    /// Ends the session; a server that is gone needs no goodbye.
+    pub(crate) async fn goodbye(&self) {
+        let Some(session) = self.session.swap(None) else {
+            return;
+        };
+        let url = self.url.load();
+        let mut request = self.remote.request(Method::DELETE, &url, Bytes::new());
+        self.address(&mut request, Some(&session), &Head::default());
+        let _ = timeout(GOODBYE_LIMIT, self.remote.client.send(request)).await;
+    }
+
+    /// Puts in what tells whose request it is.
+    fn address(
+        &self,
+        request: &mut Request<Full<Bytes>>,
+        session: Option<&SessionId>,
+        head: &Head,
+    ) {
+        let headers = request.headers_mut();
+        if let Some(session) = session {
+            headers.insert(SESSION_ID, session.value.clone());
+        }
+        if let (Some(version), false) = (&*self.version.load(), head.is_hello) {
+            headers.insert(PROTOCOL_VERSION, HeaderValue::clone(version));
+        }
+        for (name, value) in &head.extra {
+            headers.insert(name.clone(), value.clone());
+        }
+    }
+
+    fn begin_session(&self, value: Option<&HeaderValue>) {
+        let session = value.map(|value| {
+            let number = self.sessions.fetch_add(1, Ordering::Relaxed);
+            let value = value.clone();
+            Arc::new(SessionId { value, number })
+        });
+        self.session.store(session);
+        self.session_changed.notify_waiters();
+    }
+
+    fn hidden(&self, text: impl Into<String>) -> String {
+        (self.remote.hide)(text.into())
+    }
+}
+
+/// Answers to the server's questions, and cancellations.
+impl Outlet for Link {
+    fn say(&self, line: Vec<u8>) {
+        let (Ok(runtime), Ok(turn), Some(link)) = (
+            tokio::runtime::Handle::try_current(),
+            Arc::clone(&self.saying).try_acquire_owned(),
+            self.me.upgrade(),
+        ) else {
+            return;
+        };
+        runtime.spawn(async move {
+            let said = timeout(SAYING_LIMIT, exchange::say(&link, Bytes::from(line))).await;
+            if let Ok(Err(trouble)) = said {
+                tracing::debug!("what was to be told was not taken: {}", trouble.text);
+            }
+            drop(turn);
+        });
+    }
+}

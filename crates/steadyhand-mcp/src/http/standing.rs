@@ -1,0 +1,142 @@
+//! The stream on which a server of the older era says what belongs to no request. It is opened again whenever it ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::StatusCode;
+use hyper::body::Incoming as Body;
+use tokio::time::{Instant, sleep};
+
+use super::exchange::{content_type, get};
+use super::{ANSWER_BYTES_MAX, Link, SessionId};
+use crate::mux::Outlet;
+use crate::wire::{Event, Events, read_messages};
+
+/// The wait before it is opened again; it doubles while it does not last.
+const WAIT: Duration = Duration::from_secs(1);
+const WAIT_MAX: Duration = Duration::from_secs(60);
+/// One that lasted so long was no failure.
+const LASTED: Duration = Duration::from_secs(10);
+
+/// Keeps the stream open as long as the server gives one.
+pub(crate) async fn keep(link: Arc<Link>) {
+    let mut last_event: Option<String> = None;
+    let mut wait = WAIT;
+    let mut of_session: Option<u64> = None;
+    let mut was_open = false;
+    loop {
+        let session_changed = link.session_changed.notified();
+        let session = link.session.load_full();
+        let number = session.as_ref().map(|session| session.number);
+        if number != of_session {
+            // Another session knows nothing of the events of this one.
+            (last_event, of_session, was_open) = (None, number, false);
+        }
+        let opened = Instant::now();
+        match open(&link, session.as_deref(), last_event.as_deref()).await {
+            Opened::Stream(body) => {
+                was_open = true;
+                let mut said = None;
+                let ended = read(&link, body, Vec::new(), |event| {
+                    if let Some(id) = &event.id {
+                        last_event = (!id.is_empty()).then(|| id.clone());
+                    }
+                    said = event.retry.or(said);
+                })
+                .await;
+                if ended.is_err() && link.look().await.is_err() {
+                    return;
+                }
+                if opened.elapsed() > LASTED {
+                    wait = WAIT;
+                }
+                if let Some(said) = said {
+                    wait = said;
+                }
+            }
+            // It has none: nothing is lost, but what it would say by itself.
+            Opened::None => {
+                // It had one, and does not know us any more.
+                if let (Some(session), true) = (&session, was_open) {
+                    was_open = false;
+                    let _ = link.renew(session).await;
+                    continue;
+                }
+                session_changed.await;
+                continue;
+            }
+            Opened::Failed => {}
+            Opened::Gone => return,
+        }
+        sleep(wait.min(WAIT_MAX)).await;
+        wait = (wait * 2).min(WAIT_MAX);
+    }
+}
+
+enum Opened {
+    Stream(Body),
+    None,
+    Failed,
+    Gone,
+}
+
+async fn open(link: &Link, session: Option<&SessionId>, last_event: Option<&str>) -> Opened {
+    let url = link.url.load_full();
+    match get(link, &url, session, last_event).await {
+        Ok(response) => {
+            let is_stream = content_type(response.headers()) == Some("text/event-stream");
+            match response.status() {
+                StatusCode::OK if is_stream => Opened::Stream(response.into_body()),
+                status if status.is_server_error() || status == 429 => Opened::Failed,
+                _ => Opened::None,
+            }
+        }
+        Err(no) if no.is_unreachable => match link.look().await {
+            Ok(()) => Opened::Failed,
+            Err(_) => Opened::Gone,
+        },
+        Err(_) => Opened::Failed,
+    }
+}
+
+/// Reads a stream to its end. An error means that it broke.
+pub(super) async fn read(
+    link: &Arc<Link>,
+    mut body: Body,
+    already: Vec<u8>,
+    mut told: impl FnMut(&Event),
+) -> Result<(), String> {
+    let outlet: Arc<dyn Outlet> = Arc::clone(link) as _;
+    let mut events = Events::new(ANSWER_BYTES_MAX);
+    let mut data = Bytes::from(already);
+    loop {
+        events.feed(&data);
+        loop {
+            let event = match events.next_event() {
+                Ok(Some(event)) => event,
+                Ok(None) => break,
+                Err(too_large) => return Err(format!("an event of {} bytes", too_large.0)),
+            };
+            told(&event);
+            if !event.is_message() {
+                continue;
+            }
+            match read_messages(&event.data) {
+                Some(messages) => {
+                    for message in messages {
+                        link.mux.take(message, None, &outlet);
+                    }
+                }
+                None => link.mux.desk.record.noise(&event.data, event.data.len()),
+            }
+        }
+        data = match body.frame().await {
+            None => return Ok(()),
+            Some(Err(error)) => return Err(super::client::words(&error)),
+            Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
+        };
+        link.mux.hear();
+    }
+}

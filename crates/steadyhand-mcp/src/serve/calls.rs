@@ -1,0 +1,110 @@
+//! `tools/call`: from a client's request to a call, and from its outcome to the answer.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use steadyhand::Call;
+
+use super::answer;
+use super::errors;
+use super::gateway::{Handled, Inner, Origin};
+use super::headers;
+use super::inquiry::Inquiry;
+use super::parking::{self, Subject};
+use super::request::{Meta, Params, text};
+use super::work::Work;
+use crate::relay::Passage;
+use crate::wire::RpcError;
+
+impl Inner {
+    pub(super) fn call(
+        self: &Arc<Self>,
+        params: &Params<'_>,
+        meta: &Meta<'_>,
+        origin: Origin<'_>,
+    ) -> Result<Handled, RpcError> {
+        let Some(name) = params.name() else {
+            return Err(errors::invalid("tools/call needs the name of a tool"));
+        };
+        let arguments: Value = match params.arguments {
+            Some(raw) => serde_json::from_str(raw.get())
+                .map_err(|error| errors::invalid(format!("arguments cannot be read: {error}")))?,
+            None => Value::Null,
+        };
+        if let Some(headers) = origin.headers
+            && let Some(wanted) = self.listing().headers.get(&*name)
+        {
+            headers::check_params(headers, wanted, &arguments)?;
+        }
+        let subject = Subject {
+            method: "tools/call",
+            name: name.into_owned(),
+            arguments: params.arguments.map(RawValue::to_owned),
+        };
+        if let Some(resumed) = self.resumed(params, meta, &origin, &subject)? {
+            return Ok(Handled::Work(Box::new(resumed)));
+        }
+        let given = parking::given(params.input_responses)?;
+        let client = origin.client;
+        let inquiry = Inquiry::new(Arc::clone(&client), origin.sink, meta.progress_token, given);
+        let caller = origin.caller.unwrap_or_else(|| Arc::clone(&client.name));
+        let mut call = Call::new(&subject.name, arguments).caller(&*caller);
+        if let Some(traceparent) = meta.traceparent.as_deref().or(origin.traceparent) {
+            call = call.traceparent(traceparent);
+        }
+        let tool = self.host.tools().find(&subject.name);
+        // One that nobody knows may be a server's that is on its way.
+        let passage = tool.is_none_or(|tool| tool.kind() == "mcp").then(|| {
+            let counterpart = Arc::clone(&inquiry);
+            let arguments = subject.arguments.clone();
+            Arc::new(Passage::new(counterpart, meta.passed_on(), arguments))
+        });
+        match &passage {
+            Some(passage) => call = call.luggage(Arc::clone(passage)),
+            None if meta.progress_token.is_some() => {
+                let inquiry = Arc::clone(&inquiry);
+                call = call.on_progress(move |done, total, message| {
+                    inquiry.tell_progress(done, total, message);
+                });
+            }
+            None => {}
+        }
+        let inner = Arc::clone(self);
+        let work = async move {
+            let outcome = inner
+                .host
+                .execute(call, &caller)
+                .await
+                .map_err(errors::busy)?;
+            answer::of_call(&outcome, passage.as_deref(), client.era, inner.host.tools())
+        };
+        Ok(Handled::Work(Box::new(Work::new(
+            inquiry,
+            subject,
+            work.boxed(),
+        ))))
+    }
+
+    /// The request that a client comes back for, with answers to what was asked.
+    pub(super) fn resumed(
+        &self,
+        params: &Params<'_>,
+        meta: &Meta<'_>,
+        origin: &Origin<'_>,
+        subject: &Subject,
+    ) -> Result<Option<Work>, RpcError> {
+        let Some(state) = params
+            .request_state
+            .filter(|_| origin.client.era.is_modern())
+        else {
+            return Ok(None);
+        };
+        let state = text(state).ok_or_else(|| errors::invalid("requestState is no text"))?;
+        let given = parking::given(params.input_responses)?;
+        let work = self.parking.take(&state, subject)?;
+        work.inquiry.go_on(given, meta.progress_token);
+        Ok(Some(work))
+    }
+}

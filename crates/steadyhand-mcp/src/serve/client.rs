@@ -1,0 +1,139 @@
+//! A client: what it speaks, what it can be asked, what it wants to hear.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+
+use super::era::Era;
+use crate::wire::RpcError;
+
+/// Questions one client may have open at the same time.
+const QUESTIONS_MAX: usize = 64;
+
+/// How severe a message of a log is, the least severe first.
+const LEVELS: [&str; 8] = [
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+];
+const UNSAID: u8 = u8::MAX;
+
+/// Who asks.
+pub(super) struct Client {
+    pub(super) era: Era,
+    /// For histories: `mcp NAME`.
+    pub(super) name: Arc<str>,
+    pub(super) capabilities: Value,
+    /// What it wants to hear of logs, as a place among the levels.
+    level: AtomicU8,
+    pub(super) questions: Questions,
+}
+
+impl Client {
+    pub(super) fn new(era: Era, name: Option<String>, capabilities: Value) -> Client {
+        let name = match name {
+            Some(name) => format!("mcp {name}").into(),
+            None => "mcp".into(),
+        };
+        Client {
+            era,
+            name,
+            capabilities,
+            level: AtomicU8::new(UNSAID),
+            questions: Questions::default(),
+        }
+    }
+
+    /// Sets the least severe level it wants to hear. False if there is no such level.
+    pub(super) fn set_level(&self, level: &str) -> bool {
+        let place = level_of(level);
+        if let Some(place) = place {
+            self.level.store(place, Ordering::Relaxed);
+        }
+        place.is_some()
+    }
+
+    pub(super) fn level(&self) -> Option<&'static str> {
+        Client::level_at(self.level.load(Ordering::Relaxed))
+    }
+
+    /// The place of its level, the least severe first; none if it has said nothing.
+    pub(super) fn level_place(&self) -> Option<u8> {
+        let place = self.level.load(Ordering::Relaxed);
+        (place != UNSAID).then_some(place)
+    }
+
+    pub(super) fn level_at(place: u8) -> Option<&'static str> {
+        LEVELS.get(usize::from(place)).copied()
+    }
+
+    /// Whether it wants to hear a message of this level. Who has said nothing hears everything in the older
+    /// protocols, and nothing in the newer one.
+    pub(super) fn hears(&self, level: Option<&str>) -> bool {
+        let wanted = self.level.load(Ordering::Relaxed);
+        if wanted == UNSAID {
+            return !self.era.is_modern();
+        }
+        // A level nobody knows is told: better once too often.
+        level.and_then(level_of).is_none_or(|level| level >= wanted)
+    }
+}
+
+fn level_of(name: &str) -> Option<u8> {
+    let place = LEVELS.iter().position(|level| *level == name);
+    place.and_then(|place| u8::try_from(place).ok())
+}
+
+/// Requests of ours that wait for the client's answer: the older protocols have such.
+#[derive(Default)]
+pub(super) struct Questions {
+    last: AtomicU64,
+    open: Mutex<HashMap<u64, oneshot::Sender<Answered>>>,
+}
+
+/// What the client said.
+pub(super) type Answered = Result<Box<RawValue>, RpcError>;
+
+impl Questions {
+    /// A new one: its id, and where the answer will be. None if too many are open.
+    pub(super) fn open(&self) -> Option<(u64, oneshot::Receiver<Answered>)> {
+        let mut open = self.lock();
+        if open.len() >= QUESTIONS_MAX {
+            return None;
+        }
+        let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let (answer, receiver) = oneshot::channel();
+        open.insert(id, answer);
+        Some((id, receiver))
+    }
+
+    /// The client has answered. Nothing happens if nobody has asked, or nobody waits any more.
+    pub(super) fn answer(&self, id: Option<u64>, answer: Result<&RawValue, RpcError>) {
+        let waiting = id.and_then(|id| self.lock().remove(&id));
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(answer.map(RawValue::to_owned));
+        }
+    }
+
+    pub(super) fn are_open(&self) -> bool {
+        !self.lock().is_empty()
+    }
+
+    /// Nobody waits for it any more. False if it was answered before.
+    pub(super) fn withdraw(&self, id: u64) -> bool {
+        self.lock().remove(&id).is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Answered>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

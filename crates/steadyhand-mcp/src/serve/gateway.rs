@@ -1,0 +1,232 @@
+//! All clients' one server: what they may ask, and who answers. It knows no transport.
+
+use std::sync::atomic::AtomicU8;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use arc_swap::{ArcSwap, Guard};
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::answer;
+use super::client::Client;
+use super::era::{Era, MODERN_VERSIONS};
+use super::errors;
+use super::headers::Headers;
+use super::host::Host;
+use super::inquiry::{Answer, Sink};
+use super::keeper;
+use super::listing::{List, Listing, cursor};
+use super::news::{Mailbox, Versions};
+use super::parking::Parking;
+use super::request::{Meta, Params, Request};
+use super::sessions::Sessions;
+use super::subscriptions::Subscriptions;
+use super::work::Work;
+
+/// What a client of the newer protocol may ask.
+const MODERN_METHODS: [&str; 10] = [
+    "server/discover",
+    "tools/list",
+    "tools/call",
+    "prompts/list",
+    "prompts/get",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "completion/complete",
+    "subscriptions/listen",
+];
+
+/// One MCP server for any number of clients, of both eras, over any transport. Cheap to clone: clones are the same.
+#[derive(Clone)]
+pub struct Gateway {
+    pub(super) inner: Arc<Inner>,
+}
+
+pub(super) struct Inner {
+    pub(super) host: Arc<dyn Host>,
+    listing: ArcSwap<Listing>,
+    tools_version: watch::Receiver<u64>,
+    /// One at a time makes it anew.
+    renewing: Mutex<()>,
+    pub(super) versions: watch::Sender<Versions>,
+    pub(super) parking: Arc<Parking>,
+    pub(super) subscriptions: Subscriptions,
+    pub(super) log_readers: Mutex<Vec<(Weak<Client>, Weak<Mailbox>)>>,
+    /// The level that servers were last told, as a place among the levels.
+    pub(super) told_level: AtomicU8,
+    pub(super) sessions: Sessions,
+    pub(super) closing: CancellationToken,
+}
+
+/// Where a request comes from.
+pub(super) struct Origin<'a> {
+    pub(super) client: Arc<Client>,
+    pub(super) sink: Sink,
+    /// Who asks, where the transport knows it.
+    pub(super) caller: Option<Arc<str>>,
+    pub(super) traceparent: Option<&'a str>,
+    /// Where news go, for a client that has a connection or a session.
+    pub(super) mailbox: Option<&'a Arc<Mailbox>>,
+    pub(super) headers: Option<&'a dyn Headers>,
+}
+
+/// What becomes of a request.
+pub(super) enum Handled {
+    /// The answer.
+    Now(Answer),
+    /// A page of a list is the answer.
+    Page(Bytes),
+    /// It takes its time.
+    Work(Box<Work>),
+}
+
+impl Gateway {
+    /// A gateway to everything that stands behind it. Needs a tokio runtime.
+    pub fn new(host: Arc<dyn Host>) -> Gateway {
+        let tools_version = host.tools().changes();
+        let listing = Listing::of(host.tools(), &host.servers());
+        let inner = Arc::new(Inner {
+            listing: ArcSwap::from_pointee(listing),
+            tools_version,
+            renewing: Mutex::default(),
+            versions: watch::Sender::new(Versions::default()),
+            parking: Parking::new(),
+            subscriptions: Subscriptions::default(),
+            log_readers: Mutex::default(),
+            told_level: AtomicU8::new(u8::MAX),
+            sessions: Sessions::default(),
+            closing: CancellationToken::new(),
+            host,
+        });
+        tokio::spawn(keeper::keep(
+            Arc::downgrade(&inner),
+            keeper::Signs::of(&inner),
+        ));
+        Gateway { inner }
+    }
+
+    /// Ends what would go on for ever: streams of news, and requests whose clients would have to come back. What else
+    /// is being worked on goes on.
+    pub fn close(&self) {
+        self.inner.closing.cancel();
+        self.inner.parking.clear();
+    }
+
+    /// How many sessions there are.
+    pub fn sessions(&self) -> usize {
+        self.inner.sessions.count()
+    }
+}
+
+impl Inner {
+    /// Whether there is such a method in the newer protocol.
+    pub(super) fn is_modern_method(method: &str) -> bool {
+        MODERN_METHODS.contains(&method)
+    }
+
+    /// Begins to answer a request. What opens a session or a stream is up to the transport.
+    pub(super) fn handle(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        params: &Params<'_>,
+        meta: &Meta<'_>,
+        origin: Origin<'_>,
+    ) -> Handled {
+        let handled = match (request.method, origin.client.era) {
+            ("tools/call", _) => self.call(params, meta, origin),
+            ("tools/list", _) => self.page(params, |listing| &listing.tools),
+            ("prompts/list", _) => self.page(params, |listing| &listing.prompts),
+            ("resources/list", _) => self.page(params, |listing| &listing.resources),
+            ("resources/templates/list", _) => self.page(params, |listing| &listing.templates),
+            ("prompts/get", _) => self.get_prompt(request, params, meta, origin),
+            ("resources/read", _) => self.read_resource(request, params, meta, origin),
+            ("completion/complete", _) => self.complete(request, meta, origin),
+            ("server/discover", Era::Modern) => Ok(Handled::Now(self.discovered())),
+            ("ping", era @ Era::Legacy(_)) => Ok(Handled::Now(answer::done(era))),
+            ("logging/setLevel", Era::Legacy(_)) => self.set_level(request, &origin),
+            ("resources/subscribe", Era::Legacy(_)) => self.subscribe(params, origin),
+            ("resources/unsubscribe", Era::Legacy(_)) => self.unsubscribe(params, origin),
+            (method, _) => Err(errors::no_such_method(method)),
+        };
+        handled.unwrap_or_else(|error| Handled::Now(Err(error)))
+    }
+
+    fn page(
+        &self,
+        params: &Params<'_>,
+        list: impl Fn(&Listing) -> &List,
+    ) -> Result<Handled, crate::wire::RpcError> {
+        let cursor = cursor(params.cursor)?;
+        let page = list(&self.listing()).page(cursor.as_deref())?;
+        Ok(Handled::Page(page))
+    }
+
+    /// What a handshake is answered with.
+    pub(super) fn greeting(&self, version: &str) -> Answer {
+        let mut greeting = json!({
+            "protocolVersion": version,
+            "capabilities": capabilities(),
+            "serverInfo": answer::server_info(),
+        });
+        if let Some(instructions) = &self.listing().instructions {
+            greeting["instructions"] = json!(instructions);
+        }
+        answer::of(&greeting)
+    }
+
+    fn discovered(&self) -> Answer {
+        let mut discovered = json!({
+            "resultType": "complete",
+            "supportedVersions": MODERN_VERSIONS,
+            "capabilities": capabilities(),
+            "ttlMs": 0,
+            "cacheScope": "private",
+            "_meta": answer::server_meta(),
+        });
+        if let Some(instructions) = &self.listing().instructions {
+            discovered["instructions"] = json!(instructions);
+        }
+        answer::of(&discovered)
+    }
+
+    /// Everything that is listed, as it is now.
+    pub(super) fn listing(&self) -> Guard<Arc<Listing>> {
+        let listing = self.listing.load();
+        if listing.tools_version == *self.tools_version.borrow() {
+            return listing;
+        }
+        drop(listing);
+        self.renew();
+        self.listing.load()
+    }
+
+    /// Makes the lists anew, and tells if they are others now.
+    pub(super) fn renew(&self) {
+        let _renewing = self.renewing.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = Listing::of(self.host.tools(), &self.host.servers());
+        let old = self.listing.load_full();
+        let (tools, prompts) = (new.tools != old.tools, new.prompts != old.prompts);
+        let resources = new.resources != old.resources || new.templates != old.templates;
+        self.listing.store(Arc::new(new));
+        self.versions.send_if_modified(|versions| {
+            versions.tools += u64::from(tools);
+            versions.prompts += u64::from(prompts);
+            versions.resources += u64::from(resources);
+            tools || prompts || resources
+        });
+    }
+}
+
+/// What we can do. Servers that bring prompts and resources may come later: so clients may always ask.
+fn capabilities() -> Value {
+    json!({
+        "tools": {"listChanged": true},
+        "prompts": {"listChanged": true},
+        "resources": {"listChanged": true, "subscribe": true},
+        "completions": {},
+        "logging": {},
+    })
+}

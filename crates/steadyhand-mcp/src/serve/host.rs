@@ -1,0 +1,52 @@
+//! What stands behind a gateway: the tools, who runs them, and the MCP servers.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use steadyhand::{Call, Outcome, ToolExecutor, ToolManager};
+use tokio::sync::watch;
+
+use crate::server::Server;
+
+/// What stands behind a gateway.
+pub trait Host: Send + Sync + 'static {
+    /// All tools.
+    fn tools(&self) -> &ToolManager;
+
+    /// Runs a call for a caller. The error says, in words, why there is no room for it; nothing was run then.
+    fn execute<'a>(
+        &'a self,
+        call: Call,
+        caller: &'a Arc<str>,
+    ) -> BoxFuture<'a, Result<Outcome, String>>;
+
+    /// The MCP servers there are now, in the order they are configured in.
+    fn servers(&self) -> Vec<Server>;
+
+    /// Told when servers come, go, or change their state; none if they never do.
+    fn servers_changed(&self) -> Option<watch::Receiver<u64>>;
+}
+
+/// Tools alone, without servers.
+impl Host for ToolExecutor {
+    fn tools(&self) -> &ToolManager {
+        ToolExecutor::tools(self)
+    }
+
+    fn execute<'a>(
+        &'a self,
+        call: Call,
+        _: &'a Arc<str>,
+    ) -> BoxFuture<'a, Result<Outcome, String>> {
+        ToolExecutor::execute(self, call).map(Ok).boxed()
+    }
+
+    fn servers(&self) -> Vec<Server> {
+        Vec::new()
+    }
+
+    fn servers_changed(&self) -> Option<watch::Receiver<u64>> {
+        None
+    }
+}

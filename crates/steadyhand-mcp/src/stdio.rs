@@ -1,0 +1,240 @@
+//! A server on stdio: its program started, its pipes read and written.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use steadyhand_process::{Exit, Group, find_command};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::process::Command;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::connection::{Connection, Way};
+use crate::failure::{Step, What};
+use crate::mux::{Desk, Mux, Outlet};
+use crate::record::read_stderr;
+use crate::session::{End, Stuck, Witness};
+use crate::settings::StdioSettings;
+use crate::wire::{Line, Lines};
+use crate::writer::{Haste, Writer};
+
+/// The longest line a server may send: a result may hold pictures.
+const LINE_BYTES_MAX: usize = crate::http::ANSWER_BYTES_MAX;
+/// What is read at once.
+const READ_BYTES: usize = 64 * 1024;
+/// How long after its end a program's output is read: something it left behind may hold the pipes open.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+/// How long a program that has closed its stdout may take to end.
+const ENDING: Duration = Duration::from_millis(500);
+/// How long a server may take to end when its stdin has ended, before it is told by a signal: the protocol's way.
+const OWN_ACCORD: Duration = Duration::from_secs(1);
+
+/// A program that runs.
+pub(crate) struct Program {
+    pub(crate) pid: u32,
+    group: Group,
+    /// Reads and writes; ends with the program.
+    _tasks: JoinSet<()>,
+    stdout_ended: CancellationToken,
+    stderr_ended: CancellationToken,
+    stdin_broken: CancellationToken,
+    why_broken: Arc<Mutex<Option<io::Error>>>,
+}
+
+impl Outlet for Writer {
+    fn say(&self, line: Vec<u8>) {
+        let _ = self.send(line, None, Haste::Together);
+    }
+}
+
+/// Starts the program and opens a connection to it.
+pub(crate) async fn start(
+    stdio: &StdioSettings,
+    desk: &Arc<Desk>,
+    witness: &impl Witness,
+) -> Result<(Connection, Program), Stuck> {
+    witness.step(Step::FindCommand);
+    let environment = stdio.environment();
+    let path = environment.iter().find(|(name, _)| name == "PATH");
+    let path = path.map(|(_, value)| value.clone()).unwrap_or_default();
+    let found = find_command(&stdio.command, &stdio.cwd, &path, &stdio.cwd);
+    let program = found.map_err(|not_found| Stuck {
+        step: Step::FindCommand,
+        what: What::not_found(&not_found),
+    })?;
+    witness.found(&program);
+    witness.step(Step::Start);
+    let stuck = |error: io::Error| Stuck {
+        step: Step::Start,
+        what: What::NotStarted(in_words(&error, stdio)),
+    };
+    let command = || {
+        let mut command = Command::new(&program);
+        command
+            .args(&stdio.args)
+            .current_dir(&stdio.cwd)
+            .env_clear()
+            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped());
+        command
+    };
+    if !stdio.cwd.is_dir() {
+        return Err(stuck(io::ErrorKind::NotADirectory.into()));
+    }
+    let (mut group, pipes) = steadyhand_process::start(command).await.map_err(stuck)?;
+    group.ends_by_itself_within(OWN_ACCORD);
+    let missing = || io::Error::other("it has no pipes");
+    let open = || -> io::Result<_> {
+        let stdin = pipes.stdin.ok_or_else(missing)?.into_owned_fd()?;
+        let stdout = pipes.stdout.ok_or_else(missing)?.into_owned_fd()?;
+        let stderr = pipes.stderr.ok_or_else(missing)?;
+        Ok((
+            pipe::Sender::from_owned_fd(stdin)?,
+            pipe::Receiver::from_owned_fd(stdout)?,
+            stderr,
+        ))
+    };
+    let (stdin, stdout, stderr) = open().map_err(stuck)?;
+    let pid = group.pid();
+    witness.started(pid);
+    let writer = Arc::new(Writer::new(stdin));
+    let mux = Arc::new(Mux::new(Arc::clone(desk)));
+    let connection = Connection::new(Arc::clone(&mux), Way::Stdio(Arc::clone(&writer)));
+    let mut tasks = JoinSet::new();
+    let [stdout_ended, stderr_ended, stdin_broken] = [0; 3].map(|_| CancellationToken::new());
+    let why_broken: Arc<Mutex<Option<io::Error>>> = Arc::default();
+    tasks.spawn({
+        let (writer, ended) = (Arc::clone(&writer), stdout_ended.clone().drop_guard());
+        async move {
+            read(&mux, writer, stdout).await;
+            drop(ended);
+        }
+    });
+    tasks.spawn({
+        let (record, ended) = (Arc::clone(&desk.record), stderr_ended.clone().drop_guard());
+        async move {
+            read_stderr(stderr, &record).await;
+            drop(ended);
+        }
+    });
+    tasks.spawn({
+        let why = Arc::clone(&why_broken);
+        let broken = stdin_broken.clone();
+        async move {
+            if let Err(error) = writer.run().await {
+                *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                broken.cancel();
+            }
+        }
+    });
+    let program = Program {
+        pid,
+        group,
+        _tasks: tasks,
+        stdout_ended,
+        stderr_ended,
+        stdin_broken,
+        why_broken,
+    };
+    Ok((connection, program))
+}
+
+impl Program {
+    /// Waits until something breaks. May be dropped and asked again.
+    pub(crate) async fn broken(&mut self) -> End {
+        let mut exit = None;
+        tokio::select! {
+            ended = self.group.ended() => exit = Some(ended),
+            () = self.stdout_ended.cancelled() => {}
+            () = self.stdin_broken.cancelled() => {}
+        }
+        if exit.is_none() {
+            // A program that ends closes its pipes first.
+            exit = timeout(ENDING, self.group.ended()).await.ok();
+        }
+        match exit {
+            Some(exit) => {
+                let last_words = async {
+                    self.stdout_ended.cancelled().await;
+                    self.stderr_ended.cancelled().await;
+                };
+                let _ = timeout(LAST_WORDS, last_words).await;
+                End::Exited(exit.unwrap_or(Exit::Code(-1)))
+            }
+            None if self.stdin_broken.is_cancelled() => {
+                let mut why = self
+                    .why_broken
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                End::NotReading(why.take().unwrap_or_else(|| io::ErrorKind::TimedOut.into()))
+            }
+            None => End::StdoutClosed,
+        }
+    }
+
+    /// Stops it with all it has started.
+    pub(crate) async fn stop(self, grace: Duration) {
+        self.group.stop(grace).await;
+    }
+}
+
+/// Reads what the server sends until it ends or the connection is closed.
+async fn read(mux: &Arc<Mux>, writer: Arc<Writer>, mut stdout: pipe::Receiver) {
+    let mut lines = Lines::new(LINE_BYTES_MAX);
+    let outlet: Arc<dyn Outlet> = writer as _;
+    loop {
+        let buffer = lines.buffer();
+        buffer.reserve(READ_BYTES);
+        match stdout.read_buf(buffer).await {
+            Ok(0) | Err(_) => break,
+            Ok(_) => {}
+        }
+        mux.hear();
+        while let Some(line) = lines.next_line() {
+            take_line(mux, line, &outlet);
+        }
+    }
+    while let Some(line) = lines.last_line() {
+        take_line(mux, line, &outlet);
+    }
+}
+
+fn take_line(mux: &Arc<Mux>, line: Line<'_>, outlet: &Arc<dyn Outlet>) {
+    let record = &mux.desk.record;
+    match line {
+        Line::Message(message) => mux.take(message, None, outlet),
+        Line::Batch(messages) => {
+            for message in messages {
+                mux.take(message, None, outlet);
+            }
+        }
+        Line::Salvaged { noise, message } => {
+            record.noise(noise, noise.len());
+            mux.take(message, None, outlet);
+        }
+        Line::Noise(bytes) => record.noise(bytes, bytes.len()),
+        Line::TooLong {
+            start,
+            bytes,
+            answers,
+        } => {
+            if !answers.is_some_and(|id| mux.too_large(id, bytes)) {
+                record.noise(start, bytes);
+            }
+        }
+    }
+}
+
+fn in_words(error: &io::Error, stdio: &StdioSettings) -> String {
+    match error.kind() {
+        io::ErrorKind::NotADirectory | io::ErrorKind::NotFound if !stdio.cwd.is_dir() => {
+            format!("the folder {} does not exist", stdio.cwd.display())
+        }
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,120 @@
+//! What goes on while a server is up: its lists kept fresh, doubts about it cleared, its idle time watched.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::connection::Connection;
+use crate::errand::{Alone, Errand};
+use crate::greet;
+use crate::lists::{self, Changed, ListError, Listed, read_pages};
+use crate::server::Inner;
+use crate::session;
+use crate::slot::Answer;
+
+/// A server that was silent while a call timed out must answer a ping within this time.
+pub(crate) const PING_LIMIT: Duration = Duration::from_secs(5);
+/// Between two looks at a list of tools that keeps changing.
+const REFRESH_PAUSE: Duration = Duration::from_millis(500);
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// Ends when a server that was silent for a whole call does not answer a ping either.
+pub(crate) async fn lost_trust(server: &Inner, connection: &Connection) {
+    loop {
+        connection.doubted().await;
+        let since = Instant::now();
+        let ping = async {
+            match connection.is_modern() {
+                true => greet::discover(connection).answer().await,
+                false => Errand::ours("ping", None).run(connection, &Alone).await,
+            }
+        };
+        let answered = match timeout(PING_LIMIT, ping).await {
+            // An error is an answer, too.
+            Ok(Answer::Result(_) | Answer::Error(_) | Answer::TooLarge(_)) => true,
+            Ok(Answer::Lost(_)) => return std::future::pending().await,
+            Ok(Answer::Trouble(_) | Answer::Unanswered(_)) | Err(_) => {
+                connection.heard_since(since)
+            }
+        };
+        if !answered {
+            return;
+        }
+        connection.trust();
+        // Those who wait for it look again.
+        server.change(|_| {});
+    }
+}
+
+/// Ends when nobody has used the server for as long as it may idle.
+pub(crate) async fn unused(server: &Inner, connection: &Connection) {
+    let Some(limit) = server.settings.start.idle_stop else {
+        return std::future::pending().await;
+    };
+    loop {
+        let before = server.calls.load(Ordering::Relaxed);
+        sleep(limit).await;
+        if server.calls.load(Ordering::Relaxed) == before && connection.in_flight() == 0 {
+            return;
+        }
+    }
+}
+
+/// Reads lists anew whenever the server says that they have changed.
+pub(crate) async fn keep_fresh(
+    server: &Inner,
+    connection: &Connection,
+) -> std::convert::Infallible {
+    loop {
+        let changed = connection.changed().await;
+        let until = Instant::now() + server.settings.start.limit;
+        if changed.has(Changed::TOOLS) {
+            match session::list_tools(connection, until).await {
+                Ok(catalogue) => server.take_catalogue(catalogue),
+                Err(error) => {
+                    let name = &server.settings.name;
+                    tracing::warn!(server = name, ?error, "its changed tools could not be read");
+                }
+            }
+        }
+        read_lists(server, connection, changed, until).await;
+        server.keep().await;
+        sleep(REFRESH_PAUSE).await;
+    }
+}
+
+/// Reads what a server lists beside its tools, where it has such lists. One that cannot be read costs only itself.
+pub(crate) async fn read_lists(
+    server: &Inner,
+    connection: &Connection,
+    changed: Changed,
+    until: Instant,
+) {
+    let greeting = server.state.borrow().greeting.clone().unwrap_or_default();
+    for kind in Listed::ALL {
+        if !changed.has(kind.changes_with()) {
+            continue;
+        }
+        if !lists::has(&greeting.capabilities, kind) {
+            server.take_list(kind, Vec::new());
+            continue;
+        }
+        match read_pages(connection, kind.method(), kind.member(), until).await {
+            Ok((entries, notes)) => {
+                server.take_list(kind, entries);
+                for note in notes {
+                    tracing::warn!(server = server.settings.name, "{note}");
+                }
+            }
+            // Templates go with resources, and not every server that has those knows of them.
+            Err(ListError::Refused(error)) if error.code == METHOD_NOT_FOUND => {
+                server.take_list(kind, Vec::new());
+            }
+            Err(error) => {
+                let (name, what) = (&server.settings.name, kind.method());
+                tracing::warn!(server = name, ?error, "{what} could not be read");
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Servers over HTTP: hostile ones of our own, and real ones.
+
+mod bare;
+mod conformance;
+mod eras;
+mod faults;
+mod host;
+mod hostile;
+mod outage;
+mod real;
+mod sessions;

@@ -1,0 +1,73 @@
+//! What stands behind our MCP server: the tools and the servers of a runtime.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use steadyhand::{Call, Outcome, ToolManager};
+use steadyhand_mcp::Server;
+use steadyhand_mcp::serve::Host;
+use tokio::sync::watch;
+
+use crate::http::{Limits, Running};
+use crate::runtime::Runtime;
+
+/// A runtime, for MCP clients.
+pub(crate) struct Behind {
+    runtime: Runtime,
+    /// Calls go on the list of a server, and within its limits.
+    list: Option<(Arc<Running>, Limits)>,
+}
+
+impl Behind {
+    /// For the one client of a process.
+    pub(crate) fn alone(runtime: Runtime) -> Behind {
+        Behind {
+            runtime,
+            list: None,
+        }
+    }
+
+    /// For the clients of a server.
+    pub(crate) fn of_server(runtime: Runtime, running: Arc<Running>, limits: Limits) -> Behind {
+        Behind {
+            runtime,
+            list: Some((running, limits)),
+        }
+    }
+
+    async fn run(&self, mut call: Call, caller: &Arc<str>) -> Result<Outcome, String> {
+        let place = match &self.list {
+            None => None,
+            Some((running, limits)) => {
+                let place = running.enter(&mut call, caller, limits);
+                Some(place.map_err(|refused| refused.in_words())?)
+            }
+        };
+        let outcome = self.runtime.executor().execute(call).await;
+        drop(place);
+        Ok(outcome)
+    }
+}
+
+impl Host for Behind {
+    fn tools(&self) -> &ToolManager {
+        self.runtime.manager()
+    }
+
+    fn execute<'a>(
+        &'a self,
+        call: Call,
+        caller: &'a Arc<str>,
+    ) -> BoxFuture<'a, Result<Outcome, String>> {
+        self.run(call, caller).boxed()
+    }
+
+    fn servers(&self) -> Vec<Server> {
+        self.runtime.all_servers()
+    }
+
+    fn servers_changed(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.runtime.server_changes())
+    }
+}

@@ -1,0 +1,32 @@
+"""The client of fastmcp."""
+
+import asyncio
+import json
+import os
+import sys
+
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport
+
+
+async def main():
+    where, *rest = sys.argv[1:]
+    if not where.startswith("http"):
+        where = StdioTransport(command=where, args=rest, env=dict(os.environ))
+    async with Client(where) as client:
+        tools = await client.list_tools()
+        called = await client.call_tool("test_simple_text", {})
+        echoed = await client.call_tool("echo", {"word": "hi"})
+        prompt = await client.get_prompt("test_simple_prompt")
+        resource = await client.read_resource("test://static-text")
+        said = {
+            "tools": [tool.name for tool in tools],
+            "text": called.content[0].text,
+            "echoed": echoed.structured_content,
+            "prompt": prompt.messages[0].content.text,
+            "resource": resource[0].text,
+        }
+        print(json.dumps(said))
+
+
+asyncio.run(main())
