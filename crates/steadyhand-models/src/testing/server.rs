@@ -202,16 +202,18 @@ impl Shared {
 
     fn show(&self, line: &Line, streams: bool, model: &str, first_id: usize) -> Response<Body> {
         let dialect = self.dialect;
-        let shown = |said, cut| Shown {
-            dialect,
-            model,
-            said,
-            cut,
-            first_id,
-        };
-        let text = |said: &Said, cut| match streams {
-            true => shown(said, cut).stream(),
-            false => shown(said, cut).whole().to_string(),
+        let text = |said: &Said, cut: Option<&str>| {
+            let shown = Shown {
+                dialect,
+                model,
+                said,
+                cut,
+                first_id,
+            };
+            match streams {
+                true => shown.stream(),
+                false => shown.whole().to_string(),
+            }
         };
         let kind = match (streams, dialect) {
             (false, _) => "application/json",
@@ -220,7 +222,7 @@ impl Shared {
         };
         let (body, end) = match line {
             Line::Says(said) => (text(said, None).into_bytes(), End::Closed),
-            Line::CutOff(said, cut) => (text(said, Some(cut)).into_bytes(), End::Closed),
+            Line::CutOff(said, cut) => (text(said, Some(cut.as_str())).into_bytes(), End::Closed),
             Line::BreaksOff(said, after) => (start(text(said, None), *after), End::Gone),
             Line::Hangs(said, after) => (start(text(said, None), *after), End::Silent),
             Line::FailsMidway(said, why) if streams => {
