@@ -48,6 +48,11 @@ async fn talk(
     events.extend(more);
     assert_eq!(provider.refused(), Vec::<String>::new(), "{dialect}");
     assert_eq!(provider.requests().len(), 5);
+    // Nothing had to be repaired, left out or cut.
+    let notice = events
+        .iter()
+        .find(|event| matches!(event, AgentEvent::Notice(_)));
+    assert!(notice.is_none(), "{dialect}: {notice:?}");
     let outcomes = events.iter().filter_map(|event| match event {
         AgentEvent::CallFinished {
             name,

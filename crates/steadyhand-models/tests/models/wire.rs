@@ -334,3 +334,17 @@ fn every_conversation_is_encoded_as_one_that_the_provider_takes() {
         }
     }
 }
+
+#[test]
+fn a_last_line_without_an_end_is_read() {
+    let chunk = delta(json!({"content": "Hi"}));
+    let mut assembler = Assembler::new(Dialect::OpenAi, 1 << 20);
+    let stream = format!("data: {chunk}\r\n\r\ndata: [DONE]");
+    assembler
+        .push(stream.as_bytes(), &mut |_| {})
+        .expect("a chunk");
+    assert!(!assembler.is_complete());
+    let response = assembler.finish(&mut |_| {}).expect("a whole stream");
+    let reply = decode(Dialect::OpenAi, response, &none(Dialect::OpenAi)).expect("an answer");
+    assert_eq!(reply.message.content.text(), "Hi");
+}
