@@ -123,3 +123,30 @@ async fn dropping_the_turn_while_tools_run_leaves_a_conversation_that_can_go_on(
     assert_eq!(end.text, "I see.");
     assert!(provider.refused().is_empty());
 }
+
+#[tokio::test]
+async fn an_answer_that_failed_in_the_middle_is_taken_up_again() {
+    for dialect in Dialect::ALL {
+        let lines = [
+            Line::FailsMidway(Said::text("word ".repeat(50)), "Overloaded".to_owned()),
+            Line::says("and the end."),
+        ];
+        let (provider, model) = model(dialect, lines).await;
+        let agent = Agent::new(model, executor([weather()]));
+        let mut conversation = vec![Message::human("Tell me")];
+        let (end, _) = run(&agent, &mut conversation).await;
+        assert!(
+            matches!(end.end, End::Failed(_)),
+            "{dialect}: {:?}",
+            end.end
+        );
+        assert!(end.text.starts_with("word word"), "{dialect}: {}", end.text);
+        assert_eq!(conversation.len(), 2);
+        let (end, _) = run(&agent, &mut conversation).await;
+        assert_eq!(
+            (end.end, end.text.as_str()),
+            (End::Answered, "and the end.")
+        );
+        assert_eq!(provider.refused(), Vec::<String>::new(), "{dialect}");
+    }
+}

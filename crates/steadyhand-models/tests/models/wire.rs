@@ -348,3 +348,13 @@ fn a_last_line_without_an_end_is_read() {
     let reply = decode(Dialect::OpenAi, response, &none(Dialect::OpenAi)).expect("an answer");
     assert_eq!(reply.message.content.text(), "Hi");
 }
+
+#[test]
+fn a_refusal_is_what_the_model_says() {
+    let reply = chat(&[
+        delta(json!({"role": "assistant", "content": null, "refusal": "I cannot "})),
+        delta(json!({"refusal": "help with that."})),
+    ]);
+    assert_eq!(reply.stop, Stop::Refusal);
+    assert_eq!(reply.message.content.text(), "I cannot help with that.");
+}
