@@ -8,12 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadyhand::Message;
-use steadyhand_models::{Agent, AgentEvent, Client, Dialect, End, ModelSettings};
+use steadyhand_models::{
+    Agent, AgentEvent, CancellationToken, Client, Dialect, End, ModelSettings,
+};
 
-use super::support::{executor, run, weather};
+use super::support::{executor, weather};
 
 /// A model on a loaded machine takes its time.
 const START: Duration = Duration::from_secs(180);
+const ANSWER: Duration = Duration::from_secs(900);
 
 fn real_model() -> Option<PathBuf> {
     let found = std::env::var_os("STEADYHAND_REAL_MODEL").map(PathBuf::from);
@@ -69,7 +72,11 @@ async fn v21_a_real_qwen_model_calls_the_right_tool_and_answers_on_every_wire() 
             executor([weather()]),
         );
         let mut conversation = vec![Message::human("What is the weather in Paris?")];
-        let (end, events) = run(&agent, &mut conversation).await;
+        let mut events = Vec::new();
+        let cancel = CancellationToken::new();
+        let mut tell = |event| events.push(event);
+        let turn = agent.run(&mut conversation, &cancel, &mut tell);
+        let end = tokio::time::timeout(ANSWER, turn).await.expect("an answer");
         assert_eq!(end.end, End::Answered, "{dialect}");
         let called = events.iter().find_map(|event| match event {
             AgentEvent::CallStarted { name, args, .. } => Some((name.clone(), args.clone())),
