@@ -83,7 +83,8 @@ pub enum End {
     LimitReached,
     /// The user withdrew the question. Every call has its result.
     Cancelled,
-    /// The model could not be asked. The conversation is as if it had not been.
+    /// The model could not be asked. The conversation is as if it had not been, but for words that were told
+    /// before it failed; running it again goes on from there.
     Failed(ModelError),
 }
 
@@ -213,12 +214,12 @@ impl Agent {
             let reply = match asked {
                 Asked::Answered(reply) => reply,
                 Asked::Withdrawn(said) => {
-                    keep_words(conversation, said.clone(), "cancelled", tell);
+                    keep_words(conversation, said.clone(), history::CANCELLED, tell);
                     so_far.text = said;
                     return so_far.ending(End::Cancelled);
                 }
                 Asked::Failed(error, said) => {
-                    keep_words(conversation, said.clone(), "error", tell);
+                    keep_words(conversation, said.clone(), history::FAILED, tell);
                     so_far.text = said;
                     return so_far.ending(End::Failed(error));
                 }

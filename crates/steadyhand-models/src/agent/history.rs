@@ -7,13 +7,21 @@ use tokio_util::sync::CancellationToken;
 use super::{Agent, Tell, grow, notice};
 use crate::model::NoticeCode;
 
-/// The answer, where the conversation ends with one.
+/// The answer, where the conversation ends with one. What was withdrawn or failed in the middle is none.
 pub(super) fn answered(conversation: &[Message]) -> Option<String> {
-    match conversation.last()? {
-        Message::Ai(ai) if !wants_tools(ai) => Some(ai.content.text().into_owned()),
-        _ => None,
-    }
+    let Message::Ai(ai) = conversation.last()? else {
+        return None;
+    };
+    let about = ai.extra.get("response_metadata");
+    let is_part =
+        about.is_some_and(|about| BROKEN_OFF.iter().any(|why| about["stop_reason"] == *why));
+    (!wants_tools(ai) && !is_part).then(|| ai.content.text().into_owned())
 }
+
+/// The stop reasons of words that are no whole answer.
+pub(super) const BROKEN_OFF: [&str; 2] = [CANCELLED, FAILED];
+pub(super) const CANCELLED: &str = "cancelled";
+pub(super) const FAILED: &str = "error";
 
 /// What happened since the user spoke last.
 pub(super) fn this_turn(conversation: &[Message]) -> &[Message] {

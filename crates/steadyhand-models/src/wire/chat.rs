@@ -151,6 +151,9 @@ pub(super) fn decode(response: Value, tools: &Converted) -> Result<Reply, ModelE
         Some("content_filter") => Stop::Refusal,
         Some(other) => Stop::Other(other.to_owned()),
     };
+    if text(said, "refusal").is_some_and(|refusal| !refusal.is_empty()) {
+        stop = Stop::Refusal;
+    }
     let calls = list(said, "tool_calls");
     let mut found = Calls::default();
     for (index, call) in calls.iter().enumerate() {

@@ -117,7 +117,7 @@ impl Assembler {
             Line::Event(_) | Line::Other | Line::End => {}
         }
         // A piece of a line is none of the provider's fault: what is missing is said below.
-        if serde_json::from_slice::<Value>(&rest).is_ok() {
+        if rest.trim_ascii() == b"[DONE]" || serde_json::from_slice::<Value>(&rest).is_ok() {
             take(self.dialect, &mut self.so_far, &rest, tell)?;
         }
         if !self.is_complete() {

@@ -8,12 +8,21 @@ use steadyhand_models::wire::{Assembler, decode, encode};
 use steadyhand_models::{Delivery, Dialect, ModelRequest, ModelSettings, ToolChoice};
 
 fn corpus() -> Option<String> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/provider-corpus.jsonl");
-    let places = [beside, PathBuf::from("/work/shared/data/provider-corpus.jsonl")];
-    let found = places.iter().find_map(|place| std::fs::read_to_string(place).ok());
+    let beside =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/provider-corpus.jsonl");
+    let places = [
+        beside,
+        PathBuf::from("/work/shared/data/provider-corpus.jsonl"),
+    ];
+    let found = places
+        .iter()
+        .find_map(|place| std::fs::read_to_string(place).ok());
     if found.is_none() {
         use std::io::Write;
-        let _ = writeln!(std::io::stderr(), "skipped: provider-corpus.jsonl is not beside the project");
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: provider-corpus.jsonl is not beside the project"
+        );
     }
     found
 }
@@ -42,7 +51,8 @@ fn real_answers_of_many_providers_are_read_and_go_back_as_valid_requests() {
         }
         let tools = convert_tools(dialect.provider(), []);
         let place = format!("{} {}", row["provider"], row["source"]);
-        let is_stream = body.starts_with("event:") || body.starts_with("data:") || body.starts_with(':');
+        let is_stream =
+            body.starts_with("event:") || body.starts_with("data:") || body.starts_with(':');
         let response = if is_stream {
             let mut assembler = Assembler::new(dialect, 1 << 26);
             let pushed = assembler.push(body.as_bytes(), &mut |_| {});
@@ -52,16 +62,26 @@ fn real_answers_of_many_providers_are_read_and_go_back_as_valid_requests() {
             }
             pushed.unwrap_or_else(|error| panic!("{place}: {error}"));
             streamed += 1;
-            assembler.finish(&mut |_| {}).unwrap_or_else(|error| panic!("{place}: {error}\n{body}"))
+            assembler
+                .finish(&mut |_| {})
+                .unwrap_or_else(|error| panic!("{place}: {error}\n{body}"))
         } else {
-            let Ok(response) = serde_json::from_str::<Value>(body) else { continue };
+            let Ok(response) = serde_json::from_str::<Value>(body) else {
+                continue;
+            };
             whole += 1;
             response
         };
-        let reply = decode(dialect, response, &tools).unwrap_or_else(|error| panic!("{place}: {error}\n{body}"));
+        let reply = decode(dialect, response, &tools)
+            .unwrap_or_else(|error| panic!("{place}: {error}\n{body}"));
         calls += reply.message.tool_calls.len();
         let messages = [steadyhand::Message::human("?"), reply.message.into()];
-        let request = ModelRequest { messages: &messages, tools: &[], choice: ToolChoice::Auto, delivery: Delivery::Whole };
+        let request = ModelRequest {
+            messages: &messages,
+            tools: &[],
+            choice: ToolChoice::Auto,
+            delivery: Delivery::Whole,
+        };
         for other in Dialect::ALL {
             let settings = ModelSettings::new(other, "m");
             let body = encode(&settings, &request).body;
@@ -69,5 +89,8 @@ fn real_answers_of_many_providers_are_read_and_go_back_as_valid_requests() {
             assert_eq!(problems, [], "{place} to {other}: {body}");
         }
     }
-    assert!(whole > 300 && streamed > 20 && calls > 200, "{whole} whole, {streamed} streamed, {calls} calls");
+    assert!(
+        whole > 300 && streamed > 20 && calls > 200,
+        "{whole} whole, {streamed} streamed, {calls} calls"
+    );
 }

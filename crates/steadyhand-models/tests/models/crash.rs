@@ -15,7 +15,10 @@ use super::support::{counted, executor, model, pairs, plain, run};
 /// What a chat writes down, message by message, as the loop tells it.
 async fn stored() -> Vec<String> {
     let (_, tool) = counted("lights");
-    let calls = [("lights".to_owned(), json!({"room": 1})), ("lights".to_owned(), json!({"room": 2}))];
+    let calls = [
+        ("lights".to_owned(), json!({"room": 1})),
+        ("lights".to_owned(), json!({"room": 2})),
+    ];
     let model = Scripted::new().calls_all(calls).says("Both are on.");
     let agent = Agent::new(Arc::new(model), executor([tool]));
     let mut conversation = vec![Message::human("Lights!")];
@@ -31,7 +34,10 @@ async fn stored() -> Vec<String> {
 }
 
 fn load(lines: &[String]) -> Vec<Message> {
-    lines.iter().map(|line| serde_json::from_str(line).expect("a message")).collect()
+    lines
+        .iter()
+        .map(|line| serde_json::from_str(line).expect("a message"))
+        .collect()
 }
 
 #[tokio::test]
@@ -44,7 +50,12 @@ async fn l05_a_conversation_cut_off_after_any_message_goes_on_with_every_provide
             let agent = Agent::new(model, executor([tool]));
             let mut conversation = load(&lines[..kept]);
             let (end, events) = run(&agent, &mut conversation).await;
-            assert_eq!(end.end, End::Answered, "{dialect} {kept} {:?}", provider.refused());
+            assert_eq!(
+                end.end,
+                End::Answered,
+                "{dialect} {kept} {:?}",
+                provider.refused()
+            );
             assert_eq!(provider.refused(), Vec::<String>::new());
             // Nobody knows whether they ran: they are not run again.
             assert_eq!(lights.starts(), 0);
@@ -53,7 +64,9 @@ async fn l05_a_conversation_cut_off_after_any_message_goes_on_with_every_provide
             let told = events.iter().any(|event| matches!(event, AgentEvent::Notice(notice) if notice.code == NoticeCode::OpenCallsAnswered));
             assert_eq!(told, kept == 2 || kept == 3, "{kept}");
             if kept == 2 {
-                let Message::Tool(result) = &conversation[2] else { panic!("{conversation:?}") };
+                let Message::Tool(result) = &conversation[2] else {
+                    panic!("{conversation:?}")
+                };
                 assert!(result.content.text().contains("may or may not have run"));
             }
         }
@@ -62,7 +75,10 @@ async fn l05_a_conversation_cut_off_after_any_message_goes_on_with_every_provide
 
 /// Keys in a map that outlives the executor, as a database outlives the process.
 #[derive(Default)]
-struct Keys(Mutex<HashMap<String, ([u8; 32], Option<String>)>>);
+struct Keys(Mutex<HashMap<String, Kept>>);
+
+/// The call it belongs to, and how that ended.
+type Kept = ([u8; 32], Option<String>);
 
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -71,7 +87,11 @@ impl fmt::Debug for Keys {
 }
 
 impl KeyStore for Keys {
-    fn take<'a>(&'a self, key: &'a str, call: &'a [u8; 32]) -> BoxFuture<'a, Result<Taken, KeyStoreError>> {
+    fn take<'a>(
+        &'a self,
+        key: &'a str,
+        call: &'a [u8; 32],
+    ) -> BoxFuture<'a, Result<Taken, KeyStoreError>> {
         let mut keys = self.0.lock().expect("keys");
         let taken = match keys.get(key) {
             None => {
@@ -85,7 +105,11 @@ impl KeyStore for Keys {
         Box::pin(async { Ok(taken) })
     }
 
-    fn settle<'a>(&'a self, key: &'a str, outcome: String) -> BoxFuture<'a, Result<(), KeyStoreError>> {
+    fn settle<'a>(
+        &'a self,
+        key: &'a str,
+        outcome: String,
+    ) -> BoxFuture<'a, Result<(), KeyStoreError>> {
         if let Some(entry) = self.0.lock().expect("keys").get_mut(key) {
             entry.1 = Some(outcome);
         }
@@ -104,7 +128,9 @@ async fn with_keys_a_call_that_had_ended_is_found_and_one_that_had_not_begun_is_
     let (lights, tool) = counted("lights");
     let mut settings = AgentSettings::default();
     settings.key_prefix = Some("talk-1".to_owned());
-    let said = Said::default().call("lights", json!({"room": 1})).call("lights", json!({"room": 2}));
+    let said = Said::default()
+        .call("lights", json!({"room": 1}))
+        .call("lights", json!({"room": 2}));
     let (provider, first) = model(Dialect::OpenAi, [Line::Says(said), Line::says("On.")]).await;
     let executor_ = executor([tool.clone()]).with_key_store(Arc::clone(&keys) as _);
     let agent = Agent::new(first, executor_).with(settings.clone());
@@ -116,10 +142,15 @@ async fn with_keys_a_call_that_had_ended_is_found_and_one_that_had_not_begun_is_
     // The results were lost with the process; one of the calls had not begun.
     let mut cut = conversation[..2].to_vec();
     let second = {
-        let Message::Ai(ai) = &cut[1] else { panic!("{cut:?}") };
+        let Message::Ai(ai) = &cut[1] else {
+            panic!("{cut:?}")
+        };
         format!("talk-1:1:{}", ai.tool_calls[1].id)
     };
-    assert!(keys.0.lock().expect("keys").remove(&second).is_some(), "{second}");
+    assert!(
+        keys.0.lock().expect("keys").remove(&second).is_some(),
+        "{second}"
+    );
     let (next, model) = model(Dialect::OpenAi, [Line::says("On.")]).await;
     let executor_ = executor([tool]).with_key_store(keys);
     let agent = Agent::new(model, executor_).with(settings);

@@ -47,9 +47,20 @@ async fn the_same_call_with_the_same_result_is_told_then_refused() {
     assert_eq!(lights.starts(), 2);
     let results = results(&conversation);
     assert_eq!(results[0], "done");
-    assert!(results[1].starts_with("done\n[Note: this call was made 2 times"), "{}", results[1]);
-    assert!(results[2].starts_with("Error: this call was not run: it was made 2 times"), "{}", results[2]);
-    assert_eq!(notices(&events), [NoticeCode::LoopTold, NoticeCode::LoopRefused]);
+    assert!(
+        results[1].starts_with("done\n[Note: this call was made 2 times"),
+        "{}",
+        results[1]
+    );
+    assert!(
+        results[2].starts_with("Error: this call was not run: it was made 2 times"),
+        "{}",
+        results[2]
+    );
+    assert_eq!(
+        notices(&events),
+        [NoticeCode::LoopTold, NoticeCode::LoopRefused]
+    );
     let (calls, answered) = pairs(&conversation);
     assert_eq!(calls, answered);
 }
@@ -62,7 +73,11 @@ async fn failures_that_alternate_are_told_then_refused() {
     for _ in 0..3 {
         model = model.calls("a", json!({})).calls("b", json!({}));
     }
-    let agent = Agent::new(Arc::new(model.says("I give up.")), executor([a.tool(), b.tool()])).with(patient());
+    let agent = Agent::new(
+        Arc::new(model.says("I give up.")),
+        executor([a.tool(), b.tool()]),
+    )
+    .with(patient());
     let mut conversation = vec![Message::human("Try")];
     let (end, events) = run(&agent, &mut conversation).await;
     assert_eq!(end.text, "I give up.");
@@ -78,24 +93,34 @@ async fn nothing_but_failures_for_many_rounds_is_told_then_refused_whatever_the_
     for number in 0..8 {
         model = model.calls("a", json!({"try": number}));
     }
-    let agent = Agent::new(Arc::new(model.says("I give up.")), executor([a.tool()])).with(patient());
+    let agent =
+        Agent::new(Arc::new(model.says("I give up.")), executor([a.tool()])).with(patient());
     let mut conversation = vec![Message::human("Try")];
     run(&agent, &mut conversation).await;
     assert_eq!(a.starts(), 6);
     let results = results(&conversation);
     assert_eq!(results[1], "Error: no");
-    assert!(results[2].contains("for 3 rounds nothing has worked"), "{}", results[2]);
+    assert!(
+        results[2].contains("for 3 rounds nothing has worked"),
+        "{}",
+        results[2]
+    );
     assert!(results[6].contains("not run"), "{}", results[6]);
 }
 
 #[tokio::test]
 async fn who_waits_for_something_to_change_is_left_alone() {
-    let status = script("status").answers("10 %").answers("50 %").answers("90 %").answers("done");
+    let status = script("status")
+        .answers("10 %")
+        .answers("50 %")
+        .answers("90 %")
+        .answers("done");
     let mut model = Scripted::new();
     for _ in 0..4 {
         model = model.calls("status", json!({}));
     }
-    let agent = Agent::new(Arc::new(model.says("Done.")), executor([status.tool()])).with(patient());
+    let agent =
+        Agent::new(Arc::new(model.says("Done.")), executor([status.tool()])).with(patient());
     let mut conversation = vec![Message::human("Wait for it")];
     let (_, events) = run(&agent, &mut conversation).await;
     assert_eq!(results(&conversation), ["10 %", "50 %", "90 %", "done"]);
@@ -106,7 +131,12 @@ async fn who_waits_for_something_to_change_is_left_alone() {
 async fn a_new_question_begins_anew_and_a_resumed_one_does_not() {
     let (lights, tool) = counted("lights");
     let call = || json!({"on": true});
-    let model = Scripted::new().calls("lights", call()).calls("lights", call()).says("On.").calls("lights", call()).says("On.");
+    let model = Scripted::new()
+        .calls("lights", call())
+        .calls("lights", call())
+        .says("On.")
+        .calls("lights", call())
+        .says("On.");
     let agent = Agent::new(Arc::new(model), executor([tool.clone()])).with(patient());
     let mut conversation = vec![Message::human("Light!")];
     run(&agent, &mut conversation).await;

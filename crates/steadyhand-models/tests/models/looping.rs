@@ -8,17 +8,25 @@ use steadyhand::testing::script;
 use steadyhand::{AiMessage, FailureCode, Message, Policy};
 use steadyhand_models::testing::{Line, Said};
 use steadyhand_models::{
-    Agent, AgentEvent, AgentSettings, AtLimit, CancellationToken, Dialect, End, LoopGuard, NoticeCode, Scripted,
+    Agent, AgentEvent, AgentSettings, AtLimit, CancellationToken, Dialect, End, LoopGuard,
+    NoticeCode, Scripted,
 };
 
-use super::support::{BOTH, counted, executor, model, pairs, run, settings, weather, within, words};
+use super::support::{
+    BOTH, counted, executor, model, pairs, run, settings, weather, within, words,
+};
 
 #[tokio::test]
 async fn l07_after_max_iterations_a_last_answer_without_tools_is_requested() {
     for dialect in Dialect::ALL {
         for delivery in BOTH {
-            let city = |number: usize| Line::calls("get_weather", json!({"city": format!("City {number}")}));
-            let lines: Vec<Line> = (0..5).map(city).chain([Line::says("That is all I know.")]).collect();
+            let city = |number: usize| {
+                Line::calls("get_weather", json!({"city": format!("City {number}")}))
+            };
+            let lines: Vec<Line> = (0..5)
+                .map(city)
+                .chain([Line::says("That is all I know.")])
+                .collect();
             let (provider, model) = model(dialect, lines).await;
             let agent = Agent::new(model, executor([weather()])).with(settings(delivery));
             let mut conversation = vec![Message::human("Weather everywhere")];
@@ -31,7 +39,9 @@ async fn l07_after_max_iterations_a_last_answer_without_tools_is_requested() {
             let last = &requests[5];
             match dialect {
                 Dialect::Anthropic => assert_eq!(last["tool_choice"], json!({"type": "none"})),
-                Dialect::OpenAi | Dialect::OpenAiResponses => assert_eq!(last["tool_choice"], "none"),
+                Dialect::OpenAi | Dialect::OpenAiResponses => {
+                    assert_eq!(last["tool_choice"], "none");
+                }
                 Dialect::Ollama => assert!(last.get("tools").is_none()),
             }
             assert!(requests[4].get("tool_choice").is_none());
@@ -44,7 +54,14 @@ async fn l07_after_max_iterations_a_last_answer_without_tools_is_requested() {
 #[tokio::test]
 async fn l07_a_model_that_calls_tools_all_the_same_is_answered_and_the_turn_ends() {
     let (lights, tool) = counted("lights");
-    let (provider, model) = model(Dialect::OpenAi, [Line::calls("lights", json!({"on": true})), Line::calls("lights", json!({"on": false}))]).await;
+    let (provider, model) = model(
+        Dialect::OpenAi,
+        [
+            Line::calls("lights", json!({"on": true})),
+            Line::calls("lights", json!({"on": false})),
+        ],
+    )
+    .await;
     let mut settings = AgentSettings::default();
     settings.max_iterations = 1;
     let agent = Agent::new(model, executor([tool])).with(settings);
@@ -52,8 +69,13 @@ async fn l07_a_model_that_calls_tools_all_the_same_is_answered_and_the_turn_ends
     let (end, _) = run(&agent, &mut conversation).await;
     assert_eq!(end.end, End::LimitReached);
     assert_eq!(lights.starts(), 1);
-    let Some(Message::Tool(last)) = conversation.last() else { panic!("{conversation:?}") };
-    assert!(last.is_error && last.content.text().contains("not run"), "{last:?}");
+    let Some(Message::Tool(last)) = conversation.last() else {
+        panic!("{conversation:?}")
+    };
+    assert!(
+        last.is_error && last.content.text().contains("not run"),
+        "{last:?}"
+    );
     let (calls, results) = pairs(&conversation);
     assert_eq!(calls, results);
     assert!(provider.refused().is_empty());
@@ -75,19 +97,24 @@ async fn l07_who_wants_to_be_asked_at_the_limit_can_go_on_or_have_an_answer_now(
     assert_eq!(conversation.len(), 3);
     let (end, _) = run(&agent, &mut conversation).await;
     assert_eq!(end.end, End::LimitReached);
-    let end = within(agent.answer_now(&mut conversation, &CancellationToken::new(), &mut |_| {})).await;
+    let end =
+        within(agent.answer_now(&mut conversation, &CancellationToken::new(), &mut |_| {})).await;
     assert_eq!((end.end, end.text.as_str()), (End::Answered, "Enough."));
     assert_eq!(conversation.len(), 6);
 }
 
 #[tokio::test]
 async fn l04_an_unknown_tool_is_answered_with_its_id_and_the_loop_goes_on() {
-    let model = Scripted::new().calls("nonesuch", json!({})).says("Never mind.");
+    let model = Scripted::new()
+        .calls("nonesuch", json!({}))
+        .says("Never mind.");
     let agent = Agent::new(Arc::new(model), executor([weather()]));
     let mut conversation = vec![Message::human("?")];
     let (end, _) = run(&agent, &mut conversation).await;
     assert_eq!(end.end, End::Answered);
-    let (Message::Ai(ai), Message::Tool(result)) = (&conversation[1], &conversation[2]) else { panic!("{conversation:?}") };
+    let (Message::Ai(ai), Message::Tool(result)) = (&conversation[1], &conversation[2]) else {
+        panic!("{conversation:?}")
+    };
     assert_eq!(result.content.text(), "Error: Unknown tool \"nonesuch\"");
     assert_eq!(result.tool_call_id, ai.tool_calls[0].id);
     assert!(result.is_error);
@@ -103,7 +130,9 @@ async fn a_tool_that_was_not_offered_is_unknown_to_the_model() {
     let mut conversation = vec![Message::human("?")];
     run(&agent, &mut conversation).await;
     assert_eq!(lights.starts(), 0);
-    let Message::Tool(result) = &conversation[2] else { panic!("{conversation:?}") };
+    let Message::Tool(result) = &conversation[2] else {
+        panic!("{conversation:?}")
+    };
     assert_eq!(result.content.text(), "Error: Unknown tool \"lights\"");
 }
 
@@ -111,50 +140,87 @@ async fn a_tool_that_was_not_offered_is_unknown_to_the_model() {
 async fn r10_parallel_calls_run_together_and_are_answered_in_the_order_asked() {
     // The first waits for the second: one after the other they would never end.
     let (sender, receiver) = tokio::sync::watch::channel(false);
-    let first = steadyhand::Tool::with_schema("first", "Waits", json!({"type": "object"}), move |_: serde_json::Value| {
-        let mut receiver = receiver.clone();
-        async move {
-            let _ = receiver.wait_for(|ready| *ready).await;
-            Ok::<_, steadyhand::ToolError>(json!("1"))
-        }
-    });
-    let second = steadyhand::Tool::with_schema("second", "Goes", json!({"type": "object"}), move |_: serde_json::Value| {
-        sender.send_replace(true);
-        async { Ok::<_, steadyhand::ToolError>(json!("2")) }
-    });
-    let said = Said::default().call("first", json!({})).call("second", json!({}));
-    let (_provider, model) = model(Dialect::Anthropic, [Line::Says(said), Line::says("Both.")]).await;
+    let first = steadyhand::Tool::with_schema(
+        "first",
+        "Waits",
+        json!({"type": "object"}),
+        move |_: serde_json::Value| {
+            let mut receiver = receiver.clone();
+            async move {
+                let _ = receiver.wait_for(|ready| *ready).await;
+                Ok::<_, steadyhand::ToolError>(json!("1"))
+            }
+        },
+    );
+    let second = steadyhand::Tool::with_schema(
+        "second",
+        "Goes",
+        json!({"type": "object"}),
+        move |_: serde_json::Value| {
+            sender.send_replace(true);
+            async { Ok::<_, steadyhand::ToolError>(json!("2")) }
+        },
+    );
+    let said = Said::default()
+        .call("first", json!({}))
+        .call("second", json!({}));
+    let (_provider, model) =
+        model(Dialect::Anthropic, [Line::Says(said), Line::says("Both.")]).await;
     let agent = Agent::new(model, executor([first, second]));
     let mut conversation = vec![Message::human("Go")];
     let (end, events) = run(&agent, &mut conversation).await;
     assert_eq!(end.end, End::Answered);
-    let texts: Vec<String> = conversation[2..4].iter().map(|message| match message {
-        Message::Tool(result) => result.content.text().into_owned(),
-        other => panic!("{other:?}"),
-    }).collect();
+    let texts: Vec<String> = conversation[2..4]
+        .iter()
+        .map(|message| match message {
+            Message::Tool(result) => result.content.text().into_owned(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
     assert_eq!(texts, ["1", "2"]);
-    let ended: Vec<&str> = events.iter().filter_map(|event| match event {
-        AgentEvent::CallFinished { name, .. } => Some(name.as_str()),
-        _ => None,
-    }).collect();
+    let ended: Vec<&str> = events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::CallFinished { name, .. } => Some(name.as_str()),
+            _ => None,
+        })
+        .collect();
     assert_eq!(ended, ["second", "first"]);
 }
 
 #[tokio::test]
 async fn arguments_that_broke_off_are_not_run_and_the_model_is_told_where_and_why() {
-    for dialect in [Dialect::Anthropic, Dialect::OpenAi, Dialect::OpenAiResponses] {
+    for dialect in [
+        Dialect::Anthropic,
+        Dialect::OpenAi,
+        Dialect::OpenAiResponses,
+    ] {
         for delivery in BOTH {
             let (lights, tool) = counted("lights");
             let said = Said::text("I will.").call("lights", json!({}));
-            let (provider, model) = model(dialect, [Line::CutOff(said, "{\"room\": \"kit".to_owned()), Line::says("Sorry.")]).await;
+            let (provider, model) = model(
+                dialect,
+                [
+                    Line::CutOff(said, "{\"room\": \"kit".to_owned()),
+                    Line::says("Sorry."),
+                ],
+            )
+            .await;
             let agent = Agent::new(model, executor([tool])).with(settings(delivery));
             let mut conversation = vec![Message::human("Lights!")];
             let (end, _) = run(&agent, &mut conversation).await;
             assert_eq!(end.end, End::Answered, "{dialect} {:?}", provider.refused());
             assert_eq!(lights.starts(), 0, "{dialect} {delivery:?}");
-            let Message::Tool(result) = &conversation[2] else { panic!("{conversation:?}") };
+            let Message::Tool(result) = &conversation[2] else {
+                panic!("{conversation:?}")
+            };
             let text = result.content.text();
-            assert!(result.is_error && text.contains("stop reason max_tokens") && text.contains("not run"), "{text}");
+            assert!(
+                result.is_error
+                    && text.contains("stop reason max_tokens")
+                    && text.contains("not run"),
+                "{text}"
+            );
             if dialect != Dialect::Anthropic || delivery == steadyhand_models::Delivery::Streaming {
                 assert!(text.contains("line 1, column 13"), "{dialect}: {text}");
             }
@@ -165,112 +231,46 @@ async fn arguments_that_broke_off_are_not_run_and_the_model_is_told_where_and_wh
 
 #[tokio::test]
 async fn the_conversation_is_told_message_by_message_and_calls_before_they_run() {
-    let model = Scripted::new().calls("get_weather", json!({"city": "Rome"})).says("18.");
+    let model = Scripted::new()
+        .calls("get_weather", json!({"city": "Rome"}))
+        .says("18.");
     let agent = Agent::new(Arc::new(model), executor([weather()]));
     let mut conversation = vec![Message::human("?")];
     let (_, events) = run(&agent, &mut conversation).await;
-    let told: Vec<&Message> = events.iter().filter_map(|event| match event {
-        AgentEvent::Message { message } => Some(message),
-        _ => None,
-    }).collect();
+    let told: Vec<&Message> = events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::Message { message } => Some(message),
+            _ => None,
+        })
+        .collect();
     assert_eq!(told, conversation[1..].iter().collect::<Vec<_>>());
-    let place = |wanted: &str| events.iter().position(|event| {
-        let json = serde_json::to_value(event).expect("JSON");
-        json["type"] == wanted
-    });
-    let order = [place("asked"), place("message"), place("call_started"), place("call_finished"), place("text")];
-    assert!(order.iter().all(Option::is_some) && order.is_sorted(), "{order:?}");
-}
-
-#[tokio::test]
-async fn cancelling_while_the_model_speaks_keeps_what_was_said() {
-    for dialect in Dialect::ALL {
-        let (provider, model) = model(dialect, [Line::Hangs(Said::text("One two three four five six"), 100_000), Line::says("Yes.")]).await;
-        // Enough of the stream that words were said, not enough that it ends.
-        let agent = Agent::new(model, executor([weather()]));
-        let mut conversation = vec![Message::human("Count")];
-        let cancel = CancellationToken::new();
-        let mut said = String::new();
-        let end = within(agent.run(&mut conversation, &cancel, &mut |event| {
-            if let AgentEvent::Text { text } = event {
-                said.push_str(&text);
-                if said.contains("three") {
-                    cancel.cancel();
-                }
-            }
-        })).await;
-        assert_eq!(end.end, End::Cancelled, "{dialect}");
-        assert!(end.text.starts_with("One two three"), "{}", end.text);
-        let Some(Message::Ai(kept)) = conversation.last() else { panic!("{conversation:?}") };
-        assert_eq!(kept.content.text(), end.text);
-        conversation.push(Message::human("Go on?"));
-        let (end, _) = run(&agent, &mut conversation).await;
-        assert_eq!(end.text, "Yes.", "{dialect}");
-        assert_eq!(provider.refused(), Vec::<String>::new());
-    }
-}
-
-#[tokio::test]
-async fn cancelling_while_tools_hang_answers_every_call_and_the_next_turn_is_valid() {
-    for dialect in Dialect::ALL {
-        let hanging = script("hangs").hangs();
-        let (quick, quick_tool) = counted("quick");
-        let said = Said::default().call("quick", json!({})).call("hangs", json!({})).call("hangs", json!({"a": 1}));
-        let (provider, model) = model(dialect, [Line::Says(said), Line::says("I could not finish.")]).await;
-        let agent = Agent::new(model, executor([hanging.tool(), quick_tool]));
-        let mut conversation = vec![Message::human("Go")];
-        let cancel = CancellationToken::new();
-        let end = within(agent.run(&mut conversation, &cancel, &mut |event| {
-            if let AgentEvent::CallFinished { name, .. } = event && name == "quick" {
-                cancel.cancel();
-            }
-        })).await;
-        assert_eq!(end.end, End::Cancelled);
-        assert_eq!(quick.starts(), 1);
-        let (calls, results) = pairs(&conversation);
-        assert_eq!((calls.len(), &calls), (3, &results), "{dialect}");
-        let Some(Message::Tool(last)) = conversation.last() else { panic!("{conversation:?}") };
-        assert_eq!(last.content.text(), "Error: cancelled by the user; 'hangs' had been started and may have run");
-        conversation.push(Message::human("What do you know so far?"));
-        let (end, _) = run(&agent, &mut conversation).await;
-        assert_eq!(end.text, "I could not finish.");
-        assert_eq!(provider.refused(), Vec::<String>::new(), "{dialect}");
-    }
-}
-
-#[tokio::test]
-async fn dropping_the_turn_while_tools_run_leaves_a_conversation_that_can_go_on() {
-    let hanging = script("hangs").hangs();
-    let (provider, model) = model(Dialect::Anthropic, [Line::calls("hangs", json!({})), Line::says("I see.")]).await;
-    let agent = Agent::new(model, executor([hanging.tool()]));
-    let mut conversation = vec![Message::human("Go")];
-    let cancel = CancellationToken::new();
-    let started = tokio::sync::Notify::new();
-    {
-        let mut tell = |event: AgentEvent| {
-            if matches!(event, AgentEvent::CallStarted { .. }) {
-                started.notify_one();
-            }
-        };
-        let turn = agent.run(&mut conversation, &cancel, &mut tell);
-        within(async {
-            tokio::select! {
-                _ = turn => panic!("it hangs, so it cannot end"),
-                () = started.notified() => {}
-            }
-        }).await;
-    }
-    let (calls, results) = pairs(&conversation);
-    assert_eq!((calls.len(), &calls), (1, &results));
-    conversation.push(Message::human("Well?"));
-    let (end, _) = run(&agent, &mut conversation).await;
-    assert_eq!(end.text, "I see.");
-    assert!(provider.refused().is_empty());
+    let place = |wanted: &str| {
+        events.iter().position(|event| {
+            let json = serde_json::to_value(event).expect("JSON");
+            json["type"] == wanted
+        })
+    };
+    let order = [
+        place("asked"),
+        place("message"),
+        place("call_started"),
+        place("call_finished"),
+        place("text"),
+    ];
+    assert!(
+        order.iter().all(Option::is_some) && order.is_sorted(),
+        "{order:?}"
+    );
 }
 
 #[tokio::test]
 async fn a_model_that_fails_leaves_the_conversation_as_it_was() {
-    let (provider, model) = model(Dialect::OpenAi, [Line::refuses(400, "no"), Line::says("Fine.")]).await;
+    let (provider, model) = model(
+        Dialect::OpenAi,
+        [Line::refuses(400, "no"), Line::says("Fine.")],
+    )
+    .await;
     let agent = Agent::new(model, executor([weather()]));
     let mut conversation = vec![Message::human("Hello")];
     let (end, _) = run(&agent, &mut conversation).await;
@@ -293,7 +293,8 @@ async fn an_answered_conversation_is_not_asked_again() {
 
 #[tokio::test]
 async fn calls_written_as_text_become_calls_only_where_that_is_allowed_for() {
-    let text = "{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\", \"unit\": \"celsius\"}}";
+    let text =
+        "{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\", \"unit\": \"celsius\"}}";
     let lines = || [Line::says(text), Line::says("18 degrees.")];
     let (_first, plain) = model(Dialect::Ollama, lines()).await;
     let agent = Agent::new(plain, executor([weather()]));
@@ -306,7 +307,9 @@ async fn calls_written_as_text_become_calls_only_where_that_is_allowed_for() {
     let mut conversation = vec![Message::human("Weather in Paris?")];
     let (end, events) = run(&agent, &mut conversation).await;
     assert_eq!((end.calls, end.text.as_str()), (1, "18 degrees."));
-    let Message::Tool(result) = &conversation[2] else { panic!("{conversation:?}") };
+    let Message::Tool(result) = &conversation[2] else {
+        panic!("{conversation:?}")
+    };
     assert_eq!(result.content.text(), "18 C in Paris");
     assert!(events.iter().any(|event| matches!(event, AgentEvent::Notice(notice) if notice.code == NoticeCode::CallRecovered)));
     assert!(provider.refused().is_empty());
@@ -315,8 +318,14 @@ async fn calls_written_as_text_become_calls_only_where_that_is_allowed_for() {
 #[tokio::test]
 async fn a_tool_that_hangs_is_ended_by_its_deadline_and_the_loop_goes_on() {
     let hanging = script("hangs").hangs();
-    let tool = hanging.tool().policy(Policy { timeout: Duration::from_millis(50), deadline: Duration::from_millis(100), ..Policy::default() });
-    let model = Scripted::new().calls("hangs", json!({})).says("It did not answer.");
+    let tool = hanging.tool().policy(Policy {
+        timeout: Duration::from_millis(50),
+        deadline: Duration::from_millis(100),
+        ..Policy::default()
+    });
+    let model = Scripted::new()
+        .calls("hangs", json!({}))
+        .says("It did not answer.");
     let mut settings = AgentSettings::default();
     settings.guard = LoopGuard::off();
     let agent = Agent::new(Arc::new(model), executor([tool])).with(settings);
@@ -324,7 +333,10 @@ async fn a_tool_that_hangs_is_ended_by_its_deadline_and_the_loop_goes_on() {
     let (end, events) = run(&agent, &mut conversation).await;
     assert_eq!(end.end, End::Answered);
     let code = events.iter().find_map(|event| match event {
-        AgentEvent::CallFinished { outcome: Some(outcome), .. } => outcome.failure().map(|failure| failure.code),
+        AgentEvent::CallFinished {
+            outcome: Some(outcome),
+            ..
+        } => outcome.failure().map(|failure| failure.code),
         _ => None,
     });
     assert_eq!(code, Some(FailureCode::Timeout));

@@ -15,8 +15,9 @@ struct Seen(Arc<Mutex<Vec<(String, String)>>>);
 
 impl Observer for Seen {
     fn observe(&self, event: &Event) {
-        if let Event::Finished { call_id, tool_name, .. } = event {
-            self.0.lock().expect("seen").push((call_id.clone(), tool_name.clone()));
+        if let Event::Finished { outcome, .. } = event {
+            let seen = (outcome.call_id.clone(), outcome.tool_name.clone());
+            self.0.lock().expect("seen").push(seen);
         }
     }
 }
@@ -29,19 +30,42 @@ async fn v10_every_call_of_every_client_is_seen_by_the_executor_it_was_given() {
             let executor = executor([tool]);
             let seen = Seen::default();
             let _watch = executor.observe(seen.clone()).expect("an observer");
-            let said = Said::default().call("lights", json!({"room": 1})).call("lights", json!({"room": 2})).call("nonesuch", json!({}));
-            let cut = Line::CutOff(Said::default().call("lights", json!({})), "{\"room\"".to_owned());
-            let (_provider, model) = model(dialect, [Line::Says(said), cut, Line::says("Done."), Line::says("Done.")]).await;
+            let said = Said::default()
+                .call("lights", json!({"room": 1}))
+                .call("lights", json!({"room": 2}))
+                .call("nonesuch", json!({}));
+            let cut = Line::CutOff(
+                Said::default().call("lights", json!({})),
+                "{\"room\"".to_owned(),
+            );
+            let (_provider, model) = model(
+                dialect,
+                [
+                    Line::Says(said),
+                    cut,
+                    Line::says("Done."),
+                    Line::says("Done."),
+                ],
+            )
+            .await;
             let agent = Agent::new(model, executor.clone()).with(settings(delivery));
             let mut conversation = vec![Message::human("Go")];
             let (end, events) = run(&agent, &mut conversation).await;
-            assert!(matches!(end.end, End::Answered | End::CutOff), "{:?}", end.end);
+            assert!(
+                matches!(end.end, End::Answered | End::CutOff),
+                "{:?}",
+                end.end
+            );
             // The tool has run as often as the executor was asked to, and no other way leads to it.
             assert_eq!(lights.starts(), 2, "{dialect} {delivery:?}");
             let mut handed_on: Vec<String> = events
                 .into_iter()
                 .filter_map(|event| match event {
-                    AgentEvent::CallFinished { call_id, outcome: Some(_), .. } => Some(call_id),
+                    AgentEvent::CallFinished {
+                        call_id,
+                        outcome: Some(_),
+                        ..
+                    } => Some(call_id),
                     _ => None,
                 })
                 .collect();
@@ -56,7 +80,10 @@ async fn v10_every_call_of_every_client_is_seen_by_the_executor_it_was_given() {
                 if watched == handed_on {
                     break;
                 }
-                assert!(tokio::time::Instant::now() < until, "{watched:?} {handed_on:?}");
+                assert!(
+                    tokio::time::Instant::now() < until,
+                    "{watched:?} {handed_on:?}"
+                );
                 tokio::time::sleep(std::time::Duration::from_millis(5)).await;
             }
         }
@@ -72,10 +99,21 @@ fn v10_no_source_file_here_runs_a_tool_but_through_the_executor() {
     let mut through_the_executor = 0;
     for file in &files {
         let text = std::fs::read_to_string(file).expect("a source file");
-        for way_around in [".handler()", "Invocation", "Handler for", "run_by(", "ToolSource"] {
-            assert!(!text.contains(way_around), "{} has {way_around}", file.display());
+        for way_around in [
+            ".handler()",
+            "Invocation",
+            "Handler for",
+            "run_by(",
+            "ToolSource",
+        ] {
+            assert!(
+                !text.contains(way_around),
+                "{} has {way_around}",
+                file.display()
+            );
         }
-        through_the_executor += text.matches(".execute_batch").count() + text.matches(".execute(").count();
+        through_the_executor +=
+            text.matches(".execute_batch").count() + text.matches(".execute(").count();
     }
     // One round of calls, and the calls that a crash left open: nothing else runs anything.
     assert_eq!(through_the_executor, 2);

@@ -15,7 +15,10 @@ fn lines() -> Vec<Line> {
             Said::text("Let me look at both.")
                 .call("get_weather", json!({"city": "Rome", "unit": "celsius"}))
                 .call("get_weather", json!({"city": "Oslo — «Ærlig»"}))
-                .call("no_such_tool", json!({"a": [1, 2.5, null, {"b": "\u{1F600}\n\"quoted\""}]})),
+                .call(
+                    "no_such_tool",
+                    json!({"a": [1, 2.5, null, {"b": "\u{1F600}\n\"quoted\""}]}),
+                ),
         ),
         Line::calls("broken", json!({})),
         Line::says("18 degrees in both; the rest did not work."),
@@ -24,7 +27,10 @@ fn lines() -> Vec<Line> {
     ]
 }
 
-async fn talk(dialect: Dialect, delivery: steadyhand_models::Delivery) -> (Value, Vec<String>, String) {
+async fn talk(
+    dialect: Dialect,
+    delivery: steadyhand_models::Delivery,
+) -> (Value, Vec<String>, String) {
     let (provider, model) = model(dialect, lines()).await;
     let broken = script("broken").fails(steadyhand::ToolError::answer("no such room"));
     let executor = executor([weather(), broken.tool()]);
@@ -42,8 +48,18 @@ async fn talk(dialect: Dialect, delivery: steadyhand_models::Delivery) -> (Value
     events.extend(more);
     assert_eq!(provider.refused(), Vec::<String>::new(), "{dialect}");
     assert_eq!(provider.requests().len(), 5);
+    // Nothing had to be repaired, left out or cut.
+    let notice = events
+        .iter()
+        .find(|event| matches!(event, AgentEvent::Notice(_)));
+    assert!(notice.is_none(), "{dialect}: {notice:?}");
     let outcomes = events.iter().filter_map(|event| match event {
-        AgentEvent::CallFinished { name, result, outcome, .. } => {
+        AgentEvent::CallFinished {
+            name,
+            result,
+            outcome,
+            ..
+        } => {
             let status = outcome.as_ref().map(|outcome| outcome.status().as_str());
             Some(format!("{name} {status:?} {}", result.content.text()))
         }
@@ -67,12 +83,24 @@ async fn l02_l07_the_same_conversation_is_the_same_with_every_provider_streaming
     let (conversation, outcomes, words) = first.expect("they ran");
     assert_eq!(outcomes.len(), 5);
     // One AI message and one result per call, in order.
-    assert_eq!(conversation[2]["calls"][1], json!([1, "get_weather", {"city": "Oslo — «Ærlig»"}]));
-    assert_eq!(conversation[4], json!({"tool": 1, "name": "get_weather", "says": "18 C in Oslo — «Ærlig»", "is_error": false}));
+    assert_eq!(
+        conversation[2]["calls"][1],
+        json!([1, "get_weather", {"city": "Oslo — «Ærlig»"}])
+    );
+    assert_eq!(
+        conversation[4],
+        json!({"tool": 1, "name": "get_weather", "says": "18 C in Oslo — «Ærlig»", "is_error": false})
+    );
     // L04: the model is told, and the loop goes on.
-    assert_eq!(conversation[5]["says"], "Error: Unknown tool \"no_such_tool\"");
+    assert_eq!(
+        conversation[5]["says"],
+        "Error: Unknown tool \"no_such_tool\""
+    );
     assert_eq!(conversation[7]["says"], "Error: no such room");
-    assert_eq!(words, "Let me look at both.18 degrees in both; the rest did not work.Still 18.");
+    assert_eq!(
+        words,
+        "Let me look at both.18 degrees in both; the rest did not work.Still 18."
+    );
 }
 
 #[tokio::test]
@@ -82,7 +110,10 @@ async fn l01_every_call_has_an_id_and_ids_are_made_where_there_are_none() {
         {"function": {"name": "get_weather", "arguments": {"city": "Rome"}}},
         {"function": {"name": "get_weather", "arguments": {"city": "Rome"}}},
     ]}, "done": true, "done_reason": "stop"});
-    let odd = Line::Exactly { content_type: "application/json".into(), body: body.to_string().into_bytes() };
+    let odd = Line::Exactly {
+        content_type: "application/json".into(),
+        body: body.to_string().into_bytes(),
+    };
     let (provider, model) = model(Dialect::Ollama, [odd, Line::says("Done.")]).await;
     let agent = Agent::new(model, executor([weather()]));
     let mut conversation = vec![Message::human("Weather in Rome, twice")];
@@ -100,18 +131,34 @@ async fn l01_a_short_name_that_a_provider_got_is_mapped_back_to_the_tool() {
     let name = format!("home.lights/{}", "x".repeat(80));
     let schema = json!({"type": "object"});
     for dialect in Dialect::ALL {
-        let tool = steadyhand::Tool::with_schema(name.clone(), "Lights", schema.clone(), |_: Value| async {
-            Ok::<_, steadyhand::ToolError>(json!("on"))
-        });
+        let tool = steadyhand::Tool::with_schema(
+            name.clone(),
+            "Lights",
+            schema.clone(),
+            |_: Value| async { Ok::<_, steadyhand::ToolError>(json!("on")) },
+        );
         let short = steadyhand::conversation::short_name(dialect.provider(), &name).into_owned();
-        let (provider, model) = model(dialect, [Line::calls(short, json!({})), Line::says("It is on.")]).await;
+        let (provider, model) = model(
+            dialect,
+            [Line::calls(short, json!({})), Line::says("It is on.")],
+        )
+        .await;
         let agent = Agent::new(model, executor([tool]));
         let mut conversation = vec![Message::human("Lights on")];
         let (end, _) = run(&agent, &mut conversation).await;
-        assert_eq!(end.end, End::Answered, "{dialect}: {:?}", provider.refused());
-        let Message::Ai(ai) = &conversation[1] else { panic!("{conversation:?}") };
+        assert_eq!(
+            end.end,
+            End::Answered,
+            "{dialect}: {:?}",
+            provider.refused()
+        );
+        let Message::Ai(ai) = &conversation[1] else {
+            panic!("{conversation:?}")
+        };
         assert_eq!(ai.tool_calls[0].name, name);
-        let Message::Tool(result) = &conversation[2] else { panic!("{conversation:?}") };
+        let Message::Tool(result) = &conversation[2] else {
+            panic!("{conversation:?}")
+        };
         assert_eq!(result.content.text(), "on");
         assert!(provider.refused().is_empty());
     }
@@ -129,7 +176,10 @@ async fn v18_v19_only_ollama_gets_qwens_format_and_the_others_their_own() {
             Dialect::Anthropic => assert_eq!(keys, ["name", "description", "input_schema"]),
             Dialect::OpenAi | Dialect::Ollama => assert_eq!(keys, ["type", "function"]),
             Dialect::OpenAiResponses => {
-                assert_eq!(keys, ["type", "name", "description", "parameters", "strict"]);
+                assert_eq!(
+                    keys,
+                    ["type", "name", "description", "parameters", "strict"]
+                );
             }
         }
     }
@@ -139,7 +189,9 @@ async fn v18_v19_only_ollama_gets_qwens_format_and_the_others_their_own() {
 async fn thinking_is_kept_apart_and_goes_back_to_the_provider_it_came_from() {
     for dialect in Dialect::ALL {
         for delivery in BOTH {
-            let said = Said::default().thinking("The user wants the weather.").call("get_weather", json!({"city": "Rome"}));
+            let said = Said::default()
+                .thinking("The user wants the weather.")
+                .call("get_weather", json!({"city": "Rome"}));
             let (provider, model) = model(dialect, [Line::Says(said), Line::says("18.")]).await;
             let agent = Agent::new(model, executor([weather()])).with(settings(delivery));
             let mut conversation = vec![Message::human("Weather in Rome?")];
@@ -147,9 +199,15 @@ async fn thinking_is_kept_apart_and_goes_back_to_the_provider_it_came_from() {
             assert_eq!(end.end, End::Answered, "{dialect} {:?}", provider.refused());
             assert_eq!(words(&events), "18.");
             let second = provider.requests()[1].to_string();
-            assert!(second.contains("The user wants the weather."), "{dialect} {delivery:?}: {second}");
+            assert!(
+                second.contains("The user wants the weather."),
+                "{dialect} {delivery:?}: {second}"
+            );
             if dialect == Dialect::Anthropic {
-                assert_eq!(provider.requests()[1]["messages"][1]["content"][0]["signature"], "c2lnbmVk");
+                assert_eq!(
+                    provider.requests()[1]["messages"][1]["content"][0]["signature"],
+                    "c2lnbmVk"
+                );
             }
             // Another provider does not get what only this one understands.
             for other in Dialect::ALL.into_iter().filter(|other| *other != dialect) {
@@ -159,8 +217,29 @@ async fn thinking_is_kept_apart_and_goes_back_to_the_provider_it_came_from() {
                 let agent = Agent::new(model, executor([weather()]));
                 run(&agent, &mut moved).await;
                 assert_eq!(next.refused(), Vec::<String>::new(), "{dialect} to {other}");
-                assert!(!next.requests()[0].to_string().contains("The user wants"), "{dialect} to {other}");
+                assert!(
+                    !next.requests()[0].to_string().contains("The user wants"),
+                    "{dialect} to {other}"
+                );
             }
+        }
+    }
+}
+
+#[tokio::test]
+async fn v20_the_tool_gets_the_arguments_themselves_and_its_result_goes_into_the_answer() {
+    let given = json!({"city": "Rome", "days": [1, 2], "nested": {"input": {"a": null}}});
+    for dialect in Dialect::ALL {
+        for delivery in BOTH {
+            let tool = script("forecast").answers(json!({"sky": "rain"}));
+            let lines = [Line::calls("forecast", given.clone()), Line::says("Rain.")];
+            let (provider, model) = model(dialect, lines).await;
+            let agent = Agent::new(model, executor([tool.tool()])).with(settings(delivery));
+            let (end, _) = run(&agent, &mut vec![Message::human("Forecast?")]).await;
+            assert_eq!(end.text, "Rain.");
+            assert_eq!(tool.seen()[0].args, given, "{dialect} {delivery:?}");
+            let sent = provider.requests()[1].to_string();
+            assert!(sent.contains(r#"{\"sky\":\"rain\"}"#), "{dialect}: {sent}");
         }
     }
 }

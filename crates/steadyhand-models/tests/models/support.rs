@@ -36,10 +36,15 @@ pub(crate) fn weather() -> Tool {
         "city": {"type": "string"},
         "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]},
     }, "required": ["city"]});
-    Tool::with_schema("get_weather", "Tells the weather", schema, |args: Value| async move {
-        let city = args["city"].as_str().unwrap_or_default();
-        Ok::<_, ToolError>(json!(format!("18 C in {city}")))
-    })
+    Tool::with_schema(
+        "get_weather",
+        "Tells the weather",
+        schema,
+        |args: Value| async move {
+            let city = args["city"].as_str().unwrap_or_default();
+            Ok::<_, ToolError>(json!(format!("18 C in {city}")))
+        },
+    )
 }
 
 /// A scripted tool, and the tool of it.
@@ -66,7 +71,10 @@ pub(crate) fn settings(delivery: Delivery) -> AgentSettings {
 }
 
 /// One turn, and what was told.
-pub(crate) async fn run(agent: &Agent, conversation: &mut Vec<Message>) -> (TurnEnd, Vec<AgentEvent>) {
+pub(crate) async fn run(
+    agent: &Agent,
+    conversation: &mut Vec<Message>,
+) -> (TurnEnd, Vec<AgentEvent>) {
     let mut events = Vec::new();
     let cancel = CancellationToken::new();
     let end = within(agent.run(conversation, &cancel, &mut |event| events.push(event))).await;
