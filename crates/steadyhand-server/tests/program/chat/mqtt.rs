@@ -105,7 +105,7 @@ impl Peer {
         found.await.expect("in time")
     }
 
-    async fn say(&mut self, topic: &str, text: &str) {
+    async fn say(&self, topic: &str, text: &str) {
         let said = self.client.publish(topic, QoS::AtLeastOnce, false, text);
         said.await.expect("said");
     }
