@@ -25,6 +25,12 @@ mcp_js_client_version=2.4.0
 mcp_inspector_version=2.12.0
 fastmcp_version=4.1.2
 langchain_mcp_adapters_version=0.3.2
+# The makers' own SDKs, which prove our strict providers right. OpenAI's for JavaScript needs the Node of the conformance suite.
+anthropic_py_version=2.8.0
+openai_py_version=3.49.0
+ollama_py_version=0.6.3
+anthropic_js_version=1.8.0
+openai_js_version=7.53.0
 schemathesis_version=4.32.5
 # Decoders of what we export, that are not ours.
 opentelemetry_proto_version=1.45.2
@@ -47,6 +53,8 @@ install_peers() {
     install_mcp_clients "$peers/mcp-clients"
     install_from_pypi "$peers/fastmcp" fastmcp "$fastmcp_version"
     install_langchain_mcp "$peers/langchain-mcp"
+    install_model_sdks_py "$peers/model-sdks-py"
+    install_model_sdks_js "$peers/model-sdks-js"
     install_from_pypi "$peers/schemathesis" schemathesis "$schemathesis_version"
     install_from_pypi "$peers/opentelemetry-proto" opentelemetry-proto "$opentelemetry_proto_version"
     install_from_pypi "$peers/prometheus-client" prometheus-client "$prometheus_client_version"
@@ -143,6 +151,26 @@ install_langchain_mcp() {
     rm -rf "$home"
     python3 -m venv "$home" &&
         "$home/bin/python" -m pip install --quiet "langchain-mcp-adapters==$langchain_mcp_adapters_version" 'mcp<2' &&
+        touch "$stamp"
+}
+
+install_model_sdks_py() {
+    local home=$1 stamp="$1/steadyhand-$anthropic_py_version-$openai_py_version-$ollama_py_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    python3 -m venv "$home" &&
+        "$home/bin/python" -m pip install --quiet "anthropic==$anthropic_py_version" \
+            "openai==$openai_py_version" "ollama==$ollama_py_version" &&
+        touch "$stamp"
+}
+
+install_model_sdks_js() {
+    local home=$1 stamp="$1/steadyhand-$anthropic_js_version-$openai_js_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    mkdir -p "$home" &&
+        npm install --prefix "$home" --no-audit --no-fund --silent "@anthropic-ai/sdk@$anthropic_js_version" \
+            "openai@$openai_js_version" &&
         touch "$stamp"
 }
 

@@ -105,6 +105,22 @@ impl ToolExecutor {
         join_all(calls.into_iter().map(|call| self.execute(call))).await
     }
 
+    /// The same for those who show calls while others still run: `tell` gets each outcome, with its place in
+    /// the batch, as soon as it is there.
+    pub async fn execute_batch_telling(
+        &self,
+        calls: Vec<Call>,
+        tell: impl Fn(usize, &Outcome),
+    ) -> Vec<Outcome> {
+        let tell = &tell;
+        let one = |(place, call)| async move {
+            let outcome = self.execute(call).await;
+            tell(place, &outcome);
+            outcome
+        };
+        join_all(calls.into_iter().enumerate().map(one)).await
+    }
+
     pub(crate) async fn run(&self, call: Call, may_fall_back: MayFallBack) -> Outcome {
         let mut catalogue = self.tools.catalogue();
         let known = catalogue.find(&call.name);

@@ -81,3 +81,17 @@ pub(super) fn server_names() -> Vec<CompletionCandidate> {
         .map(CompletionCandidate::new)
         .collect()
 }
+
+/// The models of the configuration, and the demo.
+pub(super) fn model_names() -> Vec<CompletionCandidate> {
+    let surroundings = Surroundings::of_this_process();
+    let found = find::find(None, &surroundings);
+    let path = found.as_ref().map(|found| found.path.as_path());
+    let Ok(configuration) = Configuration::load(path, &surroundings) else {
+        return Vec::new();
+    };
+    let models = crate::models::list(&configuration).into_iter();
+    models
+        .map(|model| CompletionCandidate::new(model.name))
+        .collect()
+}

@@ -10,6 +10,7 @@ use miette::Diagnostic;
 use serde_json::{Map, Value, json};
 use steadyhand::FailureCode;
 use steadyhand_mcp::StartFailure;
+use steadyhand_models::{ModelError, ModelErrorKind};
 
 use super::screen::Screen;
 use crate::config::Report;
@@ -220,6 +221,33 @@ impl From<Report> for Failed {
         let mut failed = Failed::new(Exit::Config, "config_invalid", message);
         failed.0.report = Some(Arc::new(report));
         failed
+    }
+}
+
+impl From<ModelError> for Failed {
+    fn from(error: ModelError) -> Failed {
+        let (exit, code) = match error.kind {
+            ModelErrorKind::Settings => (Exit::Config, "model_settings"),
+            ModelErrorKind::Unauthorized => (Exit::SignIn, "model_unauthorized"),
+            ModelErrorKind::Unreachable => (Exit::NotReachable, "model_unreachable"),
+            ModelErrorKind::NotFound => (Exit::NotReachable, "model_not_found"),
+            ModelErrorKind::Overloaded => (Exit::NotReachable, "model_overloaded"),
+            ModelErrorKind::Provider => (Exit::NotReachable, "model_failed"),
+            ModelErrorKind::BrokeOff => (Exit::NotReachable, "model_broke_off"),
+            ModelErrorKind::Unreadable => (Exit::NotReachable, "model_unreadable"),
+            ModelErrorKind::TooLarge => (Exit::NotReachable, "model_too_large"),
+            ModelErrorKind::Refused => (Exit::NotReachable, "model_refused"),
+            ModelErrorKind::Timeout => (Exit::TimedOut, "model_timed_out"),
+            ModelErrorKind::ScriptEnded => (Exit::Unexpected, "script_ended"),
+        };
+        let mut failed = Failed::new(exit, code, error.message);
+        if error.attempts > 1 {
+            failed = failed.evidence("asked", format!("{} times", error.attempts));
+        }
+        failed.0.help = error.help;
+        failed
+            .detail("retryable", json!(error.kind.is_transient()))
+            .detail("status", json!(error.status))
     }
 }
 

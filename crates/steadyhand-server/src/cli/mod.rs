@@ -4,6 +4,7 @@ mod arguments;
 mod batch;
 mod call;
 mod calls;
+mod chat;
 mod complete;
 mod config;
 mod conversation;
@@ -11,6 +12,7 @@ mod error;
 mod mcp;
 mod mcp_stdio;
 mod metrics;
+mod models;
 mod outcome;
 mod progress;
 mod remote;
@@ -18,6 +20,7 @@ mod screen;
 mod serve;
 mod starting;
 mod tools;
+mod transcriber;
 mod value;
 
 use std::path::{Path, PathBuf};
@@ -102,6 +105,8 @@ enum Color {
 enum Command {
     /// The tools over HTTP: REST under /v1
     Serve(serve::ServeArgs),
+    /// Talk to a model that uses the tools; with a prompt or stdin: one answer, then the end
+    Chat(chat::ChatArgs),
     /// Run one tool
     Call(call::CallArgs),
     /// Run many tools at once
@@ -118,6 +123,13 @@ enum Command {
         #[command(subcommand)]
         command: Option<tools::ToolsCommand>,
     },
+    /// The models there are, and whether one can use tools
+    Models {
+        #[command(subcommand)]
+        command: Option<models::ModelsCommand>,
+    },
+    /// Answer what is said: lines on stdin, an MQTT topic, or HTTP
+    Transcriber(transcriber::TranscriberArgs),
     /// MCP servers: how they fare, why one does not start, which there are
     Mcp {
         #[command(subcommand)]
@@ -189,6 +201,9 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
         Command::Batch(args) => session.block_on(batch::run(&session, args)),
         Command::Calls { command } => session.block_on(calls::run(&session, command.as_ref())),
         Command::Metrics(args) => session.block_on(metrics::run(&session, args)),
+        Command::Chat(args) => session.block_on(chat::run(&session, args)),
+        Command::Models { command } => session.block_on(models::run(&session, command.as_ref())),
+        Command::Transcriber(args) => session.block_on(transcriber::run(&session, args)),
         Command::Call(args) => session.block_on(call::run(&session, args)),
         Command::Tools { command } => session.block_on(tools::run(&session, command.as_ref())),
         Command::Mcp { command } => session.block_on(mcp::run(&session, command.as_ref())),

@@ -18,11 +18,11 @@ pub(super) struct Screen {
     pub(super) plain: bool,
     pub(super) stdout_is_terminal: bool,
     unwritten: Cell<Option<String>>,
-    stderr_is_terminal: bool,
+    pub(super) stderr_is_terminal: bool,
     /// Lines of a log and what is drawn over again do not go together.
     logs: bool,
-    stderr_color: bool,
-    stdout_color: bool,
+    pub(super) stderr_color: bool,
+    pub(super) stdout_color: bool,
 }
 
 impl Screen {
@@ -186,7 +186,7 @@ pub(super) fn line(text: &str) {
 }
 
 /// Control characters but for line breaks and tabs, as something one can see: `\u{1b}`.
-fn visible(text: &str) -> String {
+pub(super) fn visible(text: &str) -> String {
     let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
     match text.contains(steers) {
         false => text.to_owned(),

@@ -325,24 +325,8 @@ impl Checker<'_> {
 
     /// Names and addresses that must mean something.
     fn sections(&mut self, root: &Root) {
-        if let Some(Value::String(default)) = root.models.0.get("default")
-            && !root.models.0.contains_key(default)
-        {
-            let names = root
-                .models
-                .0
-                .keys()
-                .map(String::as_str)
-                .filter(|name| *name != "default");
-            let help = match nearest(default, names) {
-                Some(near) => format!("Did you mean {near}?"),
-                None => format!("Define it: {default} = {{ provider = \"…\", model = \"…\" }}"),
-            };
-            let problem = Problem::error(format!(
-                "models.default names the model \"{default}\", which is not there"
-            ));
-            self.put_at_value(problem.help(help), "/models/default", "no such model");
-        }
+        self.models(root);
+        self.transcriber(root);
         if let Some(listen) = &root.server.listen
             && !listen.is_empty()
             && !listen.contains("${")

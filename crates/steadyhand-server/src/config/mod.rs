@@ -1,6 +1,7 @@
 //! The configuration: found, read, checked as a whole, and turned into settings.
 
 pub mod check;
+pub(crate) mod check_models;
 pub mod document;
 pub mod edit;
 pub mod find;
@@ -9,6 +10,7 @@ pub mod foreign;
 pub mod import;
 pub mod keyring;
 mod loading;
+pub mod models;
 pub mod problem;
 pub mod reference;
 pub mod schema;
@@ -17,6 +19,7 @@ pub mod settings;
 mod shape;
 pub mod surroundings;
 pub mod text;
+pub mod transcriber;
 pub mod units;
 pub(crate) mod words;
 
@@ -40,7 +43,7 @@ use loading::Loading;
 const OVERRIDE_PREFIX: &str = "STEADYHAND__";
 
 /// Sections of later parts of the program.
-const NOT_ACTIVE_YET: [&str; 3] = ["models", "proxy", "alerts"];
+const NOT_ACTIVE_YET: [&str; 2] = ["proxy", "alerts"];
 
 /// A configuration without errors.
 pub struct Configuration {

@@ -1,14 +1,15 @@
 //! The sections of the configuration file, as it is written. What a tool's table holds beside its
 //! policy belongs to its kind: see the files in `source/`.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::models::Models;
 use super::text::SecretText;
+use super::transcriber::TranscriberSettings;
 use super::units::{Percent, Rate, Size, Span};
 use crate::documents::DocumentsSettings;
 
@@ -27,6 +28,8 @@ pub struct Root {
     pub defaults: PolicySettings,
     /// Models for `steadyhand chat`
     pub models: Models,
+    /// The voice at home: `steadyhand transcriber`
+    pub transcriber: TranscriberSettings,
     /// Folders that `rag_query` searches
     pub documents: Option<DocumentsSettings>,
     /// Tools by name
@@ -223,67 +226,6 @@ pub enum Approval {
     Ask,
     /// Every time.
     Always,
-}
-
-/// The models by name, and which one is used when nobody says.
-#[derive(Debug, Default, Deserialize)]
-#[serde(transparent)]
-pub struct Models(pub Map<String, Value>);
-
-impl JsonSchema for Models {
-    fn schema_name() -> Cow<'static, str> {
-        "Models".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let model = generator.subschema_for::<ModelSettings>();
-        schemars::json_schema!({
-            "type": "object",
-            "properties": {
-                "default": {"type": "string", "description": "The model that is used when nobody says"}
-            },
-            "additionalProperties": model,
-        })
-    }
-}
-
-/// One model.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ModelSettings {
-    /// Whose protocol it speaks
-    pub provider: Provider,
-    /// The name the provider knows it by
-    pub model: Option<String>,
-    /// The key
-    pub key: Option<SecretText>,
-    /// Where it is, if not at the provider's public address
-    pub url: Option<SecretText>,
-    /// How many rounds of tools one question may take
-    #[schemars(range(min = 1, max = 1000))]
-    pub max_iterations: Option<u32>,
-    /// The longest answer, in tokens
-    #[schemars(range(min = 1))]
-    pub max_tokens: Option<u32>,
-    /// The randomness of its answers
-    #[schemars(range(min = 0.0, max = 2.0))]
-    pub temperature: Option<f64>,
-    /// What it is told before everything else
-    pub system: Option<String>,
-}
-
-/// Whose protocol a model speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Provider {
-    /// Anthropic.
-    Anthropic,
-    /// Ollama.
-    Ollama,
-    /// OpenAI, or what speaks its protocol.
-    OpenAi,
-    /// A fixed script: no key, no network.
-    Scripted,
 }
 
 /// Where the proxy forwards to.

@@ -5,6 +5,7 @@
     reason = "tests tell what they saw"
 )]
 
+mod chat;
 mod cli;
 mod command;
 mod config;

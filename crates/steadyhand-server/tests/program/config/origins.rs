@@ -133,6 +133,7 @@ fn the_printed_schema_is_one_and_knows_every_section() {
         "import",
         "defaults",
         "models",
+        "transcriber",
         "documents",
         "tools",
         "mcp",

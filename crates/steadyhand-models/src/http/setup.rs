@@ -1,0 +1,92 @@
+//! What is needed before anything is sent: the address, the headers, the connections.
+
+use std::time::Duration;
+
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use secrecy::ExposeSecret;
+
+use crate::error::{ModelError, ModelErrorKind};
+use crate::settings::{Dialect, ModelSettings};
+
+const USER_AGENT: &str = concat!("steadyhand/", env!("CARGO_PKG_VERSION"));
+/// Shorter than servers commonly keep a silent connection, so that we seldom write into a closing one.
+const IDLE_CONNECTION_KEPT: Duration = Duration::from_secs(30);
+
+pub(super) fn address(settings: &ModelSettings) -> Result<Url, ModelError> {
+    let dialect = settings.dialect;
+    let wrong = |why: String| {
+        let message = format!("the url of {dialect} cannot be used: {why}");
+        ModelError::new(ModelErrorKind::Settings, message)
+            .help(format!("it should look like {}", dialect.public_url()))
+    };
+    let base = match &settings.url {
+        Some(url) => url.expose_secret(),
+        None => dialect.public_url(),
+    };
+    let base = base.trim().trim_end_matches('/');
+    // Anthropic's own clients take it without, others are told to write it.
+    let base = match dialect {
+        Dialect::Anthropic => base.strip_suffix("/v1").unwrap_or(base),
+        Dialect::Ollama | Dialect::OpenAi | Dialect::OpenAiResponses => base,
+    };
+    let url = Url::parse(&format!("{base}/{}", dialect.path()))
+        .map_err(|error| wrong(error.to_string()))?;
+    match url.scheme() {
+        "http" | "https" => Ok(url),
+        other => Err(wrong(format!("it begins with {other}:"))),
+    }
+}
+
+pub(super) fn headers(settings: &ModelSettings) -> Result<HeaderMap, ModelError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if settings.dialect == Dialect::Anthropic {
+        let version = HeaderName::from_static("anthropic-version");
+        headers.insert(version, HeaderValue::from_static("2023-06-01"));
+    }
+    let Some(key) = &settings.key else {
+        return Ok(headers);
+    };
+    let key = key.expose_secret();
+    let (name, value) = match settings.dialect {
+        Dialect::Anthropic => (HeaderName::from_static("x-api-key"), key.to_owned()),
+        Dialect::Ollama | Dialect::OpenAi | Dialect::OpenAiResponses => {
+            (AUTHORIZATION, format!("Bearer {key}"))
+        }
+    };
+    let mut value = HeaderValue::from_str(&value).map_err(|_| {
+        let message = format!(
+            "the key for {} has characters that no key has",
+            settings.dialect
+        );
+        ModelError::new(ModelErrorKind::Settings, message)
+            .help("look for a line break or a quote at its end")
+    })?;
+    value.set_sensitive(true);
+    headers.insert(name, value);
+    Ok(headers)
+}
+
+pub(super) fn build(connect: Duration) -> Result<reqwest::Client, String> {
+    // Someone may have chosen a provider before us; then theirs stays.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let builder = || {
+        reqwest::Client::builder()
+            .user_agent(USER_AGENT)
+            // A key goes where it was configured to go, and no further.
+            .redirect(Policy::none())
+            // No proxy from the environment: a variable someone left behind would see every key.
+            .no_proxy()
+            .referer(false)
+            .connect_timeout(connect)
+            .pool_idle_timeout(IDLE_CONNECTION_KEPT)
+    };
+    builder().build().or_else(|error| {
+        // A machine without certificates (a bare container) can still speak plain HTTP to a local model.
+        tracing::warn!(%error, "no certificates on this system: https will fail; install ca-certificates or set SSL_CERT_FILE");
+        let bare = builder().tls_certs_only([]).build();
+        bare.map_err(|error| error.to_string())
+    })
+}

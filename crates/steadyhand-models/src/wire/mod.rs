@@ -1,0 +1,95 @@
+//! The providers' JSON, both ways: pure, tested from recordings. Requests are repaired before they are sent.
+//!
+//! A stream is put together to the response that it amounts to, and read like one that came at once: so both
+//! ways of delivery cannot differ.
+
+mod anthropic;
+mod calls;
+mod chat;
+mod events;
+mod ollama;
+mod parts;
+mod refusal;
+mod responses;
+mod stream;
+
+pub use events::{Line, Lines, TooLong};
+pub use stream::Assembler;
+
+pub(crate) use ollama::context_cut;
+pub(crate) use refusal::refusal;
+
+use serde_json::Value;
+use steadyhand::conversation::{Converted, Fix, convert_tools, repair};
+
+use crate::error::{ModelError, ModelErrorKind};
+use crate::model::{Delivery, ModelRequest, Reply};
+use crate::settings::{Dialect, ModelSettings};
+
+/// A request as its provider takes it.
+#[derive(Debug, Clone)]
+pub struct Encoded {
+    /// The body.
+    pub body: Value,
+    /// The tools in it, and the names they have there.
+    pub tools: Converted,
+    /// What had to be mended in the conversation.
+    pub fixes: Vec<Fix>,
+}
+
+/// Writes a request. It is always one that the provider takes, whatever the conversation looks like.
+pub fn encode(settings: &ModelSettings, request: &ModelRequest<'_>) -> Encoded {
+    let provider = settings.dialect.provider();
+    let tools = convert_tools(provider, request.tools);
+    let mut body = match settings.dialect {
+        Dialect::Anthropic => anthropic::encode(settings, request, &tools),
+        Dialect::Ollama => ollama::encode(settings, request, &tools),
+        Dialect::OpenAi => chat::encode(settings, request, &tools),
+        Dialect::OpenAiResponses => responses::encode(settings, request, &tools),
+    };
+    body["stream"] = Value::Bool(request.delivery == Delivery::Streaming);
+    if let Some(fields) = body.as_object_mut() {
+        for (key, value) in &settings.more {
+            fields.insert(key.clone(), value.clone());
+        }
+    }
+    let (body, fixes) = repair(provider, body);
+    Encoded { body, tools, fixes }
+}
+
+/// Reads a whole response; `tools` are those of the request.
+///
+/// # Errors
+///
+/// Where the response is an error, or is not of this protocol.
+pub fn decode(dialect: Dialect, response: Value, tools: &Converted) -> Result<Reply, ModelError> {
+    if let Some(said) = refusal::in_body(dialect, &response) {
+        let message = format!("{dialect} answered with an error: {said}");
+        return Err(ModelError::new(ModelErrorKind::Provider, message));
+    }
+    match dialect {
+        Dialect::Anthropic => anthropic::decode(response, tools),
+        Dialect::Ollama => ollama::decode(response, tools),
+        Dialect::OpenAi => chat::decode(response, tools),
+        Dialect::OpenAiResponses => responses::decode(response, tools),
+    }
+}
+
+fn unreadable(dialect: Dialect, what: &str) -> ModelError {
+    let message = format!("what came is no answer of {dialect}'s protocol: {what}");
+    ModelError::new(ModelErrorKind::Unreadable, message)
+        .help("check the url and the provider of this model")
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key).and_then(Value::as_str)
+}
+
+fn number(value: &Value, key: &str) -> u64 {
+    value.get(key).and_then(Value::as_u64).unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    let list = value.get(key).and_then(Value::as_array);
+    list.map_or(&[], Vec::as_slice)
+}

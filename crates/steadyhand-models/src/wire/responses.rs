@@ -1,0 +1,210 @@
+//! OpenAI's Responses: a conversation is a list of items, and so is an answer.
+
+mod stream;
+
+pub(super) use stream::Stream;
+
+use serde_json::{Map, Value, json};
+use steadyhand::conversation::{Converted, Provider, short_name};
+use steadyhand::{AiMessage, Content, Message};
+
+use super::calls::{self, Calls, Found};
+use super::parts::{self, Part};
+use super::{list, number, text};
+use crate::error::ModelError;
+use crate::model::{ModelRequest, Reply, Stop, ToolChoice, Usage};
+use crate::settings::{Dialect, ModelSettings};
+
+pub(super) fn encode(
+    settings: &ModelSettings,
+    request: &ModelRequest<'_>,
+    tools: &Converted,
+) -> Value {
+    let mut input = Vec::new();
+    for message in request.messages {
+        items(message, &mut input);
+    }
+    // The conversation is ours: nothing of it is kept there.
+    let mut body = json!({"model": settings.model, "input": input, "store": false});
+    if let Some(tokens) = settings.max_tokens {
+        body["max_output_tokens"] = json!(tokens);
+    }
+    if let Some(temperature) = settings.temperature {
+        body["temperature"] = json!(temperature);
+    }
+    if let Some(thinking) = &settings.thinking {
+        body["reasoning"] = match thinking {
+            Value::String(effort) => json!({"effort": effort}),
+            other => other.clone(),
+        };
+        // What is not kept there must come back in full.
+        body["include"] = json!(["reasoning.encrypted_content"]);
+    }
+    if tools.tools.is_empty() {
+        return body;
+    }
+    body["tools"] = json!(tools.tools);
+    match request.choice {
+        ToolChoice::Auto => {}
+        ToolChoice::Required => body["tool_choice"] = json!("required"),
+        ToolChoice::None => body["tool_choice"] = json!("none"),
+    }
+    body
+}
+
+fn items(message: &Message, input: &mut Vec<Value>) {
+    match message {
+        Message::System(told) => {
+            input
+                .push(json!({"type": "message", "role": "system", "content": told.content.text()}));
+        }
+        Message::Human(said) => {
+            let content = content(&said.content);
+            input.push(json!({"type": "message", "role": "user", "content": content}));
+        }
+        Message::Ai(ai) => said_by_model(ai, input),
+        Message::Tool(result) => {
+            input.push(json!({
+                "type": "function_call_output",
+                "call_id": result.tool_call_id,
+                "output": content(&result.content),
+            }));
+        }
+        Message::Other(other) => {
+            let said = other.fields.get("content").and_then(Value::as_str);
+            input.push(
+                json!({"type": "message", "role": "user", "content": said.unwrap_or_default()}),
+            );
+        }
+    }
+}
+
+fn content(content: &Content) -> Value {
+    if let Content::Text(text) = content {
+        return json!(text);
+    }
+    let part = |part: Part<'_>| match part {
+        Part::Text(text) => json!({"type": "input_text", "text": text}),
+        Part::Picture { kind, data } => {
+            json!({"type": "input_image", "image_url": parts::data_address(kind, data)})
+        }
+        Part::PictureAt(address) => json!({"type": "input_image", "image_url": address}),
+        Part::Other(block) if text(block, "type") == Some("input_file") => block.clone(),
+        Part::Other(other) => json!({"type": "input_text", "text": parts::stand_in(other)}),
+    };
+    Value::Array(parts::parts(content).into_iter().map(part).collect())
+}
+
+fn said_by_model(ai: &AiMessage, input: &mut Vec<Value>) {
+    if calls::is_from(ai, Dialect::OpenAiResponses)
+        && let Content::Blocks(blocks) = &ai.content
+    {
+        // Without its content a reasoning is one that nobody there has.
+        let whole = |block: &&Value| {
+            text(block, "type") == Some("reasoning") && text(block, "encrypted_content").is_some()
+        };
+        input.extend(blocks.iter().filter(whole).cloned());
+    }
+    let said = ai.content.text();
+    if !said.is_empty() {
+        let part = json!({"type": "output_text", "text": said, "annotations": []});
+        input.push(json!({"type": "message", "role": "assistant", "content": [part]}));
+    }
+    for (id, name, args, _) in calls::sent(ai) {
+        let name = short_name(Provider::OpenAiResponses, name);
+        let arguments = Value::Object(args).to_string();
+        input.push(
+            json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments}),
+        );
+    }
+}
+
+pub(super) fn decode(response: Value, tools: &Converted) -> Result<Reply, ModelError> {
+    if !response["output"].is_array() {
+        return Err(super::unreadable(
+            Dialect::OpenAiResponses,
+            "it has no output",
+        ));
+    }
+    let why = text(&response["incomplete_details"], "reason");
+    let mut stop = match (text(&response, "status"), why) {
+        (_, Some("max_output_tokens")) => Stop::Length,
+        (_, Some("content_filter")) => Stop::Refusal,
+        (Some("completed") | None, None) => Stop::EndTurn,
+        (_, Some(why)) => Stop::Other(why.to_owned()),
+        (Some(status), None) => Stop::Other(status.to_owned()),
+    };
+    let output = list(&response, "output");
+    let mut found = Calls::default();
+    let mut blocks: Vec<Value> = Vec::new();
+    let mut is_plain = true;
+    for (index, item) in output.iter().enumerate() {
+        match text(item, "type") {
+            Some("function_call") => {
+                found.take(
+                    Found {
+                        id: text(item, "call_id"),
+                        name: text(item, "name").unwrap_or_default(),
+                        args: item.get("arguments"),
+                        extra: Map::new(),
+                        may_be_cut: (stop == Stop::Length && index + 1 == output.len())
+                            || text(item, "status") == Some("incomplete"),
+                    },
+                    tools,
+                );
+            }
+            Some("message") | None => {
+                for part in list(item, "content") {
+                    is_plain &= list(part, "annotations").is_empty();
+                    blocks.extend(spoken(part, &mut stop));
+                }
+            }
+            Some(_) => {
+                is_plain = false;
+                blocks.push(item.clone());
+            }
+        }
+    }
+    if !found.is_empty() && stop == Stop::EndTurn {
+        stop = Stop::ToolUse;
+    }
+    let content = Content::Blocks(blocks);
+    let content = match is_plain {
+        true => Content::Text(content.text().into_owned()),
+        false => content,
+    };
+    let mut message = AiMessage::saying(content);
+    found.into(&mut message);
+    let usage = Usage {
+        input_tokens: number(&response["usage"], "input_tokens"),
+        output_tokens: number(&response["usage"], "output_tokens"),
+    };
+    calls::metadata(
+        &mut message,
+        Dialect::OpenAiResponses,
+        &response,
+        &stop,
+        usage,
+    );
+    Ok(Reply {
+        message,
+        stop,
+        usage,
+        raw: response,
+    })
+}
+
+/// A part of a message, as a block that everybody reads.
+fn spoken(part: &Value, stop: &mut Stop) -> Option<Value> {
+    match text(part, "type") {
+        Some("refusal") => {
+            *stop = Stop::Refusal;
+            Some(json!({"type": "text", "text": text(part, "refusal")?}))
+        }
+        _ => {
+            let mut block = part.as_object()?.clone();
+            block.insert("type".to_owned(), json!("text"));
+            Some(Value::Object(block))
+        }
+    }
+}

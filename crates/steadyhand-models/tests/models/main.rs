@@ -1,0 +1,19 @@
+//! The models through their public surface: recordings, strict providers on real sockets, real SDKs.
+
+mod cancelling;
+mod corpus;
+mod crash;
+mod demo;
+mod guard;
+mod http;
+mod langchain;
+mod looping;
+mod only_the_executor;
+mod peers;
+mod property;
+mod real_model;
+mod recorded;
+mod same_everywhere;
+mod sdks;
+mod support;
+mod wire;

@@ -1,0 +1,96 @@
+//! V10: no client and no service of this program calls a tool otherwise than through a ToolExecutor.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+use steadyhand::testing::script;
+use steadyhand::{Event, Observer, ToolExecutor, ToolManager};
+use steadyhand_models::{Agent, Scripted};
+use steadyhand_server::config::transcriber::TranscriberSettings;
+use steadyhand_server::transcriber::{BackgroundTranscriber, Utterance};
+
+use crate::support::PATIENCE;
+
+#[derive(Clone, Default)]
+struct Seen(Arc<Mutex<Vec<String>>>);
+
+impl Observer for Seen {
+    fn observe(&self, event: &Event) {
+        if let Event::Finished { outcome, .. } = event {
+            self.0.lock().expect("seen").push(outcome.tool_name.clone());
+        }
+    }
+}
+
+#[tokio::test]
+async fn v10_every_call_of_the_transcriber_is_seen_by_the_executor_it_was_given() {
+    let lights = script("lights").answers(json!("on"));
+    let tools = ToolManager::new();
+    tools.add(lights.tool()).expect("a tool");
+    let executor = ToolExecutor::new(tools);
+    let seen = Seen::default();
+    let _watch = executor.observe(seen.clone()).expect("an observer");
+    let model = Scripted::new()
+        .calls("lights", json!({}))
+        .calls("nonesuch", json!({}))
+        .says("It is **on**.");
+    let agent = Agent::new(Arc::new(model), executor);
+    let transcriber = BackgroundTranscriber::new(agent, None, &TranscriberSettings::default());
+    let answer = transcriber
+        .hear(Utterance::new("kitchen", "Light, please"))
+        .await;
+    assert_eq!(answer.text, "It is on.");
+    assert_eq!(answer.stop_reason, "end_turn");
+    assert_eq!(answer.calls, 2);
+    assert_eq!(lights.seen().len(), 1);
+    // Observers have a thread of their own.
+    let until = tokio::time::Instant::now() + PATIENCE;
+    while *seen.0.lock().expect("seen") != ["lights", "nonesuch"] {
+        assert!(tokio::time::Instant::now() < until, "{:?}", seen.0);
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+#[test]
+fn v10_no_file_of_chat_models_or_transcriber_runs_a_tool_itself() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    for place in [
+        "cli/chat",
+        "cli/models.rs",
+        "cli/transcriber.rs",
+        "models",
+        "transcriber",
+    ] {
+        collect(&source.join(place), &mut files);
+    }
+    assert!(files.len() > 10, "{files:?}");
+    for file in &files {
+        let text = std::fs::read_to_string(file).expect("a source file");
+        for way_around in [
+            ".handler()",
+            "Invocation",
+            " Handler for",
+            "run_by(",
+            ".execute(",
+            ".execute_batch",
+        ] {
+            assert!(
+                !text.contains(way_around),
+                "{} has {way_around}",
+                file.display()
+            );
+        }
+    }
+}
+
+fn collect(path: &Path, files: &mut Vec<PathBuf>) {
+    if path.is_file() {
+        files.push(path.to_owned());
+        return;
+    }
+    for entry in std::fs::read_dir(path).expect("a folder") {
+        collect(&entry.expect("an entry").path(), files);
+    }
+}
