@@ -206,10 +206,35 @@ fn report(results: &[Message]) -> String {
                 "{name} did not work: {}",
                 said.trim_start_matches("Error: ")
             ),
-            false => format!("{name} says: {said}"),
+            false => format!("{name} says: {}", spoken(&said)),
         });
     }
     lines.join("\n")
+}
+
+/// A result as a person would say it: `{"result": 408}` is 408. What has more in it than words and numbers stays as it is.
+fn spoken(said: &str) -> String {
+    let plain = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    let words = |fields: &Map<String, Value>| {
+        if let Some(only) = fields.values().next().filter(|_| fields.len() == 1) {
+            return plain(only);
+        }
+        let pairs = fields
+            .iter()
+            .map(|(name, value)| Some(format!("{name} {}", plain(value)?)));
+        let pairs: Option<Vec<String>> = pairs.collect();
+        pairs
+            .filter(|pairs| !pairs.is_empty())
+            .map(|pairs| pairs.join(", "))
+    };
+    let fields = serde_json::from_str::<Map<String, Value>>(said).ok();
+    fields
+        .and_then(|fields| words(&fields))
+        .unwrap_or_else(|| said.to_owned())
 }
 
 fn introduction(tools: &[Value]) -> String {

@@ -55,11 +55,7 @@ impl Agent {
         for (place, one) in planned.iter().enumerate() {
             results.push(match &one.step {
                 Step::Run(call) => {
-                    tell(AgentEvent::CallStarted {
-                        call_id: one.id.clone(),
-                        name: one.name.clone(),
-                        args: call.args.clone().into(),
-                    });
+                    tell(started(call));
                     batch.push((**call).clone());
                     places.push(place);
                     None
@@ -84,15 +80,8 @@ impl Agent {
             .executor
             .execute_batch_telling(batch, |index, outcome| {
                 let one = &planned[places[index]];
-                let result = finish(one, outcome);
-                let mut tell = told.lock().unwrap_or_else(PoisonError::into_inner);
-                tell(AgentEvent::CallFinished {
-                    call_id: one.id.clone(),
-                    name: one.name.clone(),
-                    elapsed_ms: outcome.execution_time.as_secs_f64() * 1000.0,
-                    result,
-                    outcome: Some(Arc::new(outcome.clone())),
-                });
+                let event = finished(outcome, finish(one, outcome));
+                told.lock().unwrap_or_else(PoisonError::into_inner)(event);
             })
             .await;
         for (place, outcome) in places.iter().zip(&outcomes) {
@@ -192,6 +181,24 @@ impl Agent {
         };
         let found = self.executor.tools().find(name);
         found.is_none_or(|tool| offered.iter().any(|one| one == tool.name()))
+    }
+}
+
+pub(super) fn started(call: &Call) -> AgentEvent {
+    AgentEvent::CallStarted {
+        call_id: call.id.clone(),
+        name: call.name.clone(),
+        args: call.args.clone().into(),
+    }
+}
+
+pub(super) fn finished(outcome: &Outcome, result: ToolMessage) -> AgentEvent {
+    AgentEvent::CallFinished {
+        call_id: outcome.call_id.clone(),
+        name: outcome.tool_name.clone(),
+        elapsed_ms: outcome.execution_time.as_secs_f64() * 1000.0,
+        result,
+        outcome: Some(Arc::new(outcome.clone())),
     }
 }
 

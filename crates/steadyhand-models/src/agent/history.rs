@@ -1,9 +1,12 @@
 //! What a conversation that somebody hands in says: is something open, is something asked?
 
+use std::sync::{Mutex, PoisonError};
+
 use serde_json::Value;
 use steadyhand::{AiMessage, Call, Message, ToolMessage, answer_open_calls};
 use tokio_util::sync::CancellationToken;
 
+use super::calls::{finished, started};
 use super::{Agent, Tell, grow, notice};
 use crate::model::NoticeCode;
 
@@ -104,7 +107,17 @@ impl Agent {
         if open.is_empty() {
             return;
         }
-        let outcomes = self.executor.execute_batch(open).await;
+        for call in &open {
+            tell(started(call));
+        }
+        let told = Mutex::new(&mut *tell);
+        let outcomes = self
+            .executor
+            .execute_batch_telling(open, |_, outcome| {
+                let event = finished(outcome, outcome.message());
+                told.lock().unwrap_or_else(PoisonError::into_inner)(event);
+            })
+            .await;
         let results: Vec<ToolMessage> = outcomes.iter().map(|outcome| outcome.message()).collect();
         for result in results {
             grow(conversation, result, tell);

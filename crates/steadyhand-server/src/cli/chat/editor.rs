@@ -4,6 +4,7 @@ use rustyline::history::MemHistory;
 use rustyline::{Cmd, ConditionalEventHandler, Config, Editor, Event, EventContext, EventHandler};
 use rustyline::{KeyEvent, Movement, RepeatCount};
 
+use super::keys::{Keys, Terminal};
 use crate::cli::Interrupts;
 use crate::cli::error::Failed;
 
@@ -23,6 +24,8 @@ pub(super) struct Prompt {
     /// None while a line is being read.
     editor: Option<Editor<(), MemHistory>>,
     before: Terminal,
+    /// Typed while the last answer came.
+    typed_ahead: String,
 }
 
 impl Prompt {
@@ -37,7 +40,13 @@ impl Prompt {
         Ok(Prompt {
             editor: Some(editor),
             before,
+            typed_ahead: String::new(),
         })
+    }
+
+    /// What was typed while an answer came begins the next line.
+    pub(super) fn begin_with(&mut self, keys: &Keys) {
+        self.typed_ahead = keys.typed();
     }
 
     /// The next line. A signal does not wait for it.
@@ -49,8 +58,9 @@ impl Prompt {
         let Some(mut editor) = self.editor.take() else {
             return Typed::End;
         };
+        let typed = std::mem::take(&mut self.typed_ahead);
         let reading = tokio::task::spawn_blocking(move || {
-            let read = editor.readline(prompt);
+            let read = editor.readline_with_initial(prompt, (&typed, ""));
             if let Ok(line) = &read
                 && !line.trim().is_empty()
             {
@@ -93,29 +103,6 @@ impl ConditionalEventHandler for ClearTheLine {
         match context.line().is_empty() {
             true => Some(Cmd::Interrupt),
             false => Some(Cmd::Kill(Movement::WholeBuffer)),
-        }
-    }
-}
-
-/// The terminal's settings, to put them back.
-struct Terminal {
-    #[cfg(unix)]
-    settings: Option<rustix::termios::Termios>,
-}
-
-impl Terminal {
-    fn as_it_is() -> Terminal {
-        Terminal {
-            #[cfg(unix)]
-            settings: rustix::termios::tcgetattr(std::io::stdin()).ok(),
-        }
-    }
-
-    fn restore(&self) {
-        #[cfg(unix)]
-        if let Some(settings) = &self.settings {
-            let now = rustix::termios::OptionalActions::Now;
-            let _ = rustix::termios::tcsetattr(std::io::stdin(), now, settings);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `steadyhand chat`: a conversation at the terminal, or one answer for a prompt or stdin.
 
 mod editor;
+mod keys;
 mod line;
 mod live;
 mod record;
@@ -139,7 +140,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
 async fn once(chat: &mut Chat<'_>, asked: &str, interrupts: &mut Interrupts) -> Result<(), Failed> {
     let before = chat.conversation().len();
     chat.say(asked);
-    let ended = match chat.turn(Way::WithTools, interrupts).await {
+    let ended = match chat.turn(Way::WithTools, interrupts, None).await {
         Turned::Ended(ended) => ended,
         Turned::Left(Left { code }) => return Err(Failed::silent(Exit::Signal(code))),
     };

@@ -7,6 +7,7 @@ use steadyhand_models::End;
 use tokio::time::Instant;
 
 use super::editor::{Prompt, Typed};
+use super::keys::Keys;
 use super::turn::{Chat, Left, Turned, Way};
 use crate::cli::error::{Exit, Failed};
 use crate::cli::{Interrupts, value};
@@ -23,7 +24,7 @@ const HELP: &str = "\
 /last           the last tool result, in full
 /save [FILE]    where this conversation is kept; a copy of it
 /quit           leave (so does Ctrl-D)
-Ctrl-C stops an answer or a tool. A line that begins with a space is never a command.";
+Ctrl-C or Esc stops an answer or a tool. A line that begins with a space is never a command.";
 
 /// What is done after a line.
 enum Next {
@@ -107,7 +108,10 @@ async fn answer(
 ) -> Result<(), Failed> {
     let mut way = Way::WithTools;
     loop {
-        let turned = chat.turn(way, interrupts).await;
+        let mut keys = Keys::listen();
+        let turned = chat.turn(way, interrupts, Some(&mut keys)).await;
+        prompt.begin_with(&keys);
+        drop(keys);
         match turned {
             Turned::Left(Left { code }) => return Err(Failed::silent(Exit::Signal(code))),
             Turned::Ended(ended) => match &ended.turn.end {

@@ -1,4 +1,4 @@
-//! One turn: the question is answered, shown and written down; Ctrl-C stops it, a second one leaves.
+//! One turn: the question is answered, shown and written down; Ctrl-C or Esc stops it, a second Ctrl-C leaves.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,6 +9,7 @@ use steadyhand_models::NoticeCode;
 use steadyhand_models::{Agent, AgentEvent, AgentSettings, AtLimit, CancellationToken};
 use tokio::time::Instant;
 
+use super::keys::Keys;
 use super::record::{Ended, Record};
 use super::show::Show;
 use super::talk::AGAIN;
@@ -230,7 +231,12 @@ impl<'a> Chat<'a> {
     }
 
     /// Has the model answer what was said last.
-    pub(super) async fn turn(&mut self, way: Way, interrupts: &mut Interrupts) -> Turned {
+    pub(super) async fn turn(
+        &mut self,
+        way: Way,
+        interrupts: &mut Interrupts,
+        mut keys: Option<&mut Keys>,
+    ) -> Turned {
         let cancel = CancellationToken::new();
         let mut record = Record::default();
         let (stored, show) = (&mut self.stored, &self.show);
@@ -285,7 +291,12 @@ impl<'a> Chat<'a> {
                         is_too_long = true;
                         cancel.cancel();
                     }
-                    _ = looks.tick() => lock(show).tick(),
+                    _ = looks.tick() => {
+                        if keys.as_mut().is_some_and(|keys| keys.is_esc_pressed()) {
+                            cancel.cancel();
+                        }
+                        lock(show).tick();
+                    }
                 }
             }
         };

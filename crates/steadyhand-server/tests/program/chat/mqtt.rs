@@ -203,7 +203,7 @@ async fn v10_an_utterance_in_a_tool_run_an_answer_out() {
         .answer_to("voice/kitchen/said", "What is 12 * 34?")
         .await;
     assert_eq!(topic, "voice/kitchen/answer");
-    assert_eq!(answer["text"], "math_eval says: {\"result\":408}.");
+    assert_eq!(answer["text"], "math_eval says: 408.");
     assert_eq!(answer["speaker"], "kitchen");
     assert_eq!(answer["stop_reason"], "end_turn");
     assert_eq!(answer["calls"], 1);
@@ -221,7 +221,7 @@ async fn v10_who_speaks_again_ends_the_answer_that_runs() {
         .await;
     // Another speaker does not disturb it.
     let other = peer.answer_to("voice/bath/said", "What is 2 + 2?").await;
-    assert_eq!(other.1["text"], "math_eval says: {\"result\":4}.");
+    assert_eq!(other.1["text"], "math_eval says: 4.");
     peer.say("voice/kitchen/said", "What is 3 + 3?").await;
     let mut reasons = Vec::new();
     let mut texts = String::new();
@@ -233,7 +233,7 @@ async fn v10_who_speaks_again_ends_the_answer_that_runs() {
     }
     reasons.sort_unstable();
     assert_eq!(reasons, ["cancelled", "end_turn"]);
-    assert_eq!(texts, "math_eval says: {\"result\":6}.");
+    assert_eq!(texts, "math_eval says: 6.");
 }
 
 #[tokio::test]
@@ -249,7 +249,7 @@ async fn a_broker_that_goes_and_comes_back_is_found_again() {
     program.connected().await;
     let mut peer = Peer::connect(broker.port, None).await;
     let (_, answer) = peer.answer_to("voice/hall/said", "What is 5 + 5?").await;
-    assert_eq!(answer["text"], "math_eval says: {\"result\":10}.");
+    assert_eq!(answer["text"], "math_eval says: 10.");
     assert!(
         program.child.try_wait().expect("its state").is_none(),
         "it still runs"
@@ -289,5 +289,5 @@ async fn a_password_is_a_reference_and_an_old_message_is_not_answered() {
     let _program = Program::start(&workplace).await;
     let (topic, answer) = peer.answer_to("voice/new/said", "What is 4 + 4?").await;
     assert_eq!(topic, "voice/new/answer", "{answer}");
-    assert_eq!(answer["text"], json!("math_eval says: {\"result\":8}."));
+    assert_eq!(answer["text"], json!("math_eval says: 8."));
 }

@@ -20,7 +20,7 @@ fn the_top_says_which_model_and_how_many_tools_and_a_call_is_one_line() {
     terminal.line("What is 12 * 34?");
     terminal.wait_for("● math_eval expression=\"12 * 34\"");
     terminal.wait_for(" ms");
-    terminal.wait_for("math_eval says: {\"result\":408}");
+    terminal.wait_for("math_eval says: 408");
     terminal.wait_for("> ");
     terminal.press(CTRL_D);
     terminal.wait_for("--resume=");
@@ -43,9 +43,31 @@ fn a_tool_that_hangs_is_cancelled_by_ctrl_c_and_the_conversation_goes_on() {
     terminal.wait_for("Stopped. Done: home_lights area=kitchen state=on. Cancelled: notes_find q=meeting; the model is told so.");
     terminal.wait_for("> ");
     terminal.line("What is 1 + 1?");
-    terminal.wait_for("math_eval says: {\"result\":2}");
+    terminal.wait_for("math_eval says: 2");
     terminal.wait_for("> ");
     terminal.line("/quit");
+    let (code, shown) = terminal.ended();
+    assert_eq!(code, Some(0), "{shown}");
+}
+
+#[test]
+fn esc_stops_a_tool_and_what_was_typed_meanwhile_begins_the_next_line() {
+    let workplace = workplace("");
+    let mut terminal = Terminal::start(&workplace, &["chat", "--model", "demo"]);
+    terminal.wait_for("> ");
+    terminal.line("notes_find {\"q\": \"meeting\"}");
+    terminal.wait_for("◌ notes_find q=meeting");
+    // An arrow begins with the same byte, and stops nothing.
+    terminal.press("\u{1b}[AWhat is 6 *");
+    terminal.wait_for("Ctrl-C stops");
+    terminal.press("\u{1b}");
+    terminal.wait_for("■ notes_find cancelled");
+    terminal.wait_for("Stopped.");
+    terminal.wait_for("> What is 6 *");
+    terminal.line(" 9?");
+    terminal.wait_for("math_eval says: 54");
+    terminal.wait_for("> ");
+    terminal.press(CTRL_D);
     let (code, shown) = terminal.ended();
     assert_eq!(code, Some(0), "{shown}");
 }
@@ -126,7 +148,7 @@ fn ctrl_c_clears_a_line_and_twice_on_an_empty_one_leaves_with_130() {
     terminal.press(CTRL_C);
     terminal.line("What is 3 * 3?");
     // Had it not been cleared, the sum would be another.
-    terminal.wait_for("math_eval says: {\"result\":9}");
+    terminal.wait_for("math_eval says: 9");
     terminal.wait_for("> ");
     terminal.press(CTRL_C);
     terminal.wait_for("Ctrl-C again or Ctrl-D to leave");
@@ -161,9 +183,9 @@ fn the_commands_show_tools_model_last_result_and_save() {
         ("/retry", "Nothing was asked yet."),
         ("/nonsense", "There is no command /nonsense."),
         ("/help", "/save [FILE]"),
-        ("What is 7 * 6?", "math_eval says: {\"result\":42}"),
+        ("What is 7 * 6?", "math_eval says: 42"),
         ("/last", "\n{\"result\":42}\n"),
-        ("/retry", "math_eval says: {\"result\":42}"),
+        ("/retry", "math_eval says: 42"),
         ("/save", "Kept in "),
         ("/save talk.jsonl", "4 messages written to"),
     ] {
