@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::failure::option_ms;
+use crate::permit::{Permission, Permit};
 
 /// One request to run one tool. Goes into [`ToolExecutor::execute`](crate::ToolExecutor::execute).
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -49,6 +50,9 @@ pub struct Call {
     /// The caller's W3C trace context, handed on to the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
+    /// The conversation it belongs to: what is allowed or counted for one is not for another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
     /// The id of an earlier call that this one repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay_of: Option<String>,
@@ -64,6 +68,9 @@ pub struct Call {
     /// Something between whoever calls and the tool, which the engine does not look at.
     #[serde(skip)]
     pub luggage: Option<Luggage>,
+    /// Which tools whoever calls may use; all of them without one.
+    #[serde(skip)]
+    pub permit: Option<Permission>,
     /// Told how far the tool is, in the order it says so and before the outcome.
     #[serde(skip)]
     pub on_progress: Option<OnProgress>,
@@ -124,11 +131,13 @@ impl Call {
             idempotency_key: None,
             caller: None,
             traceparent: None,
+            conversation: None,
             replay_of: None,
             retry: true,
             cancellation: None,
             attempts: None,
             luggage: None,
+            permit: None,
             on_progress: None,
         }
     }
@@ -169,6 +178,12 @@ impl Call {
         self
     }
 
+    /// See [`Call::conversation`](struct.Call.html#structfield.conversation).
+    pub fn conversation(mut self, conversation: impl Into<String>) -> Call {
+        self.conversation = Some(conversation.into());
+        self
+    }
+
     /// See [`Call::replay_of`](struct.Call.html#structfield.replay_of).
     pub fn replay_of(mut self, id: impl Into<String>) -> Call {
         self.replay_of = Some(id.into());
@@ -184,6 +199,12 @@ impl Call {
     /// See [`Call::luggage`](struct.Call.html#structfield.luggage).
     pub fn luggage<T: Any + Send + Sync>(mut self, luggage: Arc<T>) -> Call {
         self.luggage = Some(Luggage(luggage));
+        self
+    }
+
+    /// See [`Call::permit`](struct.Call.html#structfield.permit).
+    pub fn permit(mut self, permit: Arc<dyn Permit>) -> Call {
+        self.permit = Some(Permission::new(permit));
         self
     }
 

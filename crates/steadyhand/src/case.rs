@@ -62,6 +62,13 @@ impl<'a> Progress<'a> {
         self.deadline - self.started
     }
 
+    /// Whatever the call waited for was not its tool: its time begins now.
+    pub(crate) fn begin_anew(&mut self) {
+        let patience = self.patience();
+        self.started = Instant::now();
+        self.deadline = after(self.started, patience);
+    }
+
     /// The tool is about to be started, after waiting so long for a place.
     pub(crate) fn attempt_started(&mut self, call: &Call, waited: Duration) {
         self.attempts += 1;

@@ -14,6 +14,7 @@ use crate::event::Event;
 use crate::failure::{Effect, Failure, FailureCode, Health};
 use crate::failures;
 use crate::fallback::{Answer, Fallback};
+use crate::gate;
 use crate::guard::attempt::{Bounded, Ended, contained};
 use crate::guard::breaker::{Admission, Verdict};
 use crate::guard::limit::Place;
@@ -126,7 +127,12 @@ impl ToolExecutor {
         let known = catalogue.find(&call.name);
         let is_known = known.is_some();
         let mut case = Case::open(call, known.map(|entry| &**entry), self.tools.observers());
+        let permit = case.call.permit.clone();
         if !is_known {
+            // Whether there is such a tool is nobody's business who may not use it.
+            if let Some(Err(refused)) = permit.as_ref().map(|it| it.check(&case.call.name)) {
+                return case.close(Err(refused), None);
+            }
             let arrived = Box::pin(self.tools.await_arrival(&case.call)).await;
             catalogue = self.tools.catalogue();
             if let (Err(failure), None) = (arrived, catalogue.find(&case.call.name)) {
@@ -135,12 +141,24 @@ impl ToolExecutor {
         }
         let Some(entry) = catalogue.find(&case.call.name) else {
             self.tools.count_unknown_call();
-            let near = catalogue.near(&case.call.name);
+            let mut near = catalogue.near(&case.call.name);
+            if let Some(permit) = &permit {
+                near.retain(|name| permit.allows(name));
+            }
             return case.close_unknown(near);
         };
         case.found(entry);
+        if let Some(Err(refused)) = permit.as_ref().map(|it| it.check(entry.tool.name())) {
+            return case.close(Err(refused), None);
+        }
         if let Err(failure) = case.check_arguments(entry) {
             return case.close_invalid(failure);
+        }
+        if let Some(Err(refused)) = permit.as_ref().map(|it| it.admit(&case.call, entry)) {
+            return case.close(Err(refused), None);
+        }
+        if let Err(failure) = gate::pass(&mut case, entry).await {
+            return case.close(Err(failure), None);
         }
         let failure = match self.guarded(entry, &mut case).await {
             Ok(output) => return case.close(Ok(output), None),
@@ -431,6 +449,7 @@ impl ToolExecutor {
             .deadline(deadline);
         call.cancellation = case.call.cancellation.clone();
         call.caller = case.call.caller.clone();
+        call.conversation = case.call.conversation.clone();
         let caller = case.call.traceparent.as_deref();
         let trace = trace::for_call(self.tools.observers().spans(), case.progress.number, caller);
         call.traceparent = trace.map(|trace| trace.to_string());

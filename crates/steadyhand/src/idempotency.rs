@@ -32,6 +32,12 @@ impl ToolExecutor {
             return self.run(call, MayFallBack::Yes).await;
         }
         let mut catalogue = self.tools.catalogue();
+        // What may not be used is refused there, and leaves no trace under its key.
+        let known = catalogue.find(&call.name);
+        let name = known.map_or(call.name.as_str(), |entry| entry.tool.name());
+        if call.permit.as_ref().is_some_and(|it| !it.allows(name)) {
+            return self.run(call, MayFallBack::Yes).await;
+        }
         if catalogue.find(&call.name).is_none() {
             let _ = self.tools.await_arrival(&call).await;
             catalogue = self.tools.catalogue();

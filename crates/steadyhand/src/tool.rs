@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::ser::SerializeMap;
 use serde_json::Value;
 
+use crate::gate::Gate;
 use crate::handler::Handler;
 use crate::policy::{Adjustment, Policy};
 use crate::state::Need;
@@ -24,6 +25,7 @@ pub struct Tool {
     needs: Vec<Need>,
     adjustments: Vec<Adjustment>,
     preparation: Option<Preparation>,
+    gate: Option<Arc<dyn Gate>>,
 }
 
 /// Changes arguments before they are checked.
@@ -48,6 +50,7 @@ impl Tool {
             needs: Vec::new(),
             adjustments: Vec::new(),
             preparation: None,
+            gate: None,
         }
     }
 
@@ -77,6 +80,17 @@ impl Tool {
     pub fn prepared_by(mut self, prepare: impl Fn(&mut Value) + Send + Sync + 'static) -> Tool {
         self.preparation = Some(Arc::new(prepare));
         self
+    }
+
+    /// Its calls wait at this gate once their arguments are checked, and before anything is counted.
+    #[must_use]
+    pub fn gated_by(mut self, gate: Arc<dyn Gate>) -> Tool {
+        self.gate = Some(gate);
+        self
+    }
+
+    pub(crate) fn gate(&self) -> Option<&Arc<dyn Gate>> {
+        self.gate.as_ref()
     }
 
     pub(crate) fn preparation(&self) -> Option<&Preparation> {
@@ -178,8 +192,14 @@ impl Tool {
             (Some(mine), Some(theirs)) => std::ptr::addr_eq(Arc::as_ptr(mine), Arc::as_ptr(theirs)),
             _ => false,
         };
+        let same_gate = match (&self.gate, &other.gate) {
+            (None, None) => true,
+            (Some(mine), Some(theirs)) => std::ptr::addr_eq(Arc::as_ptr(mine), Arc::as_ptr(theirs)),
+            _ => false,
+        };
         same_changes
             && same_preparation
+            && same_gate
             && std::ptr::addr_eq(Arc::as_ptr(&self.handler), Arc::as_ptr(&other.handler))
             && self.name == other.name
             && self.alias == other.alias

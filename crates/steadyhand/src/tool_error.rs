@@ -52,8 +52,10 @@ pub enum Category {
     Validation,
     /// The tool's own capacity is used up; it was not started.
     Overloaded,
-    /// Nobody allowed it to run.
+    /// Someone, or a rule, did not allow it to run.
     Denied,
+    /// Nobody said yes or no in time.
+    Expired,
     /// Anything else.
     Unknown,
 }
@@ -212,6 +214,7 @@ impl Category {
             Category::Validation => FailureCode::ValidationError,
             Category::Overloaded => FailureCode::Overloaded,
             Category::Denied => FailureCode::ApprovalDenied,
+            Category::Expired => FailureCode::ApprovalExpired,
             Category::Unknown => FailureCode::ToolExecutionError,
         }
     }
@@ -223,7 +226,8 @@ impl Category {
             | Category::Authentication
             | Category::Validation
             | Category::Overloaded
-            | Category::Denied => Effect::None,
+            | Category::Denied
+            | Category::Expired => Effect::None,
         }
     }
 }

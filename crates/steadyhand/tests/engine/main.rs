@@ -16,6 +16,7 @@ mod l_conversation;
 mod l_langchain;
 mod limit_and_retry;
 mod logs;
+mod permits;
 mod quiet;
 mod r_rows;
 mod simulation;

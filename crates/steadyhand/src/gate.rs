@@ -1,0 +1,88 @@
+//! What must be settled before a tool is started: a person's yes, say. The call's time begins after it.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::call::Call;
+use crate::case::Case;
+use crate::executor::after;
+use crate::failure::{Effect, Failure, FailureCode};
+use crate::failures;
+use crate::guard::attempt::{Bounded, Ended, contained};
+use crate::manager::Entry;
+use crate::tool_error::ToolError;
+
+/// No gate holds a call longer, whatever it says itself.
+const GATE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Stands before a tool: see [`Tool::gated_by`](crate::Tool::gated_by).
+pub trait Gate: Send + Sync {
+    /// Waits until the tool may be started, and gives up by itself at some time. Dropping the future withdraws the
+    /// question.
+    fn pass<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<(), ToolError>>;
+}
+
+/// A call that asks to be let through, its arguments checked.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The call's id.
+    pub call_id: &'a str,
+    /// The tool's own name.
+    pub tool_name: &'a str,
+    /// What the tool would get.
+    pub args: &'a Value,
+    /// Who asks.
+    pub caller: Option<&'a str>,
+    /// The conversation it belongs to.
+    pub conversation: Option<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    pub(crate) fn of(call: &'a Call, entry: &'a Entry) -> Asked<'a> {
+        Asked {
+            call_id: &call.id,
+            tool_name: entry.tool.name(),
+            args: call.args.checked(),
+            caller: call.caller.as_deref(),
+            conversation: call.conversation.as_deref(),
+        }
+    }
+}
+
+/// Waits at the gate of a tool, if it has one; the call's time begins anew behind it.
+pub(crate) async fn pass(case: &mut Case<'_>, entry: &Entry) -> Result<(), Box<Failure>> {
+    let Some(gate) = entry.tool.gate() else {
+        return Ok(());
+    };
+    let call = &case.call;
+    let args = call.args.checked();
+    let until = after(Instant::now(), GATE_MAX);
+    let ended = match contained(|| gate.pass(Asked::of(call, entry))) {
+        Ok(waiting) => Bounded::new(waiting, until, call.cancellation.as_ref()).await,
+        Err(panic) => Ended::Panicked(panic),
+    };
+    match ended {
+        Ended::Finished(Ok(())) => {
+            case.progress.begin_anew();
+            Ok(())
+        }
+        Ended::Finished(Err(error)) => {
+            let failure = error.never_started().into_failure(entry.tool.name());
+            Err(Box::new(failure))
+        }
+        Ended::Cancelled => Err(failures::cancelled(entry, Effect::None)),
+        Ended::TimedOut => Err(failures::refused(
+            FailureCode::ApprovalExpired,
+            entry,
+            format!("nobody let '{}' run in time", entry.tool.name()),
+        )),
+        Ended::Panicked(panic) => {
+            let mut failure = failures::panicked(&panic, entry, args);
+            failure.effect = Effect::None;
+            Err(failure)
+        }
+    }
+}

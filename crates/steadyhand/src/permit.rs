@@ -1,0 +1,73 @@
+//! Which tools whoever calls may use. The engine asks; who they are is the application's business.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::call::Call;
+use crate::failure::{Effect, Failure, FailureCode};
+use crate::failures;
+use crate::gate::Asked;
+use crate::guard::attempt::contained;
+use crate::manager::Entry;
+use crate::tool_error::ToolError;
+
+/// What one caller may use.
+pub trait Permit: Send + Sync {
+    /// Whether the tool of this name may be used. Also asked for names that no tool has.
+    fn allows(&self, tool: &str) -> bool;
+
+    /// Why it may not, in words. Asked once for each call that is refused for it.
+    fn refusal(&self, tool: &str) -> String;
+
+    /// Asked once for each call that would be run, its arguments checked: a budget may be used up.
+    fn admit(&self, _asked: &Asked<'_>) -> Result<(), ToolError> {
+        Ok(())
+    }
+}
+
+/// A permit as a call carries it: see [`Call::permit`](crate::Call::permit).
+#[derive(Clone)]
+pub struct Permission(Arc<dyn Permit>);
+
+impl Permission {
+    pub(crate) fn new(permit: Arc<dyn Permit>) -> Permission {
+        Permission(permit)
+    }
+
+    pub(crate) fn allows(&self, tool: &str) -> bool {
+        self.0.allows(tool)
+    }
+
+    /// The failure of a call of a tool that may not be used.
+    pub(crate) fn check(&self, tool: &str) -> Result<(), Box<Failure>> {
+        if self.0.allows(tool) {
+            return Ok(());
+        }
+        let code = FailureCode::AuthenticationError;
+        let failure = Failure::new(code, Effect::None, self.0.refusal(tool));
+        let friendly = format!("You are not allowed to use {tool}.");
+        Err(Box::new(failure.for_people(friendly)))
+    }
+
+    pub(crate) fn admit(&self, call: &Call, entry: &Entry) -> Result<(), Box<Failure>> {
+        let asked = Asked::of(call, entry);
+        match contained(|| self.0.admit(&asked)) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => {
+                let failure = error.never_started().into_failure(entry.tool.name());
+                Err(Box::new(failure))
+            }
+            Err(panic) => {
+                let mut failure = failures::panicked(&panic, entry, asked.args);
+                failure.effect = Effect::None;
+                Err(failure)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Permission")
+    }
+}
