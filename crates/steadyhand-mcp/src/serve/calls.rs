@@ -33,7 +33,11 @@ impl Inner {
                 .map_err(|error| errors::invalid(format!("arguments cannot be read: {error}")))?,
             None => Value::Null,
         };
+        let permit = origin.who.as_ref().and_then(|who| who.permit.clone());
+        let may_use = permit.as_ref().is_none_or(|permit| permit.allows(&name));
         if let Some(headers) = origin.headers
+            // What a tool wants is nobody's business who may not use it.
+            && may_use
             && let Some(wanted) = self.listing().headers.get(&*name)
         {
             headers::check_params(headers, wanted, &arguments)?;
@@ -49,8 +53,19 @@ impl Inner {
         let given = parking::given(params.input_responses)?;
         let client = origin.client;
         let inquiry = Inquiry::new(Arc::clone(&client), origin.sink, meta.progress_token, given);
-        let caller = origin.caller.unwrap_or_else(|| Arc::clone(&client.name));
+        let said = origin.caller.unwrap_or_else(|| Arc::clone(&client.name));
+        let name = origin.who.as_ref().and_then(|who| who.name.as_ref());
+        let caller: Arc<str> = match name {
+            Some(name) => format!("{name}/{said}").into(),
+            None => said,
+        };
         let mut call = Call::new(&subject.name, arguments).caller(&*caller);
+        if let Some(permit) = permit {
+            call = call.permit(permit);
+        }
+        if let Some(conversation) = &origin.conversation {
+            call = call.conversation(&**conversation);
+        }
         if let Some(traceparent) = meta.traceparent.as_deref().or(origin.traceparent) {
             call = call.traceparent(traceparent);
         }

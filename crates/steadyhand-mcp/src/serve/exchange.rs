@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
+use steadyhand::Permit;
 
 use super::answer::list_start;
 use super::era::Era;
@@ -14,6 +15,17 @@ use super::inquiry::Sink;
 use super::message::Message;
 use crate::wire::RpcError;
 
+/// Somebody whom the transport knows, and what they may use.
+#[derive(Clone)]
+pub struct Who {
+    /// The one name nobody else has, where they have one. What they call themselves comes behind it.
+    pub name: Option<Arc<str>>,
+    /// What their calls are held to; nothing without one.
+    pub permit: Option<Arc<dyn Permit>>,
+    /// They may use some tools only, and hear of nothing else that servers have.
+    pub is_limited: bool,
+}
+
 /// A request over HTTP.
 pub struct Post<'a> {
     /// Its headers.
@@ -24,6 +36,8 @@ pub struct Post<'a> {
     pub caller: Option<Arc<str>>,
     /// The trace it is part of.
     pub traceparent: Option<&'a str>,
+    /// Who it is, where that is known.
+    pub who: Option<Who>,
 }
 
 /// An answer over HTTP.

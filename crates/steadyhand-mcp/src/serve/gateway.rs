@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use arc_swap::{ArcSwap, Guard};
 use bytes::Bytes;
 use serde_json::{Value, json};
+use steadyhand::Permit;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -13,11 +14,12 @@ use super::answer;
 use super::client::Client;
 use super::era::{Era, MODERN_VERSIONS};
 use super::errors;
+use super::exchange::Who;
 use super::headers::Headers;
 use super::host::Host;
 use super::inquiry::{Answer, Sink};
 use super::keeper;
-use super::listing::{List, Listing, cursor};
+use super::listing::{List, Listing, cursor, definition};
 use super::news::{Mailbox, Versions};
 use super::parking::Parking;
 use super::request::{Meta, Params, Request};
@@ -67,6 +69,10 @@ pub(super) struct Origin<'a> {
     pub(super) sink: Sink,
     /// Who asks, where the transport knows it.
     pub(super) caller: Option<Arc<str>>,
+    /// Who it is, where the transport has found it out.
+    pub(super) who: Option<Who>,
+    /// What belongs together, as far as that can be told.
+    pub(super) conversation: Option<Arc<str>>,
     pub(super) traceparent: Option<&'a str>,
     /// Where news go, for a client that has a connection or a session.
     pub(super) mailbox: Option<&'a Arc<Mailbox>>,
@@ -135,6 +141,12 @@ impl Inner {
         meta: &Meta<'_>,
         origin: Origin<'_>,
     ) -> Handled {
+        let who = origin.who.as_ref().filter(|who| who.is_limited);
+        if let Some(permit) = who.and_then(|who| who.permit.clone())
+            && let Some(handled) = self.limited(request, params, &*permit)
+        {
+            return handled.unwrap_or_else(|error| Handled::Now(Err(error)));
+        }
         let handled = match (request.method, origin.client.era) {
             ("tools/call", _) => self.call(params, meta, origin),
             ("tools/list", _) => self.page(params, |listing| &listing.tools),
@@ -152,6 +164,34 @@ impl Inner {
             (method, _) => Err(errors::no_such_method(method)),
         };
         handled.unwrap_or_else(|error| Handled::Now(Err(error)))
+    }
+
+    /// What somebody hears who may not use all tools: those they may, and nothing of what else servers have. None
+    /// where it makes no difference.
+    fn limited(
+        &self,
+        request: &Request<'_>,
+        params: &Params<'_>,
+        permit: &dyn Permit,
+    ) -> Option<Result<Handled, crate::wire::RpcError>> {
+        let list = match request.method {
+            "tools/list" => {
+                let tools = self.host.tools().list();
+                let allowed = tools.iter().filter(|tool| permit.allows(tool.name()));
+                let servers = self.host.servers();
+                List::of("tools", allowed.map(|tool| definition(tool, &servers)))
+            }
+            "prompts/list" => List::none("prompts"),
+            "resources/list" => List::none("resources"),
+            "resources/templates/list" => List::none("resourceTemplates"),
+            "prompts/get" | "resources/read" | "completion/complete" | "resources/subscribe" => {
+                let text = "these credentials are for some tools only, and for nothing else";
+                return Some(Err(errors::invalid(text)));
+            }
+            _ => return None,
+        };
+        let page = cursor(params.cursor).and_then(|cursor| list.page(cursor.as_deref()));
+        Some(page.map(Handled::Page))
     }
 
     fn page(

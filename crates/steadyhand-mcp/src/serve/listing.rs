@@ -80,7 +80,11 @@ impl Listing {
 }
 
 impl List {
-    fn of(member: &str, entries: impl IntoIterator<Item = Box<RawValue>>) -> List {
+    pub(super) fn none(member: &str) -> List {
+        List::of(member, [])
+    }
+
+    pub(super) fn of(member: &str, entries: impl IntoIterator<Item = Box<RawValue>>) -> List {
         let mut pages: Vec<Vec<u8>> = Vec::new();
         let mut page = format!("\"{member}\":[").into_bytes();
         let begun = page.len();
@@ -133,7 +137,7 @@ impl List {
 }
 
 /// A tool as its server wrote it, or as we would.
-fn definition(tool: &Tool, servers: &[Server]) -> Box<RawValue> {
+pub(super) fn definition(tool: &Tool, servers: &[Server]) -> Box<RawValue> {
     let source = tool.source().filter(|_| tool.kind() == "mcp");
     let server = source.and_then(|name| servers.iter().find(|server| server.name() == name));
     let verbatim = server.and_then(|server| server.definition(tool.name()));

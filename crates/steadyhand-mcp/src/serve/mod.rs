@@ -41,7 +41,7 @@ mod work;
 
 pub use errors::Standing;
 pub use events::Events;
-pub use exchange::{Content, Post, Reply};
+pub use exchange::{Content, Post, Reply, Who};
 pub use gateway::Gateway;
 pub use headers::Headers;
 pub use host::Host;

@@ -9,7 +9,7 @@ use super::client::Client;
 use super::era::{Era, LEGACY_VERSIONS, MODERN_VERSIONS};
 use super::errors::{self, Standing};
 use super::events::message;
-use super::exchange::{Accepted, Post, Refusal, Reply, answered};
+use super::exchange::{Accepted, Post, Refusal, Reply, Who, answered};
 use super::gateway::{Handled, Inner, Origin};
 use super::headers::{Headers, must_say};
 use super::listen::Wish;
@@ -71,9 +71,9 @@ impl Inner {
             return self.read_modern(post, &request, &params, &meta, accepted);
         }
         if method == "initialize" {
-            return Stage::Reply(self.begin_session(&request));
+            return Stage::Reply(self.begin_session(&request, post.who.as_ref()));
         }
-        match self.session_of(post.headers) {
+        match self.session_of(post.headers, post.who.as_ref()) {
             Ok(session) => self.read_legacy(post, &session, &request, &params, &meta, accepted),
             Err(refusal) => Stage::Reply(refusal.reply(id)),
         }
@@ -119,6 +119,8 @@ impl Inner {
             client: Arc::new(client),
             sink: accepted.sink(),
             caller: post.caller.clone(),
+            who: post.who.clone(),
+            conversation: None,
             traceparent: post.traceparent,
             mailbox: None,
             headers: Some(post.headers),
@@ -148,6 +150,8 @@ impl Inner {
             client: Arc::clone(&session.client),
             sink: accepted.sink(),
             caller: post.caller.clone(),
+            who: post.who.clone(),
+            conversation: Some(Arc::clone(&session.id)),
             traceparent: post.traceparent,
             mailbox: Some(&session.mailbox),
             headers: None,
@@ -171,7 +175,7 @@ impl Inner {
             // Over HTTP it has nothing to tell us: whoever no longer wants an answer hangs up.
             return accepted;
         }
-        let session = match self.session_of(post.headers) {
+        let session = match self.session_of(post.headers, post.who.as_ref()) {
             Ok(session) => session,
             Err(refusal) => return Stage::Reply(refusal.reply(RawValue::NULL)),
         };
@@ -187,7 +191,7 @@ impl Inner {
         let Ok(parts) = serde_json::from_slice::<Vec<&RawValue>>(body) else {
             return refuse(errors::not_json());
         };
-        let session = match self.session_of(post.headers) {
+        let session = match self.session_of(post.headers, post.who.as_ref()) {
             Ok(session) => session,
             Err(refusal) => return Stage::Reply(refusal.reply(RawValue::NULL)),
         };
@@ -225,10 +229,11 @@ impl Inner {
         Stage::Batch(stages)
     }
 
-    fn begin_session(&self, request: &Request<'_>) -> Reply {
+    fn begin_session(&self, request: &Request<'_>, who: Option<&Who>) -> Reply {
         let (client, version) = greeted(request);
         let told = *self.versions.borrow();
-        let Some(session) = self.sessions.open(client, told) else {
+        let owner = who.and_then(|who| who.name.clone());
+        let Some(session) = self.sessions.open(client, owner, told) else {
             let error = errors::busy("there are as many sessions as there may be; try again later");
             return Reply::error(Standing::Busy, request.id, &error);
         };
@@ -241,8 +246,12 @@ impl Inner {
         }
     }
 
-    /// The session that a request names.
-    pub(super) fn session_of(&self, headers: &dyn Headers) -> Result<Arc<Session>, Box<Refusal>> {
+    /// The session that a request names. One that somebody else opened is as good as none.
+    pub(super) fn session_of(
+        &self,
+        headers: &dyn Headers,
+        who: Option<&Who>,
+    ) -> Result<Arc<Session>, Box<Refusal>> {
         let refuse = |standing: Standing, error: Option<RpcError>| {
             Err(Box::new(Refusal { standing, error }))
         };
@@ -253,7 +262,10 @@ impl Inner {
             let text = "the header Mcp-Session-Id is missing: send initialize first, or what 2026-07-28 wants";
             return refuse(Standing::Malformed, Some(errors::invalid_request(text)));
         };
-        let Some(session) = self.sessions.find(id) else {
+        let is_theirs = |session: &Arc<Session>| {
+            session.owner.as_deref() == who.and_then(|who| who.name.as_deref())
+        };
+        let Some(session) = self.sessions.find(id).filter(is_theirs) else {
             return refuse(Standing::NoSuchSession, Some(errors::no_session()));
         };
         match headers.get(PROTOCOL_VERSION) {

@@ -19,6 +19,8 @@ const STREAMS_MAX: usize = 64;
 /// One session.
 pub(super) struct Session {
     pub(super) id: Arc<str>,
+    /// Who opened it, where that is known: it is nobody else's.
+    pub(super) owner: Option<Arc<str>>,
     pub(super) client: Arc<Client>,
     pub(super) mailbox: Arc<Mailbox>,
     /// Cancelled when it ends.
@@ -39,9 +41,15 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(id: Arc<str>, client: Client, told: Versions) -> Session {
+    pub(super) fn new(
+        id: Arc<str>,
+        owner: Option<Arc<str>>,
+        client: Client,
+        told: Versions,
+    ) -> Session {
         Session {
             id,
+            owner,
             client: Arc::new(client),
             mailbox: Arc::default(),
             ended: CancellationToken::new(),

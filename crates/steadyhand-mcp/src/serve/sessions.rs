@@ -44,7 +44,12 @@ impl Default for Sessions {
 
 impl Sessions {
     /// A new one. None if there is no room.
-    pub(super) fn open(&self, client: Client, told: Versions) -> Option<Arc<Session>> {
+    pub(super) fn open(
+        &self,
+        client: Client,
+        owner: Option<Arc<str>>,
+        told: Versions,
+    ) -> Option<Arc<Session>> {
         if self.count() >= SESSIONS_MAX {
             self.tidy();
         }
@@ -53,7 +58,7 @@ impl Sessions {
         }
         // Whoever can guess an id would have someone else's session.
         let id: Arc<str> = Uuid::new_v4().simple().to_string().into();
-        let session = Arc::new(Session::new(Arc::clone(&id), client, told));
+        let session = Arc::new(Session::new(Arc::clone(&id), owner, client, told));
         self.use_now(&session);
         self.shard(&id).insert(id, Arc::clone(&session));
         self.count.fetch_add(1, Ordering::Relaxed);

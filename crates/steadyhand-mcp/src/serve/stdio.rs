@@ -191,6 +191,9 @@ impl Link {
             client,
             sink: Sink::Out(self.out.clone()),
             caller: None,
+            who: None,
+            // One client, one conversation.
+            conversation: Some("stdio".into()),
             traceparent: None,
             mailbox: Some(&self.mailbox),
             headers: None,

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::era::Era;
 use super::errors::Standing;
 use super::events::{Answering, Events, Flow, Telling, comment, frame, message, priming};
-use super::exchange::{Accepted, Content, Post, Reply, answered};
+use super::exchange::{Accepted, Content, Post, Reply, Who, answered};
 use super::gateway::{Gateway, Handled, Inner};
 use super::headers::Headers;
 use super::inquiry::Next;
@@ -31,8 +31,8 @@ impl Gateway {
     }
 
     /// `GET`: the stream of what a session is told, or the rest of one that was cut off.
-    pub fn get(&self, headers: &dyn Headers) -> Reply {
-        let session = match self.inner.session_of(headers) {
+    pub fn get(&self, headers: &dyn Headers, who: Option<&Who>) -> Reply {
+        let session = match self.inner.session_of(headers, who) {
             Ok(session) => session,
             Err(refusal) => return refusal.reply(RawValue::NULL),
         };
@@ -65,8 +65,8 @@ impl Gateway {
     }
 
     /// `DELETE`: the end of a session.
-    pub fn delete(&self, headers: &dyn Headers) -> Reply {
-        match self.inner.session_of(headers) {
+    pub fn delete(&self, headers: &dyn Headers, who: Option<&Who>) -> Reply {
+        match self.inner.session_of(headers, who) {
             Ok(session) => {
                 self.inner.sessions.end(&session.id);
                 Reply::nothing(Standing::Answered)
