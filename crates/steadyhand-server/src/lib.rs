@@ -1,5 +1,8 @@
 //! The program `steadyhand` as a library: configuration, sources that need I/O, the command line.
 
+pub mod access;
+pub mod alerts;
+pub mod approvals;
 mod behind;
 pub mod cli;
 pub mod config;
@@ -11,6 +14,7 @@ pub mod live;
 pub mod markdown;
 pub mod models;
 pub mod net;
+pub mod pins;
 pub mod progress;
 pub mod runtime;
 mod scrub;

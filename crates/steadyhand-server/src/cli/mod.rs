@@ -1,5 +1,7 @@
 //! The command line: what was typed, what is run, what is printed.
 
+mod alerts;
+mod approvals;
 mod arguments;
 mod batch;
 mod call;
@@ -9,11 +11,13 @@ mod complete;
 mod config;
 mod conversation;
 mod error;
+mod keys;
 mod mcp;
 mod mcp_stdio;
 mod metrics;
 mod models;
 mod outcome;
+mod pinned;
 mod progress;
 mod remote;
 mod screen;
@@ -31,9 +35,11 @@ use std::time::Duration;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use steadyhand::KeyStore;
 
+use crate::access::Door;
 use crate::config::settings::HistorySettings;
 use crate::config::{Configuration, Surroundings, find};
 use crate::history::{History, HistoryOptions, KeptKeys};
+use crate::pins::Pins;
 use crate::runtime::{Options, Runtime};
 use crate::serve as serving;
 use crate::serve::presence;
@@ -141,6 +147,22 @@ enum Command {
     Repair(conversation::RepairArgs),
     /// A well-formed error result for a call, in a provider's shape
     ErrorResponse(conversation::ErrorResponseArgs),
+    /// Calls that wait for a person's yes
+    Approvals(approvals::ApprovalsArgs),
+    /// Let a call run that waits for a yes
+    Approve(approvals::ApproveArgs),
+    /// Do not let a call run that waits for a yes
+    Deny(approvals::DenyArgs),
+    /// What is wrong now and was earlier
+    Alerts {
+        #[command(subcommand)]
+        command: Option<alerts::AlertsCommand>,
+    },
+    /// API keys: who may do what over the network
+    Keys {
+        #[command(subcommand)]
+        command: Option<keys::KeysCommand>,
+    },
     /// The configuration: is it right, and what does it say
     Config {
         #[command(subcommand)]
@@ -193,6 +215,11 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
     match command {
         Command::Config { command } => session.block_on(config::run(&session, command)),
         Command::McpStdio => session.block_on(mcp_stdio::run(&session)),
+        Command::Alerts { command } => session.block_on(alerts::run(&session, command.as_ref())),
+        Command::Approvals(args) => session.block_on(approvals::list(&session, args)),
+        Command::Approve(args) => session.block_on(approvals::approve(&session, args)),
+        Command::Deny(args) => session.block_on(approvals::deny(&session, args)),
+        Command::Keys { command } => keys::run(&session, command.as_ref()),
         Command::Completions { shell } => complete::print(*shell, screen, Cli::command()),
         Command::Validate(args) => conversation::validate(&session, args),
         Command::Repair(args) => conversation::repair(&session, args),
@@ -290,6 +317,17 @@ impl<'a> Session<'a> {
         let name = presence::key_of(configuration);
         let folder = self.state().join("history");
         Arc::new(KeptKeys::open(folder.join(format!("{name}.keys.db"))))
+    }
+
+    /// What a server of a configuration knows of those who come.
+    fn door(&self, configuration: Option<&Path>) -> Arc<Door> {
+        Door::of(&self.state(), &presence::key_of(configuration))
+    }
+
+    /// The definitions of tools that servers of a configuration had before.
+    fn pins(&self, configuration: Option<&Path>) -> Pins {
+        let name = presence::key_of(configuration);
+        Pins::open(self.state().join("pins").join(format!("{name}.json")))
     }
 
     /// The history that the configuration means, to read.

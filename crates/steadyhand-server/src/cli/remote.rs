@@ -10,15 +10,15 @@ use hyper::client::conn::http1;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::Session;
 use super::error::{Exit, Failed};
-use crate::config::Configuration;
-use crate::config::text::SecretText;
-use crate::serve::{self, presence};
+use super::pinned;
+use crate::serve::presence;
 
 /// A server on this machine says at once that it is there.
 const GREETING_MAX: Duration = Duration::from_secs(2);
@@ -29,7 +29,9 @@ const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// A server that answers.
 pub(super) struct Remote {
     address: SocketAddr,
-    token: Option<SecretText>,
+    token: Option<SecretString>,
+    /// The certificate it must have, where connections are TLS.
+    certificate: Option<String>,
     /// What is left of `--timeout` bounds each request.
     patience: Option<Duration>,
 }
@@ -52,6 +54,7 @@ impl Remote {
         let mut remote = Remote {
             address: announced.address,
             token: None,
+            certificate: announced.certificate.clone(),
             patience: Some(GREETING_MAX),
         };
         match remote.send(Method::GET, "/health/live", None).await {
@@ -69,11 +72,7 @@ impl Remote {
                 return None;
             }
         }
-        if announced.needs_token {
-            let configuration = Configuration::load(file.as_deref(), &session.surroundings).ok()?;
-            let settings = serve::settings_of(&configuration, &session.surroundings).ok()?;
-            remote.token = settings.token;
-        }
+        remote.token = announced.token.map(|token| token.0);
         remote.patience = session.time_left();
         session
             .screen
@@ -103,6 +102,9 @@ impl Remote {
         let stream = TcpStream::connect(self.address)
             .await
             .map_err(|error| broken(crate::config::document::plain(&error)))?;
+        let stream = pinned::wrapped(stream, self.certificate.as_deref())
+            .await
+            .map_err(|error| broken(error.to_string()))?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|error| broken(error.to_string()))?;
@@ -184,6 +186,9 @@ impl Remote {
         body: Option<&Value>,
     ) -> Result<Whole, Unsent> {
         let broken = |error: hyper::Error| Unsent::NoAnswer(error.to_string());
+        let stream = pinned::wrapped(stream, self.certificate.as_deref())
+            .await
+            .map_err(|error| Unsent::NoAnswer(error.to_string()))?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
             .map_err(broken)?;
@@ -225,7 +230,7 @@ impl Remote {
             .header(CONTENT_TYPE, "application/json")
             .header("steadyhand-caller", "cli");
         if let Some(token) = &self.token {
-            let mut shown = HeaderValue::try_from(format!("Bearer {}", token.expose()))
+            let mut shown = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()))
                 .map_err(|error| unusable(error.to_string()))?;
             shown.set_sensitive(true);
             request = request.header(AUTHORIZATION, shown);

@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::error::{Exit, Failed};
 use super::{Interrupts, Session, screen, starting, value};
+use crate::approvals::Desk;
 use crate::runtime::{Degraded, Options, Runtime};
 use crate::serve::{self, CannotServe, DRAIN_MAX, Drained, Fault, Server, Waiting};
 use crate::source::command;
@@ -32,18 +33,23 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
     let by_flag = args.listen.is_some();
     settings.listen = args.listen.unwrap_or(settings.listen);
     let usage = if by_flag { Exit::Usage } else { Exit::Config };
+    let door = session.door(configuration.file.as_deref());
     settings
-        .check(settings.listen)
+        .check(settings.listen, &door.keys)
         .map_err(|cannot| failed(cannot, usage))?;
     // The address first: a port that is taken is said before anything is started.
     let listener = serve::listen(&settings)
         .await
         .map_err(|cannot| failed(cannot, Exit::NotReachable))?;
     let keys = session.keys(configuration.file.as_deref());
+    let desk = Desk::default();
+    let pins = session.pins(configuration.file.as_deref());
     let adapt = |options: &mut Options| {
         options.degraded = told(session);
         options.keys = Some(keys);
         options.relays = true;
+        options.desk = Some(desk.clone());
+        options.pins = Some(pins.clone());
     };
     let runtime = tokio::select! {
         runtime = session.runtime_of(configuration, adapt) => runtime?,
@@ -58,8 +64,16 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
             "Calls are not written down: no thread for it: {error}"
         ));
     }
-    let mut server = Server::new(listener, runtime.clone(), history, &settings)
-        .map_err(|cannot| failed(cannot, Exit::NotReachable))?;
+    let server = Server::new(
+        listener,
+        runtime.clone(),
+        history,
+        &settings,
+        door,
+        desk,
+        pins,
+    )
+    .map_err(|cannot| failed(cannot, Exit::NotReachable))?;
     if let Err(error) = server.announce(&session.state()) {
         session.screen.note(&format!(
             "Commands will not find this server: {} cannot be written: {}",
@@ -68,10 +82,11 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
         ));
     }
     let _watching = runtime.watch();
-    tell_what_is_served(session, &runtime, server.address());
+    tell_what_is_served(session, &runtime, &server);
     let ended = tokio::select! {
         never = server.accept() => match never {},
         never = server.follow(&session.surroundings) => match never {},
+        never = server.watch() => match never {},
         never = starting::told(session, &runtime) => match never {},
         failure = runtime.required_failed() => Err(failure),
         code = interrupts.next() => Ok(code),
@@ -139,7 +154,8 @@ fn failed(cannot: CannotServe, otherwise: Exit) -> Failed {
     Failed::new(exit, code, cannot.message).help(cannot.help)
 }
 
-fn tell_what_is_served(session: &Session<'_>, runtime: &Runtime, address: SocketAddr) {
+fn tell_what_is_served(session: &Session<'_>, runtime: &Runtime, server: &Server) {
+    let (address, scheme) = (server.address(), server.scheme());
     session.tell_problems(runtime);
     let generation = runtime.generation();
     let tools = value::counted(runtime.manager().len(), "tool");
@@ -159,9 +175,9 @@ fn tell_what_is_served(session: &Session<'_>, runtime: &Runtime, address: Socket
             "No steadyhand.toml here, so these are the builtins ({tools}; a demo set comes in a later version).\n"
         ),
     };
-    text.push_str(&format!("\n  MCP        http://{address}/mcp\n"));
-    text.push_str(&format!("  REST       http://{address}/v1/tools\n"));
-    text.push_str(&format!("  OpenAPI    http://{address}/openapi.json\n"));
+    text.push_str(&format!("\n  MCP        {scheme}://{address}/mcp\n"));
+    text.push_str(&format!("  REST       {scheme}://{address}/v1/tools\n"));
+    text.push_str(&format!("  OpenAPI    {scheme}://{address}/openapi.json\n"));
     if let Some(example) = example(runtime) {
         text.push_str(&format!("\n  Try        {example}\n"));
     }

@@ -22,6 +22,13 @@ pub(super) enum ToolsCommand {
         #[arg(add = ArgValueCandidates::new(complete::tool_names))]
         tool: String,
     },
+    /// Tools of servers whose definition is another than before
+    Changes,
+    /// Accept the definition of a tool as it is now
+    Accept {
+        /// The tool
+        tool: String,
+    },
     /// Close a tool's breaker by hand
     Reset {
         /// The tool
@@ -35,20 +42,72 @@ pub(super) async fn run(
     command: Option<&ToolsCommand>,
 ) -> Result<(), Failed> {
     let command = command.unwrap_or(&ToolsCommand::List);
+    match command {
+        ToolsCommand::Changes => return changes(session).await,
+        ToolsCommand::Accept { tool } => return accept(session, tool).await,
+        ToolsCommand::List | ToolsCommand::Show { .. } | ToolsCommand::Reset { .. } => {}
+    }
     let need = match command {
         ToolsCommand::List | ToolsCommand::Show { .. } => Need::All,
-        ToolsCommand::Reset { .. } => Need::Names,
+        _ => Need::Names,
     };
     let place = Place::find(session, need).await?;
     let ended = match command {
         ToolsCommand::List => list(session, &place).await,
         ToolsCommand::Show { tool } => show(session, &place, tool).await,
         ToolsCommand::Reset { tool } => reset(session, &place, tool).await,
+        ToolsCommand::Changes | ToolsCommand::Accept { .. } => Ok(()),
     };
     if let Place::Here(runtime) = &place {
         session.stop(runtime, &mut Interrupts::listen()).await;
     }
     ended
+}
+
+async fn changes(session: &Session<'_>) -> Result<(), Failed> {
+    let remote = super::alerts::server(session, "definitions are compared").await?;
+    let view = remote.get("/v1/tool-changes").await?;
+    if session.screen.json {
+        session.screen.json(&view);
+        return Ok(());
+    }
+    let changes = view["changes"].as_array().cloned().unwrap_or_default();
+    if changes.is_empty() {
+        session.screen.note("Every tool is as it was.");
+        return Ok(());
+    }
+    let mut lines = Vec::new();
+    for change in &changes {
+        let text = |name: &str| change[name].as_str().unwrap_or_default().to_owned();
+        let kept = match change["quarantined"] == true {
+            true => "  (kept away until it is accepted)",
+            false => "",
+        };
+        lines.push(format!("{} of {}{kept}", text("tool"), text("source")));
+        for word in change["suspicious"].as_array().into_iter().flatten() {
+            lines.push(format!("  ! {}", word.as_str().unwrap_or_default()));
+        }
+        for one in change["differences"].as_array().into_iter().flatten() {
+            lines.push(format!("  {}", one["at"].as_str().unwrap_or_default()));
+            lines.push(format!("  - {}", one["before"]));
+            lines.push(format!("  + {}", one["after"]));
+        }
+    }
+    session
+        .screen
+        .answer(&session.screen.foreign(&lines.join("\n")));
+    Ok(())
+}
+
+async fn accept(session: &Session<'_>, tool: &str) -> Result<(), Failed> {
+    let remote = super::alerts::server(session, "definitions are compared").await?;
+    let path = format!("/v1/tool-changes/{}/accept", in_path(tool));
+    let accepted = remote.post(&path, None).await?.body;
+    match session.screen.json {
+        true => session.screen.json(&accepted),
+        false => session.screen.note(&format!("{tool} counts as it is now.")),
+    }
+    Ok(())
 }
 
 /// Where the tools are: in a server, or in this process.
@@ -92,7 +151,7 @@ impl Place {
 async fn list(session: &Session<'_>, place: &Place) -> Result<(), Failed> {
     let listed = match place {
         Place::There(remote) => remote.get("/v1/tools").await?,
-        Place::Here(runtime) => views::tools::list(runtime),
+        Place::Here(runtime) => views::tools::list(runtime, |_| true),
     };
     let screen = session.screen;
     let rows_of = |name: &str| listed[name].as_array().cloned().unwrap_or_default();

@@ -338,6 +338,24 @@ impl Checker<'_> {
             .help("Write one such as \"127.0.0.1:7400\"");
             self.put_at_value(problem, "/server/listen", "here");
         }
+        for (number, alert) in root.alerts.iter().enumerate() {
+            if let Err(wrong) = crate::alerts::Rule::of_settings(alert) {
+                let problem = Problem::error(format!("alerts[{number}].when: {wrong}"));
+                self.put_at_value(problem, &format!("/alerts/{number}/when"), "here");
+            }
+            let webhook = alert.notify.webhook.as_ref().map(|url| url.expose());
+            let webhook = webhook.filter(|url| !url.contains("${"));
+            let is_address = |url: &str| {
+                let url = url::Url::parse(url);
+                url.is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+            };
+            if webhook.is_some_and(|url| !is_address(url)) {
+                let problem =
+                    Problem::error(format!("alerts[{number}].notify.webhook is no web address"))
+                        .help("Write one such as https://example.org/hook");
+                self.put_at_value(problem, &format!("/alerts/{number}/notify/webhook"), "here");
+            }
+        }
         if let Err(wrong) = crate::telemetry::otlp::check(&root.telemetry) {
             let problem = Problem::error(wrong);
             self.put_at_value(problem, "/telemetry", "here");

@@ -61,6 +61,49 @@ pub struct ServerSettings {
     pub history: HistorySettings,
     /// What requests may cost
     pub limits: RequestLimits,
+    /// How long a call waits for a person's yes; 5m if not said
+    pub approval_wait: Option<Span>,
+    /// How much a conversation, or a caller, may ask for
+    pub budget: Option<BudgetSettings>,
+    /// A certificate: connections are then TLS
+    pub tls: Option<TlsSettings>,
+}
+
+/// How much a conversation, or a caller, may ask for. What goes beyond is answered OVERLOADED, and not run.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetSettings {
+    /// Whose it is: conversation (where a call says which it belongs to) or key
+    pub per: Option<Per>,
+    /// Calls
+    #[schemars(range(min = 1))]
+    pub calls: Option<u32>,
+    /// Time from the first call on
+    pub time: Option<Span>,
+    /// The same call in a row
+    #[schemars(range(min = 1))]
+    pub repeats: Option<u32>,
+}
+
+/// Whose budget it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Per {
+    /// Each conversation has its own.
+    #[default]
+    Conversation,
+    /// Each caller has its own.
+    Key,
+}
+
+/// A certificate and its key, as PEM files. Read again when the configuration is.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TlsSettings {
+    /// The certificate, and those that lead from it to one that clients trust
+    pub certificate: String,
+    /// Its private key
+    pub key: String,
 }
 
 /// What requests may cost.
@@ -237,24 +280,33 @@ pub struct ProxySettings {
 }
 
 /// Who is told, and when.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AlertSettings {
-    /// What happened: breaker_open, or "error_rate > 20% for 5m"
+    /// What happened: breaker_open, server_down, tools_changed, approval_waiting > 30s, error_rate > 20% for 5m, average > 5s for 5m,
+    /// p95 > 2s for 5m, validation_failures > 20 for 5m, invalid_responses > 0 for 5m, queue_full > 0 for 1m
     pub when: String,
     /// Names or patterns of tools; all if not said
     #[serde(default)]
     pub tools: Vec<String>,
-    /// How it is told
+    /// Calls within the time, or the rule says nothing; 10 if not said
+    #[schemars(range(min = 1))]
+    pub min_calls: Option<u32>,
+    /// It is over at or below this; four fifths of the limit if not said
+    pub clear: Option<String>,
+    /// How it is told; a line of the log if not said
+    #[serde(default)]
     pub notify: NotifySettings,
 }
 
 /// How an alert is told.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NotifySettings {
     /// A web address that gets the alert as JSON
     pub webhook: Option<SecretText>,
+    /// What its messages are signed with, as Standard Webhooks has it
+    pub secret: Option<SecretText>,
     /// A log line of this level
     pub log: Option<LogLevel>,
 }

@@ -208,7 +208,9 @@ impl Conditions {
 fn indexes(connection: &Connection, filter: &Filter) -> rusqlite::Result<Vec<Index>> {
     let all = || vec![Index::All];
     let by_name = !filter.tool.is_empty() || filter.server.is_some();
-    if let (Some(pattern), false) = (&filter.caller, by_name) {
+    // Those of an owner are named `@owner` and `@owner/…`: which of them are meant is looked at later.
+    let of_owner = filter.owner.as_ref().map(|owner| format!("{owner}*"));
+    if let (Some(pattern), false) = (filter.caller.as_ref().or(of_owner.as_ref()), by_name) {
         let callers = reader::callers(connection, pattern)?;
         return Ok(callers.map_or_else(all, |callers| {
             callers.into_iter().map(Index::Caller).collect()

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::record::CallState;
 use super::words::{Word, quoted, quoted_text, words_of};
+use crate::access::owner_of;
 use crate::config::units::Span;
 
 /// More words than anyone types, and longer ones: a filter is text from outside.
@@ -40,6 +41,9 @@ pub struct Filter {
     /// Who asked; `*` stands for anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
+    /// Only calls of this one, whatever else is asked for: set by whoever asks for somebody, never by words.
+    #[serde(skip)]
+    pub owner: Option<String>,
     /// Calls that came in at or after this moment, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<u64>,
@@ -129,6 +133,12 @@ impl Filter {
             _ => return Err(unknown(name)),
         }
         Ok(())
+    }
+
+    /// Whether a call with this caller is one of the owner's, where one is set.
+    pub fn is_by_owner(&self, caller: Option<&str>) -> bool {
+        let is_own = |owner: &String| caller.is_some_and(|caller| owner_of(caller) == owner);
+        self.owner.as_ref().is_none_or(is_own)
     }
 
     fn add_words(&mut self, words: &str, now_ms: u64) -> Result<(), FilterError> {

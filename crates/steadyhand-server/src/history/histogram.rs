@@ -5,7 +5,7 @@ const BUCKETS: usize = 256;
 
 /// Counts of times, by their length.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Histogram {
+pub(crate) struct Histogram {
     counts: Box<[u32; BUCKETS]>,
 }
 
@@ -18,19 +18,19 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    pub(super) fn add(&mut self, micros: u64) {
+    pub(crate) fn add(&mut self, micros: u64) {
         let count = &mut self.counts[bucket(micros)];
         *count = count.saturating_add(1);
     }
 
-    pub(super) fn merge(&mut self, other: &Histogram) {
+    pub(crate) fn merge(&mut self, other: &Histogram) {
         for (mine, theirs) in self.counts.iter_mut().zip(other.counts.iter()) {
             *mine = mine.saturating_add(*theirs);
         }
     }
 
     /// So large a share of the times was at most this long, in milliseconds. None if there are none.
-    pub(super) fn percentile(&self, share: f64) -> Option<f64> {
+    pub(crate) fn percentile(&self, share: f64) -> Option<f64> {
         let total: u64 = self.counts.iter().map(|count| u64::from(*count)).sum();
         if total == 0 {
             return None;

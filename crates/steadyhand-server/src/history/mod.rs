@@ -8,7 +8,7 @@ mod database;
 mod details;
 mod filter;
 mod health;
-mod histogram;
+pub(crate) mod histogram;
 mod keys;
 mod maintenance;
 mod page;
@@ -159,12 +159,21 @@ impl History {
 
     /// Everything about one call: by its id, the newest where several share it, or by its key.
     pub fn call(&self, id: &str) -> Result<Option<CallRecord>, HistoryError> {
-        match self.inner.reader.call(id) {
+        self.call_of(id, None)
+    }
+
+    /// The same among the calls of one owner; those of others are as good as not there.
+    pub fn call_of(
+        &self,
+        id: &str,
+        owner: Option<&str>,
+    ) -> Result<Option<CallRecord>, HistoryError> {
+        match self.inner.reader.call(id, owner) {
             Ok(Some(found)) if found.call.state != CallState::Running => Ok(Some(found)),
             // It may have ended a moment ago.
             _ => {
                 self.catch_up(SETTLE_ONE);
-                self.inner.reader.call(id)
+                self.inner.reader.call(id, owner)
             }
         }
     }

@@ -19,6 +19,7 @@ use super::schema::{
 };
 use super::shared::Shared;
 use super::trends::{Trends, Window};
+use crate::access::owner_of;
 
 /// Connections kept for the next reader.
 const KEPT_MAX: usize = 2;
@@ -91,15 +92,35 @@ impl Reader {
         HistoryError::Unavailable(reason.unwrap_or_else(|| trouble.text().to_owned()))
     }
 
-    pub(super) fn call(&self, id: &str) -> Result<Option<CallRecord>, HistoryError> {
+    /// With an owner, only a call of that one: those of others are as good as not there.
+    pub(super) fn call(
+        &self,
+        id: &str,
+        owner: Option<&str>,
+    ) -> Result<Option<CallRecord>, HistoryError> {
         self.read(|connection| {
-            let by_id = connection
-                .prepare_cached("SELECT max(row) FROM calls WHERE id = ?1")?
-                .query_row([StoredId::of(id)], |row| row.get::<_, Option<i64>>(0))?;
+            let by_id = match owner {
+                None => connection
+                    .prepare_cached("SELECT max(row) FROM calls WHERE id = ?1")?
+                    .query_row([StoredId::of(id)], |row| row.get::<_, Option<i64>>(0))?,
+                Some(owner) => connection
+                    .prepare_cached(
+                        "SELECT max(c.row) FROM calls c JOIN callers u ON u.id = c.caller
+                         WHERE c.id = ?1 AND (u.name = ?2 OR substr(u.name, 1, length(?3)) = ?3)",
+                    )?
+                    .query_row(
+                        params![StoredId::of(id), owner, format!("{owner}/")],
+                        |row| row.get::<_, Option<i64>>(0),
+                    )?,
+            };
             let Some(row) = by_id.or_else(|| row_of(id)) else {
                 return Ok(None);
             };
-            record(connection, row)
+            let found = record(connection, row)?;
+            Ok(found.filter(|found| {
+                let caller = found.call.caller.as_deref();
+                owner.is_none_or(|owner| caller.is_some_and(|caller| owner_of(caller) == owner))
+            }))
         })
     }
 

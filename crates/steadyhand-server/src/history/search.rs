@@ -143,6 +143,7 @@ fn means(filter: &Filter, call: &CallSummary) -> bool {
         && (filter.error.is_empty() || call.code.is_some_and(|code| filter.error.contains(&code)))
         && fits(&filter.server, &call.source)
         && fits(&filter.caller, &call.caller)
+        && filter.is_by_owner(call.caller.as_deref())
         && filter.slower_ms.is_none_or(is_slower)
 }
 

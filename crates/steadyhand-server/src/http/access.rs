@@ -1,19 +1,25 @@
-//! Who may ask: requests addressed to us, from pages of our own, and with the token where one is set.
+//! Who may ask: requests addressed to us, from pages of our own, and with credentials where they are asked for.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, LazyLock};
 
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, header};
-use sha2::{Digest, Sha256};
+use secrecy::ExposeSecret;
 
 use super::status::{Refused, Why};
+use crate::access::{By, Digested, Door, Identity, Keys, NotLetIn};
 use crate::config::text::SecretText;
+
+const HOW_TO_SHOW: &str = "Send a key (steadyhand keys create) or the token that is set under [server]: Authorization: Bearer …";
 
 /// The rules in force. Made anew when the configuration is.
 pub(crate) struct Access {
-    /// Only its digest is kept: two digests can be compared in any time without telling anything.
-    token: Option<[u8; 32]>,
+    token: Option<Digested>,
+    /// None where the token is all there is.
+    door: Option<Arc<Door>>,
+    local: Option<Digested>,
     /// Names that requests may be addressed to, in lower case, beside our own address.
     names: Vec<String>,
     address: SocketAddr,
@@ -25,12 +31,17 @@ impl Access {
         address: SocketAddr,
         token: Option<&SecretText>,
         allowed_hosts: &[String],
+        door: Option<Arc<Door>>,
     ) -> Access {
         let token = token
             .map(SecretText::expose)
             .filter(|token| !token.is_empty());
         Access {
-            token: token.map(digest),
+            token: token.map(Digested::of),
+            local: door
+                .as_ref()
+                .map(|door| Digested::of(door.local.expose_secret())),
+            door,
             names: allowed_hosts
                 .iter()
                 .map(|name| name.to_ascii_lowercase())
@@ -39,8 +50,14 @@ impl Access {
         }
     }
 
-    pub(crate) fn needs_token(&self) -> bool {
-        self.token.is_some()
+    /// Whether anybody is let in without credentials. Never where other machines reach us, whatever becomes of the
+    /// settings and the keys.
+    fn is_open(&self) -> bool {
+        let has_keys = self
+            .door
+            .as_ref()
+            .is_some_and(|door| door.keys.are_in_force());
+        self.token.is_none() && self.address.ip().is_loopback() && !has_keys
     }
 
     /// Whether this request is meant for us. A page that a browser shows can send requests to this machine
@@ -74,29 +91,34 @@ impl Access {
         }
     }
 
-    /// Whether the token is there, if there must be one.
-    pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<(), Refused> {
-        let Some(token) = &self.token else {
-            return Ok(());
+    /// Who asks, by what they show.
+    pub(crate) fn identify(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Refused> {
+        let shown = bearer(headers);
+        let Some(shown) = shown.filter(|shown| !shown.is_empty()) else {
+            return self
+                .without_credentials("this server wants credentials and the request has none");
         };
-        let shown = headers
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.split_once(' '))
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .map(|(_, token)| digest(token.trim()));
-        match shown {
-            Some(shown) if shown == *token => Ok(()),
-            Some(_) => Err(Refused::new(
-                Why::NoToken,
-                "the token is not the one of this server",
-                "Send the token that is set under [server]: Authorization: Bearer …",
-            )),
-            None => Err(Refused::new(
-                Why::NoToken,
-                "this server wants a token and the request has none",
-                "Send the token that is set under [server]: Authorization: Bearer …",
-            )),
+        if let Some(door) = self.door.as_ref().filter(|_| Keys::are_meant(shown)) {
+            let identified = door.keys.identify(shown);
+            return identified.map_err(|why| not_let_in(&why));
+        }
+        let digest = Digested::of(shown);
+        let is_token = self.token.as_ref().is_some_and(|token| token.is(&digest));
+        let is_local = self.local.as_ref().is_some_and(|local| local.is(&digest));
+        match (is_token, is_local) {
+            (true, _) => Ok(unlimited(By::Token)),
+            (false, true) => Ok(unlimited(By::Local)),
+            // Where nothing is asked for, what is shown all the same is not looked at.
+            (false, false) => {
+                self.without_credentials("the credentials are none that this server knows")
+            }
+        }
+    }
+
+    fn without_credentials(&self, otherwise: &str) -> Result<Arc<Identity>, Refused> {
+        match self.is_open() {
+            true => Ok(unlimited(By::Nothing)),
+            false => Err(Refused::new(Why::NoToken, otherwise, HOW_TO_SHOW)),
         }
     }
 
@@ -195,6 +217,48 @@ fn host_of(text: &str) -> Option<&str> {
     text.get(..authority.host().len())
 }
 
-fn digest(token: &str) -> [u8; 32] {
-    Sha256::digest(token.as_bytes()).into()
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, credential) = value.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then(|| credential.trim())
+}
+
+/// Those without limits are all alike.
+fn unlimited(by: By) -> Arc<Identity> {
+    static NOTHING: LazyLock<Arc<Identity>> =
+        LazyLock::new(|| Arc::new(Identity::unlimited(By::Nothing)));
+    match by {
+        By::Nothing => Arc::clone(&NOTHING),
+        by => Arc::new(Identity::unlimited(by)),
+    }
+}
+
+fn not_let_in(why: &NotLetIn) -> Refused {
+    match why {
+        NotLetIn::Unknown => Refused::new(
+            Why::NoToken,
+            "the key is none of this server",
+            "steadyhand keys list shows which there are; steadyhand keys create makes one",
+        ),
+        NotLetIn::Revoked { name } => Refused::new(
+            Why::NoToken,
+            format!("the key {name:?} was revoked"),
+            "Ask whoever runs this server for another one",
+        ),
+        NotLetIn::Expired { name } => Refused::new(
+            Why::NoToken,
+            format!("the key {name:?} has expired"),
+            "Ask whoever runs this server for another one",
+        ),
+        NotLetIn::Unreadable(reason) => {
+            tracing::error!(reason, "keys cannot be checked");
+            Refused::new(
+                Why::NoKeys,
+                "the keys of this server cannot be read now",
+                "The output of the server says why; nothing was run",
+            )
+        }
+    }
 }

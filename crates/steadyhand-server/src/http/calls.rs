@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::limits::{Sent, Wanted};
 use super::status::{self, Refused, Why};
-use super::{App, Asked, Caller, Named, history, shapes};
+use super::{App, Asked, Asking, Caller, Named, RunningCall, history, shapes};
 
 /// Ids and keys are names, not documents.
 const NAME_CHARS_MAX: usize = 256;
@@ -191,12 +191,14 @@ pub(crate) async fn run(
 pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
     Named(id): Named,
+    Asking(identity): Asking,
 ) -> Result<Response, Refused> {
-    let cancelled = app.running.cancel(&id);
+    let is_meant = |call: &RunningCall| identity.may_end(&call.caller);
+    let cancelled = app.running.cancel(&id, is_meant);
     if cancelled > 0 {
         return Ok(status::answer(&json!({"id": id, "cancelled": cancelled})));
     }
-    let record = history::find(&app, &id).await?;
+    let record = history::find(&app, &identity, &id).await?;
     Err(Refused::new(
         Why::CallHasEnded,
         format!(

@@ -135,11 +135,14 @@ pub(crate) async fn validate(
     Asked(asked): Asked<WhatAsked>,
     sent: Sent<Conversation>,
 ) -> Result<Response, Refused> {
-    let (provider, what) = (asked.provider.into(), asked.what.into());
+    let (provider, what): (Provider, What) = (asked.provider.into(), asked.what.into());
     let view = aside(&app, sent, move |value| {
         views::conversations::validated(provider, what, &value).0
     })
     .await?;
+    if what == What::Response && view["valid"] == false {
+        app.alerts.response_invalid(provider.as_str());
+    }
     Ok(status::answer(&view))
 }
 

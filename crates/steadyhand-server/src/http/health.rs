@@ -8,6 +8,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::{App, shapes, status};
+use crate::access::Right;
 use crate::views;
 
 /// Whether the process lives
@@ -46,7 +47,9 @@ pub(crate) async fn ready(State(app): State<Arc<App>>, headers: HeaderMap) -> Re
     let is_ready = !app.closing.is_cancelled();
     let reason = (!is_ready).then_some("the server is about to end");
     // Names of servers are for those who may see the rest.
-    let may_see = app.access.load().check_token(&headers).is_ok();
+    let access = app.access.load_full();
+    let asks = access.identify(&headers);
+    let may_see = asks.is_ok_and(|identity| identity.may(Right::View));
     let servers: Vec<Value> = match may_see {
         true => views::servers::all(&app.runtime),
         false => Vec::new(),

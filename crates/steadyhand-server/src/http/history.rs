@@ -14,7 +14,8 @@ use super::calls::View;
 use super::running::RunningCall;
 use super::status::{self, Refused, Why};
 use super::tools::no_such_tool;
-use super::{App, Asked, Caller, Named, shapes};
+use super::{App, Asked, Asking, Caller, Named, shapes};
+use crate::access::Identity;
 use crate::history::{
     CallDetails, CallRecord, CallState, CallSummary, Cursor, Filter, History, HistoryError, Page,
     StateWord, Trends, Window,
@@ -123,8 +124,9 @@ pub(crate) struct Calls {
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     Asked(pairs): Asked<Vec<(String, String)>>,
+    Asking(identity): Asking,
 ) -> Result<Response, Refused> {
-    let asked = Question::read(&pairs)?;
+    let asked = Question::read(&pairs, &identity)?;
     let running = match asked.cursor {
         None => running_rows(&app, &asked.filter),
         Some(_) => Vec::new(),
@@ -173,7 +175,7 @@ struct Question {
 }
 
 impl Question {
-    fn read(pairs: &[(String, String)]) -> Result<Question, Refused> {
+    fn read(pairs: &[(String, String)], identity: &Identity) -> Result<Question, Refused> {
         let wrong = |message: String| {
             let help = "The words are those of `steadyhand calls list`; GET /openapi.json has them";
             Refused::new(Why::BadRequest, message, help)
@@ -200,9 +202,11 @@ impl Question {
                 _ => filter.push((name.as_str(), value.as_str())),
             }
         }
+        let mut filter =
+            Filter::from_pairs(filter, now_ms()).map_err(|error| wrong(error.to_string()))?;
+        filter.owner = identity.sees_only().map(|own| own.to_string());
         Ok(Question {
-            filter: Filter::from_pairs(filter, now_ms())
-                .map_err(|error| wrong(error.to_string()))?,
+            filter,
             cursor,
             limit,
         })
@@ -235,6 +239,7 @@ fn is_meant(row: &Listed, filter: &Filter) -> bool {
     };
     (filter.tool.is_empty() || filter.tool.iter().any(|tool| wild(tool, &call.tool)))
         && like(&filter.caller, &call.caller)
+        && filter.is_by_owner(call.caller.as_deref())
         && like(&filter.server, &call.source)
         && filter.since_ms.is_none_or(|since| call.started_ms >= since)
         && filter.until_ms.is_none_or(|until| call.started_ms < until)
@@ -289,19 +294,24 @@ fn listed(app: &App, call: &RunningCall) -> Listed {
 pub(crate) async fn one(
     State(app): State<Arc<App>>,
     Named(id): Named,
+    Asking(identity): Asking,
 ) -> Result<Response, Refused> {
-    if let Some(running) = app.running.find(&id) {
+    let is_meant = |call: &RunningCall| identity.sees(Some(&call.caller));
+    if let Some(running) = app.running.find(&id, is_meant) {
         let row = listed(&app, &running);
-        let wanted = id.clone();
+        let (wanted, owner) = (id.clone(), identity.sees_only().cloned());
         // What is known of it besides, if the database knows it already.
-        let written = look(&app.history, move |history| history.call(&wanted)).await;
+        let written = look(&app.history, move |history| {
+            history.call_of(&wanted, owner.as_deref())
+        });
+        let written = written.await;
         let details = match written {
             Ok(Some(record)) if record.call.state == CallState::Running => record.details,
             _ => CallDetails::default(),
         };
         return Ok(status::answer(&Whole { row, details }));
     }
-    let record = find(&app, &id).await?;
+    let record = find(&app, &identity, &id).await?;
     let row = Listed {
         call: record.call,
         elapsed_ms: None,
@@ -355,7 +365,7 @@ pub(crate) async fn replay(
     Asked(asked): Asked<ReplayAsked>,
     caller: Caller,
 ) -> Result<Response, Refused> {
-    let record = find(&app, &id).await?;
+    let record = find(&app, &caller.identity, &id).await?;
     let call = match views::calls::again(&app.runtime, record, asked.force) {
         Ok(call) => call,
         Err(NotAgain::NoSuchTool(tool)) => return Err(no_such_tool(&app, &tool)),
@@ -383,8 +393,9 @@ pub(crate) async fn replay(
 pub(crate) async fn export(
     State(app): State<Arc<App>>,
     Asked(pairs): Asked<Vec<(String, String)>>,
+    Asking(identity): Asking,
 ) -> Result<Response, Refused> {
-    let filter = Question::read(&pairs)?.filter;
+    let filter = Question::read(&pairs, &identity)?.filter;
     let place = Arc::clone(&app.exports).try_acquire_owned().map_err(|_| {
         Refused::new(
             Why::Busy,
@@ -463,9 +474,13 @@ pub(crate) async fn trends(
     Ok(status::answer(&trends))
 }
 
-pub(super) async fn find(app: &App, id: &str) -> Result<CallRecord, Refused> {
-    let wanted = id.to_owned();
-    let found = look(&app.history, move |history| history.call(&wanted)).await?;
+/// A call that this one may see: one of somebody else's is as good as none.
+pub(super) async fn find(app: &App, identity: &Identity, id: &str) -> Result<CallRecord, Refused> {
+    let (wanted, owner) = (id.to_owned(), identity.sees_only().cloned());
+    let found = look(&app.history, move |history| {
+        history.call_of(&wanted, owner.as_deref())
+    })
+    .await?;
     found.ok_or_else(|| {
         Refused::new(
             Why::NoSuchCall,

@@ -12,20 +12,26 @@ use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use hyper::body::{Frame, SizeHint};
-use steadyhand_mcp::serve::{Content, Headers, Message, Post, Reply};
+use steadyhand_mcp::serve::{Content, Headers, Message, Post, Reply, Who};
 
 use super::limits::Whole;
 use super::status::{self, Refused, Why};
-use super::{App, said_caller, said_traceparent};
+use super::who::{said_caller, said_traceparent, who};
+use super::{App, Asking};
 
 const SESSION_ID: &str = "mcp-session-id";
 
 /// Everything that comes to `/mcp`.
-pub(crate) async fn endpoint(State(app): State<Arc<App>>, request: Request) -> Response {
+pub(crate) async fn endpoint(
+    State(app): State<Arc<App>>,
+    Asking(identity): Asking,
+    request: Request,
+) -> Response {
+    let who = who(&identity, &app);
     let reply = match *request.method() {
-        Method::POST => post(&app, request).await,
-        Method::GET => Ok(app.gateway.get(&Seen(request.headers()))),
-        Method::DELETE => Ok(app.gateway.delete(&Seen(request.headers()))),
+        Method::POST => post(&app, request, who).await,
+        Method::GET => Ok(app.gateway.get(&Seen(request.headers()), who.as_ref())),
+        Method::DELETE => Ok(app.gateway.delete(&Seen(request.headers()), who.as_ref())),
         _ => Err(Refused::new(
             Why::NoSuchMethod,
             format!("/mcp does not take {}", request.method()),
@@ -38,7 +44,7 @@ pub(crate) async fn endpoint(State(app): State<Arc<App>>, request: Request) -> R
     }
 }
 
-async fn post(app: &Arc<App>, request: Request) -> Result<Reply, Refused> {
+async fn post(app: &Arc<App>, request: Request, who: Option<Who>) -> Result<Reply, Refused> {
     let (parts, body) = request.into_parts();
     let whole = Whole::read(body, app).await?;
     let post = Post {
@@ -46,6 +52,7 @@ async fn post(app: &Arc<App>, request: Request) -> Result<Reply, Refused> {
         body: &whole.bytes,
         caller: said_caller(&parts.headers),
         traceparent: said_traceparent(&parts.headers),
+        who,
     };
     Ok(app.gateway.post(post).await)
 }

@@ -1,6 +1,8 @@
 //! REST: every route is one function in one of these files, and the document that describes them is made from it.
 
 mod access;
+mod alerts;
+mod approvals;
 mod batches;
 mod calls;
 mod config;
@@ -8,22 +10,26 @@ mod conversations;
 mod events;
 mod health;
 mod history;
+mod keys;
 mod limits;
 mod mcp;
 mod metrics;
 mod openapi;
+mod pins;
+mod rights;
 mod running;
 mod servers;
 mod shapes;
 pub(crate) mod status;
 mod tools;
+mod who;
 
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, Query, Request};
@@ -40,9 +46,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use crate::access::{Budget, Door, Identity};
+use crate::alerts::Alerts;
+use crate::approvals::Desk;
 use crate::behind::Behind;
 use crate::history::History;
-use crate::live::Live;
+use crate::live::{ApprovalChanged, Live, LiveEvent};
+use crate::pins::Pins;
 use crate::runtime::Runtime;
 use crate::telemetry::{Figures, HistoryFigures, Otlp, ProcessFigures, ServerFigures};
 pub(crate) use access::Access;
@@ -50,12 +60,7 @@ use limits::Bodies;
 pub(crate) use limits::Limits;
 pub(crate) use running::{Place, Running, RunningCall};
 use status::{Refused, Why};
-
-/// Who asks, in their own words.
-const CALLER_HEADER: &str = "steadyhand-caller";
-const CALLER_CHARS_MAX: usize = 128;
-/// A W3C trace context has 55 characters today.
-const TRACEPARENT_BYTES_MAX: usize = 128;
+pub(crate) use who::{Asking, Caller};
 
 /// Everything the routes share.
 pub(crate) struct App {
@@ -67,6 +72,11 @@ pub(crate) struct App {
     pub(crate) running: Arc<Running>,
     pub(crate) limits: Limits,
     pub(crate) access: ArcSwap<Access>,
+    pub(crate) door: Arc<Door>,
+    pub(crate) budget: ArcSwapOption<Budget>,
+    pub(crate) alerts: Alerts,
+    pub(crate) desk: Desk,
+    pub(crate) pins: Pins,
     pub(crate) bodies: Bodies,
     /// We as an MCP server.
     pub(crate) gateway: Gateway,
@@ -82,10 +92,19 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(runtime: Runtime, history: History, limits: Limits, access: Access) -> App {
+    pub(crate) fn new(
+        runtime: Runtime,
+        history: History,
+        limits: Limits,
+        access: Access,
+        door: Arc<Door>,
+        desk: Desk,
+        pins: Pins,
+    ) -> App {
         let live = Live::new(runtime.manager().clone());
         let figures = Arc::new(figures(&runtime, &history, &live));
         let (executor, http) = (runtime.executor().clone(), runtime.http().clone());
+        let alerts = Alerts::new(http.clone(), live.clone());
         let otlp = Otlp::new(executor, Arc::clone(&figures), http);
         let running: Arc<Running> = Arc::default();
         let behind = Behind::of_server(runtime.clone(), Arc::clone(&running), limits);
@@ -99,6 +118,11 @@ impl App {
             running,
             limits,
             access: ArcSwap::from_pointee(access),
+            door,
+            budget: ArcSwapOption::empty(),
+            alerts,
+            desk,
+            pins,
             bodies: Bodies::default(),
             large_conversations: Arc::new(Semaphore::new(conversations::LARGE_AT_ONCE)),
             exports: Arc::new(Semaphore::new(history::EXPORTS_AT_ONCE)),
@@ -115,6 +139,7 @@ impl App {
         mut call: Call,
         caller: &Caller,
     ) -> Result<Outcome, Refused> {
+        caller.take(1)?;
         let place = self.running.enter(&mut call, &caller.name, &self.limits)?;
         self.execute_in(place, call).await
     }
@@ -125,6 +150,7 @@ impl App {
         mut calls: Vec<Call>,
         caller: &Caller,
     ) -> Result<Vec<Outcome>, Refused> {
+        caller.take(calls.len())?;
         let places = self
             .running
             .enter_all(&mut calls, &caller.name, &self.limits)?;
@@ -157,6 +183,20 @@ impl App {
                 "Ask again with the same idempotency key: it is not run twice",
             )
         })
+    }
+
+    /// Those who watch are told of calls that wait for a yes.
+    pub(crate) fn tell_of_approvals(&self) {
+        let live = self.live.clone();
+        self.desk.tell(move |approval| {
+            live.publish(LiveEvent::ApprovalChanged(ApprovalChanged {
+                id: approval.id.clone(),
+                state: approval.state.word().to_owned(),
+                tool: approval.tool.clone(),
+                call_id: approval.call_id.clone(),
+                at_ms: steadyhand::clock::wall_ms(),
+            }));
+        });
     }
 
     /// How long a running call may take: its own deadline, or else its tool's.
@@ -199,6 +239,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let (routes, _) = openapi::routes().split_for_parts();
     routes
         .route("/mcp", axum::routing::any(mcp::endpoint))
+        .route_layer(axum::middleware::from_fn(rights::check))
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
         .with_state(app)
@@ -212,8 +253,22 @@ pub(crate) async fn respond(
     request: Request<Body>,
 ) -> Response {
     let (mut parts, body) = request.into_parts();
-    if let Err(refused) = may_enter(&app, &parts) {
-        return refused.into_response();
+    let mut asked = who::Asked {
+        peer: peer.ip(),
+        who: None,
+        method: parts.method.clone(),
+        uri: parts.uri.clone(),
+    };
+    match may_enter(&app, &parts) {
+        Ok(Some(identity)) => {
+            asked.who.clone_from(&identity.name);
+            parts.extensions.insert(Asking(identity));
+        }
+        Ok(None) => {}
+        Err(refused) => {
+            who::record(&app, &asked, &refused);
+            return refused.into_response();
+        }
     }
     parts.extensions.insert(Peer(peer));
     let answer = router.oneshot(Request::from_parts(parts, body));
@@ -227,6 +282,9 @@ pub(crate) async fn respond(
         )
         .into_response(),
     };
+    if let Some(refused) = response.extensions_mut().remove::<status::WasRefused>() {
+        who::record(&app, &asked, &refused.0);
+    }
     if app.closing.is_cancelled() {
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(header::CONNECTION, close);
@@ -234,14 +292,15 @@ pub(crate) async fn respond(
     response
 }
 
-fn may_enter(app: &App, request: &Parts) -> Result<(), Refused> {
-    let access = app.access.load();
+/// Who asks; none where nobody is asked who they are.
+fn may_enter(app: &App, request: &Parts) -> Result<Option<Arc<Identity>>, Refused> {
+    let access = app.access.load_full();
     access.check_address(request)?;
-    // Those who look whether the server lives have no token.
+    // Those who look whether the server lives have no credentials.
     if request.uri.path().starts_with("/health/") {
-        return Ok(());
+        return Ok(None);
     }
-    access.check_token(&request.headers)
+    access.identify(&request.headers).map(Some)
 }
 
 async fn no_such_route(method: Method, uri: Uri) -> Refused {
@@ -262,48 +321,6 @@ async fn no_such_method(method: Method, uri: Uri) -> Refused {
 
 #[derive(Clone, Copy)]
 struct Peer(SocketAddr);
-
-/// Who asks, and the trace the request is part of.
-pub(crate) struct Caller {
-    pub(crate) name: Arc<str>,
-    pub(crate) traceparent: Option<String>,
-}
-
-impl Caller {
-    /// The call, as one of this caller's.
-    pub(crate) fn of(&self, mut call: Call) -> Call {
-        call.caller = Some(self.name.to_string());
-        call.traceparent.clone_from(&self.traceparent);
-        call
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for Caller {
-    type Rejection = Refused;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Caller, Refused> {
-        let name = match said_caller(&parts.headers) {
-            Some(name) => name,
-            None => match parts.extensions.get::<Peer>() {
-                Some(Peer(peer)) => peer.ip().to_string().into(),
-                None => "unknown".into(),
-            },
-        };
-        let traceparent = said_traceparent(&parts.headers).map(str::to_owned);
-        Ok(Caller { name, traceparent })
-    }
-}
-
-/// Who asks, in their own words.
-fn said_caller(headers: &HeaderMap) -> Option<Arc<str>> {
-    let said = header_text(headers, CALLER_HEADER)?;
-    let name: String = said.chars().take(CALLER_CHARS_MAX).collect();
-    Some(name.into())
-}
-
-fn said_traceparent(headers: &HeaderMap) -> Option<&str> {
-    header_text(headers, "traceparent").filter(|text| text.len() <= TRACEPARENT_BYTES_MAX)
-}
 
 fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let text = headers.get(name)?.to_str().ok()?.trim();

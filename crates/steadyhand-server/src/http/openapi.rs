@@ -10,8 +10,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{
-    App, batches, calls, config, conversations, events, health, history, metrics, servers, shapes,
-    tools,
+    App, alerts, approvals, batches, calls, config, conversations, events, health, history, keys,
+    metrics, pins, servers, shapes, tools, who,
 };
 
 #[derive(OpenApi)]
@@ -41,6 +41,8 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(tools::list))
         .routes(routes!(tools::one))
         .routes(routes!(tools::reset_breaker))
+        .routes(routes!(pins::list))
+        .routes(routes!(pins::accept))
         .routes(routes!(metrics::all))
         .routes(routes!(metrics::one))
         .routes(routes!(metrics::prometheus))
@@ -54,6 +56,15 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(servers::list))
         .routes(routes!(servers::restart))
         .routes(routes!(servers::logs))
+        .routes(routes!(alerts::list))
+        .routes(routes!(alerts::acknowledge))
+        .routes(routes!(alerts::silence))
+        .routes(routes!(approvals::list))
+        .routes(routes!(approvals::decide))
+        .routes(routes!(keys::list, keys::create))
+        .routes(routes!(keys::revoke))
+        .routes(routes!(who::whoami))
+        .routes(routes!(who::refusals))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
         .routes(routes!(document))

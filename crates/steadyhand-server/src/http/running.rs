@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::limits::Limits;
 use super::status::{Refused, Why};
+use crate::access::owner_of;
 
 /// All calls that run now, over every way in.
 #[derive(Default)]
@@ -25,21 +26,23 @@ struct Table {
     last: u64,
     // By number, not by id: two calls may share an id.
     calls: HashMap<u64, Arc<RunningCall>>,
+    /// By who they are, not by what they say they are.
     by_caller: HashMap<Arc<str>, usize>,
     is_closed: bool,
 }
 
 impl Table {
-    fn has_room(&self, count: usize, caller: &Arc<str>, limits: &Limits) -> Result<(), Refused> {
+    fn has_room(&self, count: usize, caller: &str, limits: &Limits) -> Result<(), Refused> {
         if self.is_closed {
             return Err(closed());
         }
         if self.calls.len() + count > limits.calls {
             return Err(busy(count, limits));
         }
-        let of_caller = self.by_caller.get(caller).map_or(0, |count| *count);
+        let owner = owner_of(caller);
+        let of_caller = self.by_caller.get(owner).map_or(0, |count| *count);
         if of_caller + count > limits.calls_per_caller {
-            return Err(too_many(caller, of_caller, limits));
+            return Err(too_many(owner, of_caller, limits));
         }
         Ok(())
     }
@@ -70,7 +73,7 @@ impl RunningCall {
 pub(crate) struct Place {
     running: Arc<Running>,
     number: u64,
-    caller: Arc<str>,
+    owner: Arc<str>,
 }
 
 impl Running {
@@ -125,11 +128,15 @@ impl Running {
             token,
         };
         table.calls.insert(number, Arc::new(running));
-        *table.by_caller.entry(Arc::clone(caller)).or_default() += 1;
+        let owner: Arc<str> = match owner_of(caller) {
+            owner if owner.len() == caller.len() => Arc::clone(caller),
+            owner => owner.into(),
+        };
+        *table.by_caller.entry(Arc::clone(&owner)).or_default() += 1;
         Place {
             running: Arc::clone(self),
             number,
-            caller: Arc::clone(caller),
+            owner,
         }
     }
 
@@ -146,9 +153,15 @@ impl Running {
         calls.into_iter().map(|(_, call)| call).collect()
     }
 
-    pub(crate) fn find(&self, id: &str) -> Option<Arc<RunningCall>> {
+    /// The oldest with this id that is meant.
+    pub(crate) fn find(
+        &self,
+        id: &str,
+        is_meant: impl Fn(&RunningCall) -> bool,
+    ) -> Option<Arc<RunningCall>> {
         let table = self.table();
-        let of_id = table.calls.values().filter(|call| call.id == id);
+        let of_id = table.calls.values();
+        let of_id = of_id.filter(|call| call.id == id && is_meant(call));
         of_id.min_by_key(|call| call.since).map(Arc::clone)
     }
 
@@ -156,9 +169,9 @@ impl Running {
         self.table().calls.len()
     }
 
-    /// Ends every call with this id. Says how many.
-    pub(crate) fn cancel(&self, id: &str) -> usize {
-        self.cancel_where(|call| call.id == id)
+    /// Ends every call with this id that is meant. Says how many.
+    pub(crate) fn cancel(&self, id: &str, is_meant: impl Fn(&RunningCall) -> bool) -> usize {
+        self.cancel_where(|call| call.id == id && is_meant(call))
     }
 
     pub(crate) fn cancel_all(&self) -> usize {
@@ -199,10 +212,10 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut table = self.running.table();
         table.calls.remove(&self.number);
-        if let Some(count) = table.by_caller.get_mut(&self.caller) {
+        if let Some(count) = table.by_caller.get_mut(&self.owner) {
             *count -= 1;
             if *count == 0 {
-                table.by_caller.remove(&self.caller);
+                table.by_caller.remove(&self.owner);
             }
         }
         let is_empty = table.calls.is_empty();

@@ -10,6 +10,7 @@ use serde_json::Value;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{IntoResponses, ToSchema};
 
+use crate::access::Role;
 use crate::history;
 
 /// Why a request was not answered as asked
@@ -51,18 +52,22 @@ refusals! {
     BodyRefusals: 400, 401, 403, 408, 413, 429, 500, 503;
     /// Of one that names something and runs it.
     RunRefusals: 400, 401, 403, 404, 409, 429, 500, 503;
+    /// Of one that names something and takes a body.
+    NamedBodyRefusals: 400, 401, 403, 404, 408, 409, 413, 500, 503;
 }
 
 fn refusal(status: u16) -> Response {
     let text = match status {
         400 => "The request is not what this address takes",
-        401 => "The token is missing, or another one",
-        403 => "The request is addressed to another host, or comes from a foreign page",
+        401 => "The credentials are missing, or not good",
+        403 => {
+            "The caller's role does not include this, or the request is addressed to another host or comes from a foreign page"
+        }
         404 => "There is none of this name",
         408 => "The body did not arrive in time",
         409 => "Not in the state this needs",
         413 => "Larger than what is taken",
-        429 => "The caller has too many calls running",
+        429 => "The caller has too many calls running, or calls too often",
         500 => "A bug",
         _ => "Too much to do, or about to end",
     };
@@ -461,4 +466,99 @@ pub(crate) struct Ready {
     /// How the history of calls fares; calls go on without it
     #[schema(required = false, nullable = false)]
     history: Option<history::Health>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ToolChanges {
+    changes: Vec<crate::pins::Change>,
+    count: usize,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ToolAccepted {
+    name: String,
+    /// The server it comes from
+    source: String,
+    accepted: bool,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AlertList {
+    /// How many are not over
+    active: usize,
+    count: usize,
+    /// Those that are so, then those that are over, the newest first
+    alerts: Vec<crate::alerts::Alert>,
+    /// The rules in force
+    rules: Vec<String>,
+    /// Addresses that are told, and how that went
+    webhooks: Vec<Value>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ApprovalList {
+    /// How many wait
+    waiting: usize,
+    count: usize,
+    /// Those that wait, the oldest first, then those that were decided
+    approvals: Vec<crate::approvals::Approval>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Whoami {
+    /// None where nobody was asked for one
+    name: Option<String>,
+    /// nothing, token, local, key or jwt
+    by: String,
+    role: Role,
+    rights: Vec<String>,
+    /// The tools it may use
+    tools: Value,
+    rate: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct KeyList {
+    keys: Vec<Key>,
+    count: usize,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Key {
+    id: String,
+    name: String,
+    role: Role,
+    tools: KeyTools,
+    #[schema(required = false, nullable = false)]
+    rate: Option<String>,
+    created_ms: u64,
+    #[schema(required = false, nullable = false)]
+    expires_ms: Option<u64>,
+    #[schema(required = false, nullable = false)]
+    revoked_ms: Option<u64>,
+    /// in use, revoked or expired
+    state: String,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct KeyTools {
+    /// All if empty
+    allow: Vec<String>,
+    deny: Vec<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct NewKey {
+    #[serde(flatten)]
+    about: Key,
+    /// The key itself: shown this once
+    key: String,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct RefusalList {
+    refusals: Vec<crate::access::Refusal>,
+    count: usize,
+    /// How many are in no file
+    unwritten: u64,
 }

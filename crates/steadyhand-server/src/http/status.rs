@@ -1,5 +1,8 @@
 //! Which HTTP status says what, and the one shape of every refusal. Statuses are chosen here and nowhere else.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -22,8 +25,22 @@ pub(crate) const CALL_ID_HEADER: &str = "steadyhand-call-id";
 pub(crate) enum Why {
     /// The body or the query is not what this address takes.
     BadRequest,
-    /// The caller has not shown the token.
+    /// The caller has shown no credentials, or none that are good.
     NoToken,
+    /// The caller's role does not include this.
+    NotAllowed,
+    /// The caller calls more often than it may.
+    TooFast,
+    /// No key has this id.
+    NoSuchKey,
+    /// No alert has this id.
+    NoSuchAlert,
+    /// No approval has this id.
+    NoSuchApproval,
+    /// The approval is decided, or about other arguments.
+    CannotDecide,
+    /// Credentials cannot be checked now.
+    NoKeys,
     /// The request is addressed to a name that is not ours, or comes from a page of somebody else's.
     Foreign,
     /// Nothing is at this address.
@@ -63,17 +80,23 @@ impl Why {
         match self {
             Why::BadRequest => StatusCode::BAD_REQUEST,
             Why::NoToken => StatusCode::UNAUTHORIZED,
-            Why::Foreign => StatusCode::FORBIDDEN,
-            Why::NoSuchRoute | Why::NoSuchTool | Why::NoSuchCall | Why::NoSuchServer => {
-                StatusCode::NOT_FOUND
-            }
+            Why::Foreign | Why::NotAllowed => StatusCode::FORBIDDEN,
+            Why::NoSuchRoute
+            | Why::NoSuchTool
+            | Why::NoSuchCall
+            | Why::NoSuchServer
+            | Why::NoSuchAlert
+            | Why::NoSuchApproval
+            | Why::NoSuchKey => StatusCode::NOT_FOUND,
             Why::NoSuchMethod => StatusCode::METHOD_NOT_ALLOWED,
             Why::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Why::NotSafeToRepeat | Why::CallHasEnded => StatusCode::CONFLICT,
+            Why::NotSafeToRepeat | Why::CallHasEnded | Why::CannotDecide => StatusCode::CONFLICT,
             Why::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Why::ConfigInvalid => StatusCode::UNPROCESSABLE_ENTITY,
-            Why::TooMany => StatusCode::TOO_MANY_REQUESTS,
-            Why::Busy | Why::ShuttingDown | Why::NoHistory => StatusCode::SERVICE_UNAVAILABLE,
+            Why::TooMany | Why::TooFast => StatusCode::TOO_MANY_REQUESTS,
+            Why::Busy | Why::ShuttingDown | Why::NoHistory | Why::NoKeys => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Why::Unexpected => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -83,6 +106,13 @@ impl Why {
         match self {
             Why::BadRequest => "bad_request",
             Why::NoToken => "token_missing",
+            Why::NotAllowed => "not_allowed",
+            Why::TooFast => "rate_limited",
+            Why::NoSuchKey => "no_such_key",
+            Why::NoSuchAlert => "no_such_alert",
+            Why::NoSuchApproval => "no_such_approval",
+            Why::CannotDecide => "cannot_decide",
+            Why::NoKeys => "keys_unavailable",
             Why::Foreign => "foreign_request",
             Why::NoSuchRoute => "no_such_route",
             Why::NoSuchMethod => "no_such_method",
@@ -104,7 +134,35 @@ impl Why {
 
     /// Whether the same request may do better in a moment.
     fn is_passing(self) -> bool {
-        self.status() == StatusCode::SERVICE_UNAVAILABLE || self == Why::TooMany
+        self.status() == StatusCode::SERVICE_UNAVAILABLE
+            || self.status() == StatusCode::TOO_MANY_REQUESTS
+    }
+
+    /// Whether it says something about who asks, and belongs into the record of refusals.
+    pub(crate) fn is_about_who_asks(self) -> bool {
+        match self {
+            Why::NoToken | Why::NotAllowed | Why::Foreign | Why::TooFast | Why::NoKeys => true,
+            Why::BadRequest
+            | Why::NoSuchKey
+            | Why::NoSuchAlert
+            | Why::NoSuchApproval
+            | Why::CannotDecide
+            | Why::NoSuchRoute
+            | Why::NoSuchMethod
+            | Why::NoSuchTool
+            | Why::NoSuchCall
+            | Why::NoSuchServer
+            | Why::TooSlow
+            | Why::NotSafeToRepeat
+            | Why::CallHasEnded
+            | Why::TooLarge
+            | Why::ConfigInvalid
+            | Why::TooMany
+            | Why::Busy
+            | Why::ShuttingDown
+            | Why::NoHistory
+            | Why::Unexpected => false,
+        }
     }
 }
 
@@ -118,6 +176,7 @@ struct Details {
     message: String,
     help: String,
     more: Map<String, Value>,
+    retry_after: Duration,
 }
 
 impl Refused {
@@ -128,7 +187,27 @@ impl Refused {
             message: message.into(),
             help: help.into(),
             more: Map::new(),
+            retry_after: Duration::from_secs(1),
         }))
+    }
+
+    /// When the same request may do better, if that is known.
+    #[must_use]
+    pub(crate) fn after(mut self, wait: Duration) -> Refused {
+        self.0.retry_after = wait;
+        self
+    }
+
+    pub(crate) fn wait(&self) -> Duration {
+        self.0.retry_after
+    }
+
+    pub(crate) fn why(&self) -> Why {
+        self.0.why
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.0.message
     }
 
     /// More for machines.
@@ -146,21 +225,37 @@ impl Refused {
     }
 }
 
+/// Goes with the answer to whoever keeps a record of refusals.
+#[derive(Debug, Clone)]
+pub(crate) struct WasRefused(pub(crate) Arc<Refused>);
+
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let details = *self.0;
+        let mut response = self.response();
+        if self.why().is_about_who_asks() {
+            response.extensions_mut().insert(WasRefused(Arc::new(self)));
+        }
+        response
+    }
+}
+
+impl Refused {
+    fn response(&self) -> Response {
+        let details = &*self.0;
         let mut error = json!({
             "code": details.why.code(),
             "message": details.message,
             "help": details.help,
         });
         if let Some(fields) = error.as_object_mut() {
-            fields.extend(details.more);
+            fields.extend(details.more.clone());
         }
         let mut response = json_response(details.why.status(), &json!({ "error": error }));
         let headers = response.headers_mut();
         if details.why.is_passing() {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            // A part of a second counts as one: too soon again would be refused again.
+            let seconds = details.retry_after.as_millis().div_ceil(1000).max(1);
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds as u64));
         }
         if details.why == Why::NoToken {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

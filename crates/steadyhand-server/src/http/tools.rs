@@ -6,11 +6,13 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
+use steadyhand::Tool;
 use steadyhand::conversation::Provider;
 use utoipa::{IntoParams, ToSchema};
 
 use super::status::{self, Refused, Why};
-use super::{App, Asked, Named, shapes};
+use super::{App, Asked, Asking, Named, shapes};
+use crate::access::Right;
 use crate::views::{self, tools::Format};
 
 /// How the tools are wanted.
@@ -71,11 +73,21 @@ impl From<FormatName> for Format {
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     Asked(asked): Asked<FormatAsked>,
+    Asking(identity): Asking,
 ) -> Response {
-    let view = match asked.format {
-        None => views::tools::list(&app.runtime),
-        Some(format) => views::tools::converted(&app.runtime, format.into()),
+    let may_use = |tool: &Tool| identity.tools.include(tool.name());
+    let mut view = match asked.format {
+        None => views::tools::list(&app.runtime, may_use),
+        Some(format) => views::tools::converted(&app.runtime, format.into(), may_use),
     };
+    if !identity.may(Right::View) {
+        // What is the matter with tools of others is not for everybody.
+        for name in ["problems", "left_out"] {
+            if view.get(name).is_some() {
+                view[name] = json!([]);
+            }
+        }
+    }
     status::answer(&view)
 }
 
@@ -95,10 +107,25 @@ pub(crate) async fn list(
 pub(crate) async fn one(
     State(app): State<Arc<App>>,
     Named(name): Named,
+    Asking(identity): Asking,
 ) -> Result<Response, Refused> {
+    let found = app.runtime.manager().find(&name);
+    let may_use = found.is_none_or(|tool| identity.tools.include(tool.name()));
     match views::tools::one(&app.runtime, &name) {
-        Some(view) => Ok(status::answer(&view)),
-        None => Err(no_such_tool(&app, &name)),
+        Some(mut view) if may_use => {
+            // The counters are of everybody's calls.
+            if let (false, Some(fields)) = (identity.may(Right::View), view.as_object_mut()) {
+                fields.remove("metrics");
+            }
+            Ok(status::answer(&view))
+        }
+        _ if identity.tools.are_all() => Err(no_such_tool(&app, &name)),
+        // A name that is nearly right may be one of those that are not for this one.
+        _ => Err(Refused::new(
+            Why::NoSuchTool,
+            format!("there is no tool {name:?}"),
+            "GET /v1/tools lists all",
+        )),
     }
 }
 

@@ -31,6 +31,10 @@ pub enum LiveEvent {
     ServerChanged(ServerChanged),
     /// `tools_changed`
     ToolsChanged(ToolsChanged),
+    /// `alert_changed`
+    AlertChanged(AlertChanged),
+    /// `approval_changed`
+    ApprovalChanged(ApprovalChanged),
     /// `snapshot`
     Snapshot(Snapshot),
     /// `skipped`
@@ -39,7 +43,7 @@ pub enum LiveEvent {
 
 impl LiveEvent {
     /// All types, as they stand in the stream.
-    pub const TYPES: [&'static str; 11] = [
+    pub const TYPES: [&'static str; 13] = [
         "call_started",
         "call_progress",
         "attempt_failed",
@@ -49,6 +53,8 @@ impl LiveEvent {
         "config_changed",
         "server_changed",
         "tools_changed",
+        "alert_changed",
+        "approval_changed",
         "snapshot",
         "skipped",
     ];
@@ -65,6 +71,8 @@ impl LiveEvent {
             LiveEvent::ConfigChanged(_) => "config_changed",
             LiveEvent::ServerChanged(_) => "server_changed",
             LiveEvent::ToolsChanged(_) => "tools_changed",
+            LiveEvent::AlertChanged(_) => "alert_changed",
+            LiveEvent::ApprovalChanged(_) => "approval_changed",
             LiveEvent::Snapshot(_) => "snapshot",
             LiveEvent::Skipped(_) => "skipped",
         }
@@ -79,7 +87,9 @@ impl LiveEvent {
             LiveEvent::FallbackStarted(event) => Some(&event.tool),
             LiveEvent::CallFinished(event) => Some(&event.tool),
             LiveEvent::BreakerChanged(event) => Some(&event.tool),
-            LiveEvent::ConfigChanged(_)
+            LiveEvent::ApprovalChanged(event) => Some(&event.tool),
+            LiveEvent::AlertChanged(_)
+            | LiveEvent::ConfigChanged(_)
             | LiveEvent::ServerChanged(_)
             | LiveEvent::ToolsChanged(_)
             | LiveEvent::Snapshot(_)
@@ -102,6 +112,13 @@ impl LiveEvent {
                 text(&mut event.detail);
             }
             LiveEvent::ToolsChanged(event) => text(&mut event.source),
+            LiveEvent::AlertChanged(event) => {
+                event.subject = bounded(&event.subject, NAME_BYTES_MAX);
+                event.message = bounded(&event.message, TEXT_BYTES_MAX);
+            }
+            LiveEvent::ApprovalChanged(event) => {
+                event.call_id = bounded(&event.call_id, NAME_BYTES_MAX);
+            }
             LiveEvent::CallStarted(_)
             | LiveEvent::CallProgress(_)
             | LiveEvent::AttemptFailed(_)
@@ -136,6 +153,12 @@ impl LiveEvent {
                     + event.detail.as_ref().map_or(0, String::len)
             }
             LiveEvent::ToolsChanged(event) => event.source.as_ref().map_or(0, String::len),
+            LiveEvent::AlertChanged(event) => {
+                event.id.len() + event.subject.len() + event.message.len()
+            }
+            LiveEvent::ApprovalChanged(event) => {
+                event.id.len() + event.tool.len() + event.call_id.len()
+            }
             LiveEvent::Snapshot(_) | LiveEvent::Skipped(_) => 0,
         }
     }
@@ -296,6 +319,38 @@ pub struct ToolsChanged {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     pub source: Option<String>,
+}
+
+/// An alert was raised, acknowledged, silenced or is over.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct AlertChanged {
+    /// The alert: `GET /v1/alerts` has the rest
+    pub id: String,
+    /// raised, acknowledged or cleared
+    pub state: String,
+    /// What is watched
+    pub watched: String,
+    /// The tool or server it is about
+    pub subject: String,
+    /// In words
+    pub message: String,
+    /// In milliseconds since 1970
+    pub at_ms: u64,
+}
+
+/// A call waits for a yes, or does not any more.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ApprovalChanged {
+    /// The approval: `GET /v1/approvals` has the rest
+    pub id: String,
+    /// waiting, approved, denied, expired or withdrawn
+    pub state: String,
+    /// The tool
+    pub tool: String,
+    /// The call
+    pub call_id: String,
+    /// In milliseconds since 1970
+    pub at_ms: u64,
 }
 
 /// What is to be known now, for a reader that cannot go on from where it was: everything it showed before is void.

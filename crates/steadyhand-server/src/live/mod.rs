@@ -16,9 +16,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use event::{
-    AttemptFailed, BreakerChanged, BreakerNow, CallFinished, CallProgress, CallStarted,
-    ConfigChanged, FallbackStarted, LiveEvent, ServerChanged, Skipped, Snapshot, SnapshotReason,
-    ToolsChanged,
+    AlertChanged, ApprovalChanged, AttemptFailed, BreakerChanged, BreakerNow, CallFinished,
+    CallProgress, CallStarted, ConfigChanged, FallbackStarted, LiveEvent, ServerChanged, Skipped,
+    Snapshot, SnapshotReason, ToolsChanged,
 };
 pub use sse::{Asked, CannotWatch, open, sse};
 

@@ -67,6 +67,24 @@ impl Client {
         }
     }
 
+    /// The same without going anywhere else: what sends us on is the answer.
+    pub async fn send_once(
+        &self,
+        request: Request,
+        limits: Limits,
+        reach: &Reach,
+    ) -> Result<Response, ToolError> {
+        let asked = site(&request.url);
+        let exchange = async {
+            let answer = self.step(&request, reach, None).await?;
+            read(answer, limits.response_bytes_max, 0, &request.url).await
+        };
+        match timeout_at(limits.until, exchange).await {
+            Ok(result) => result,
+            Err(_) => Err(error::too_slow(&asked)),
+        }
+    }
+
     async fn exchange(
         &self,
         mut request: Request,

@@ -5,17 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use steadyhand::{Handler, Tool};
 use steadyhand_mcp::Server;
 
-use super::standing_before::{Disabled, NeedsApproval, Paced, Scrubbed, Why};
+use super::standing_before::{Disabled, Paced, Scrubbed, Why};
 use super::{Options, SourceProblem, policy};
+use crate::approvals::{Ask, NobodyToAsk};
 use crate::config::reference::{Resolution, Resolver, Unresolved};
 use crate::config::secret;
 use crate::config::settings::{Approval, PolicySettings};
 use crate::config::{Configuration, ToolTable};
 use crate::progress::Progress;
+use crate::source::mcp::PinMode;
 use crate::source::{Context, Fault, LeftOut, Source};
 use steadyhand::wildcard::wild;
 
@@ -50,6 +53,8 @@ pub(super) struct Loaded {
     lacks_a_secret: bool,
     /// Tools of a server whose names were taken already, and by whom.
     pub(super) shadowed: Vec<(String, String)>,
+    /// Tools of a server whose definitions are not the accepted ones, and why they are kept away.
+    kept_away: Vec<(String, String)>,
 }
 
 impl Loaded {
@@ -86,6 +91,7 @@ impl Loaded {
             alias: table.alias.clone(),
             lacks_a_secret: unavailable.is_some(),
             shadowed: Vec::new(),
+            kept_away: Vec::new(),
             settings: None,
             unavailable,
             is_off: table.is_server() && settings["disabled"] == true,
@@ -133,6 +139,7 @@ impl Loaded {
                 }
             }
         }
+        loaded.look_at_definitions(options);
         loaded.tools = match same {
             Some(old) if old.has_policy_of(&loaded) => old.tools.clone(),
             _ => loaded.policies_laid(options),
@@ -174,7 +181,22 @@ impl Loaded {
             next.tools.push(with_policy);
         }
         next.made = made;
+        next.look_at_definitions(options);
         Some(next)
+    }
+
+    /// Compares what a server says of its tools with what it said before.
+    fn look_at_definitions(&mut self, options: &Options) {
+        let pins = options.pins.as_ref().filter(|_| self.is_server());
+        let Some(pins) = pins else {
+            return;
+        };
+        let said = self
+            .settings
+            .as_ref()
+            .and_then(|settings| settings.get("pin"));
+        let mode = said.and_then(|said| PinMode::deserialize(said).ok());
+        self.kept_away = pins.look(&self.name, mode.unwrap_or_default(), &self.made);
     }
 
     /// Whether its table is one of an MCP server.
@@ -212,13 +234,21 @@ impl Loaded {
                 self.name
             ),
         });
-        self.left_out.iter().cloned().chain(shadowed).collect()
+        let kept_away = self.kept_away.iter().map(|(tool, reason)| LeftOut {
+            name: tool.clone(),
+            reason: reason.clone(),
+        });
+        let left_out = self.left_out.iter().cloned();
+        left_out.chain(shadowed).chain(kept_away).collect()
     }
 
     /// The tools that callers get.
     pub(super) fn offered(&self) -> impl Iterator<Item = &Tool> {
-        let is_shadowed = |tool: &&Tool| self.shadowed.iter().any(|(name, _)| name == tool.name());
-        self.tools.iter().filter(move |tool| !is_shadowed(tool))
+        let is_left_out = |tool: &&Tool| {
+            let mut left_out = self.shadowed.iter().chain(&self.kept_away);
+            left_out.any(|(name, _)| name == tool.name())
+        };
+        self.tools.iter().filter(move |tool| !is_left_out(tool))
     }
 
     pub(super) fn brings(&self, tool: &str) -> bool {
@@ -344,11 +374,20 @@ impl Loaded {
             .approved
             .iter()
             .any(|pattern| wild(pattern, raw.name()));
-        if approval.is_some_and(|approval| approval != Approval::Never) && !is_approved {
-            handler = Arc::new(NeedsApproval);
+        let mut tool = raw.clone().run_by(handler);
+        let remembers = match approval {
+            None | Some(Approval::Never) => None,
+            Some(Approval::Ask) => Some(true),
+            Some(Approval::Always) => Some(false),
+        };
+        if let Some(remembers) = remembers.filter(|_| !is_approved) {
+            tool = tool.gated_by(match options.desk.clone() {
+                Some(desk) => Arc::new(Ask { desk, remembers }),
+                None => Arc::new(NobodyToAsk),
+            });
         }
         let without_fallbacks = options.without_fallbacks;
-        raw.clone().run_by(handler).adjusted(move |policy| {
+        tool.adjusted(move |policy| {
             settings
                 .iter()
                 .for_each(|settings| policy::lay_over(policy, settings));

@@ -20,10 +20,12 @@ use steadyhand::{KeyStore, RefusedTool, ToolExecutor, ToolManager};
 use steadyhand_mcp::StartFailure;
 use tokio::sync::watch::{Receiver, Sender};
 
+use crate::approvals::Desk;
 use crate::config::settings::PolicySettings;
 use crate::config::{Configuration, Problem, Report, Surroundings, ToolTable};
 use crate::documents::{self, Documents};
 use crate::net::Client;
+use crate::pins::Pins;
 use crate::progress::Progress;
 use crate::source::{Context, builtin, mcp};
 use inspect::{clashes, settle_clashes};
@@ -66,6 +68,10 @@ pub struct Options {
     pub progress: Progress,
     /// Tools that need approval and have it: names, or patterns.
     pub approved: Vec<String>,
+    /// The definitions of tools that servers had before; without them nothing is compared.
+    pub pins: Option<Pins>,
+    /// Where calls wait for a person; without one there is nobody to ask.
+    pub desk: Option<Desk>,
     /// The bare error, even where a fallback is configured.
     pub without_fallbacks: bool,
     /// Servers beside those of the configuration; without one, they take the place of the builtins.
@@ -116,6 +122,8 @@ impl Options {
             internal: InternalHandlers::new(),
             progress: Progress::silent(),
             approved: Vec::new(),
+            desk: None,
+            pins: None,
             without_fallbacks: false,
             servers: Vec::new(),
             only_look: false,

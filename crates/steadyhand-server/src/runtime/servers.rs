@@ -203,7 +203,7 @@ impl Runtime {
     }
 
     /// Takes over the tools a server has now.
-    async fn renew(&self, server: &str) {
+    pub(crate) async fn renew(&self, server: &str) {
         let _changing = self.inner.changing.lock().await;
         let now = self.generation();
         let place = now

@@ -1,4 +1,4 @@
-//! Handlers that stand before a tool's own: a missing secret, a missing yes, a pace, and the secrets
+//! Handlers that stand before a tool's own: a missing secret, a pace, and the secrets
 //! that no output may repeat.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,25 +36,6 @@ impl Handler for Disabled {
             Why::Settings => ToolError::answer(&self.reason),
         };
         let error = error.never_started();
-        Box::pin(ready(Err(error)))
-    }
-}
-
-/// A tool that only a person's yes lets run, where there is nobody to ask.
-pub(super) struct NeedsApproval;
-
-impl Handler for NeedsApproval {
-    fn run<'a>(
-        &'a self,
-        invocation: &'a Invocation<'a>,
-    ) -> BoxFuture<'a, Result<Output, ToolError>> {
-        let tool = invocation.tool_name;
-        let error = ToolError::of(
-            Category::Denied,
-            format!(
-                "'{tool}' needs approval and nobody was asked; allow it with --approve {tool}, or set approval = \"never\""
-            ),
-        );
         Box::pin(ready(Err(error)))
     }
 }

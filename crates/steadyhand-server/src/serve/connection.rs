@@ -18,7 +18,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::http::status::{Refused, Why};
@@ -40,9 +41,11 @@ pub(super) async fn serve(
     peer: SocketAddr,
     app: Arc<App>,
     router: Router,
+    acceptor: Option<TlsAcceptor>,
     ending: CancellationToken,
 ) {
     let patience = app.limits.patience;
+    prepare(&stream, patience);
     let service = service_fn(move |request: Request<Incoming>| {
         let (app, router) = (Arc::clone(&app), router.clone());
         async move {
@@ -50,7 +53,15 @@ pub(super) async fn serve(
             Ok::<Response, Infallible>(http::respond(app, router, peer, request).await)
         }
     });
-    talk(stream, patience, service, ending).await;
+    let Some(acceptor) = acceptor else {
+        return talk(stream, patience, service, ending).await;
+    };
+    // Whoever does not greet in time is not waited for.
+    match timeout(patience, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => talk(stream, patience, service, ending).await,
+        Ok(Err(error)) => tracing::debug!(%error, %peer, "a connection that is no TLS"),
+        Err(_) => tracing::debug!(%peer, "a connection that did not greet in time"),
+    }
 }
 
 /// Says that there are too many connections, and closes this one.
@@ -68,16 +79,21 @@ pub(super) async fn refuse(stream: TcpStream, connections: usize, ending: Cancel
             .insert(axum::http::header::CONNECTION, close);
         Ok::<Response, Infallible>(response)
     });
+    prepare(&stream, REFUSAL_PATIENCE);
     talk(stream, REFUSAL_PATIENCE, service, ending).await;
 }
 
-async fn talk<S>(stream: TcpStream, patience: Duration, service: S, ending: CancellationToken)
-where
-    S: hyper::service::HttpService<Incoming, ResBody = Body, Error = Infallible>,
-{
+fn prepare(stream: &TcpStream, patience: Duration) {
     // Small answers are sent at once.
     let _ = stream.set_nodelay(true);
-    notice_when_the_peer_is_gone(&stream, patience);
+    notice_when_the_peer_is_gone(stream, patience);
+}
+
+async fn talk<T, S>(stream: T, patience: Duration, service: S, ending: CancellationToken)
+where
+    T: AsyncRead + AsyncWrite + Unpin,
+    S: hyper::service::HttpService<Incoming, ResBody = Body, Error = Infallible>,
+{
     let io = TokioIo::new(Patient::new(stream, patience));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

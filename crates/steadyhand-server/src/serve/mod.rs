@@ -1,13 +1,15 @@
 //! The server: listens, takes connections in, and ends without leaving a call unanswered.
 
+mod applied;
 mod connection;
 mod news;
 pub(crate) mod presence;
 mod settings;
+pub(crate) mod tls;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -17,12 +19,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Door;
+use crate::approvals::Desk;
 use crate::config::{Configuration, Surroundings};
 use crate::history::History;
 use crate::http::{self, Access, App, Limits};
+use crate::pins::Pins;
 use crate::runtime::Runtime;
+use applied::{export, watch_over};
 use presence::Presence;
 pub(crate) use settings::{CannotServe, Fault, Settings};
+use tls::Tls;
 
 /// How long running calls are waited for when the server ends.
 pub(crate) const DRAIN_MAX: Duration = Duration::from_secs(10);
@@ -50,9 +57,10 @@ pub(crate) struct Server {
     places: Arc<Semaphore>,
     places_max: usize,
     refusals: Arc<Semaphore>,
+    tls: Tls,
     /// Cancelled when connections must come to their end.
     ending: CancellationToken,
-    _presence: Option<Presence>,
+    presence: Mutex<Option<Presence>>,
 }
 
 /// A call that the end of the server waits for.
@@ -82,6 +90,9 @@ impl Server {
         runtime: Runtime,
         history: History,
         settings: &Settings,
+        door: Arc<Door>,
+        desk: Desk,
+        pins: Pins,
     ) -> Result<Server, CannotServe> {
         let address = listener
             .local_addr()
@@ -91,13 +102,24 @@ impl Server {
             .connections
             .min(files_max().saturating_sub(OTHER_FILES))
             .max(1);
-        let access = Access::new(address, settings.token.as_ref(), &settings.allowed_hosts);
-        let app = Arc::new(App::new(runtime, history, limits, access));
+        let access = Access::new(
+            address,
+            settings.token.as_ref(),
+            &settings.allowed_hosts,
+            Some(Arc::clone(&door)),
+        );
+        let tls = Tls::of(settings.tls.as_ref())?;
+        let app = Arc::new(App::new(runtime, history, limits, access, door, desk, pins));
         // Without it calls go on, and nobody can watch them.
         if let Err(error) = app.live.follow(app.runtime.executor()) {
             tracing::error!(%error, "live events are not told: there is no thread for it");
         }
+        if let Err(error) = app.alerts.follow(app.runtime.executor()) {
+            tracing::error!(%error, "alerts are not raised: there is no thread for it");
+        }
+        app.tell_of_approvals();
         export(&app, settings);
+        watch_over(&app, settings);
         Ok(Server {
             listener,
             address,
@@ -107,8 +129,9 @@ impl Server {
             places: Arc::new(Semaphore::new(limits.connections)),
             places_max: limits.connections,
             refusals: Arc::new(Semaphore::new(REFUSALS)),
+            tls,
             ending: CancellationToken::new(),
-            _presence: None,
+            presence: Mutex::new(None),
         })
     }
 
@@ -117,14 +140,22 @@ impl Server {
         self.address
     }
 
+    /// How it is spoken to.
+    pub(crate) fn scheme(&self) -> &'static str {
+        match self.tls.acceptor() {
+            Some(_) => "https",
+            None => "http",
+        }
+    }
+
     /// Lets commands of the same configuration find it, for as long as it lives.
-    pub(crate) fn announce(&mut self, state: &std::path::Path) -> std::io::Result<()> {
+    pub(crate) fn announce(&self, state: &std::path::Path) -> std::io::Result<()> {
         let generation = self.app.runtime.generation();
-        let needs_token = self.app.access.load().needs_token();
         let file = generation.configuration.file.as_deref();
-        let presence =
-            Presence::announce(state, file, self.address, &self.app.instance, needs_token)?;
-        self._presence = Some(presence);
+        let (instance, local) = (&self.app.instance, &self.app.door.local);
+        let certificate = self.tls.fingerprint();
+        let presence = Presence::announce(state, file, self.address, instance, local, certificate)?;
+        *self.presence() = Some(presence);
         Ok(())
     }
 
@@ -169,6 +200,7 @@ impl Server {
 
     fn adapt(&self, settings: &Settings) {
         export(&self.app, settings);
+        watch_over(&self.app, settings);
         if let Err(cannot) = self.may_go_on(settings) {
             tracing::error!(
                 reason = cannot.message,
@@ -180,8 +212,22 @@ impl Server {
             self.address,
             settings.token.as_ref(),
             &settings.allowed_hosts,
+            Some(Arc::clone(&self.app.door)),
         );
         self.app.access.store(Arc::new(access));
+        self.tls.renew(settings.tls.as_ref());
+        let certificate = self.tls.fingerprint();
+        let renewed = self
+            .presence()
+            .as_mut()
+            .map(|presence| presence.renew(certificate));
+        if let Some(Err(error)) = renewed {
+            tracing::warn!(%error, "commands will not know the new certificate of this server");
+        }
+    }
+
+    fn presence(&self) -> MutexGuard<'_, Option<Presence>> {
+        self.presence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The address stays, whatever the new settings say of it.
@@ -192,7 +238,18 @@ impl Server {
                 "server.listen has changed, which applies when the server is started again"
             );
         }
-        settings.check(self.address)
+        settings.check(self.address, &self.app.door.keys)
+    }
+
+    /// Raises alerts and takes them back, for ever.
+    pub(crate) async fn watch(&self) -> Infallible {
+        let desk = self.app.desk.clone();
+        let waiting = move || desk.waiting();
+        let pins = &self.app.pins;
+        self.app
+            .alerts
+            .watch(&self.app.runtime, pins, waiting)
+            .await
     }
 
     /// Takes connections in, for ever.
@@ -219,6 +276,10 @@ impl Server {
             biased;
             Ok(place) = places.acquire_owned() => self.serve(stream, peer, place),
             Ok(place) = refusals.acquire_owned() => {
+                // Whoever expects TLS would not understand what is said without.
+                if self.tls.acceptor().is_some() {
+                    return;
+                }
                 let (connections, ending) = (self.places_max, self.ending.clone());
                 tokio::spawn(async move {
                     connection::refuse(stream, connections, ending).await;
@@ -231,9 +292,9 @@ impl Server {
 
     fn serve(&self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
         let (app, ending) = (Arc::clone(&self.app), self.ending.clone());
-        let router = self.router.clone();
+        let (router, acceptor) = (self.router.clone(), self.tls.acceptor());
         tokio::spawn(async move {
-            connection::serve(stream, peer, app, router, ending).await;
+            connection::serve(stream, peer, app, router, acceptor, ending).await;
             drop(place);
         });
     }
@@ -304,17 +365,6 @@ impl Followed {
 impl Drop for Followed {
     fn drop(&mut self) {
         self.telling.abort();
-    }
-}
-
-/// Sends traces and metrics where the settings say, from here on.
-fn export(app: &App, settings: &Settings) {
-    let applied = match &settings.telemetry {
-        Ok(telemetry) => app.otlp.apply(telemetry),
-        Err(problem) => Err(problem.clone()),
-    };
-    if let Err(problem) = applied {
-        tracing::error!("traces and metrics are not sent as the configuration says: {problem}");
     }
 }
 

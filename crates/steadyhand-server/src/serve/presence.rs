@@ -1,9 +1,11 @@
 //! A small file that says where a server of a configuration listens, so that commands find it.
 
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -12,7 +14,7 @@ const FOLDER: &str = "servers";
 /// The file of a server that runs; it goes when this does.
 pub(crate) struct Presence {
     path: PathBuf,
-    instance: String,
+    announced: Announced,
 }
 
 /// What the file says.
@@ -23,9 +25,25 @@ pub(crate) struct Announced {
     /// The server says the same in `/health/live`; another program at this address does not.
     pub(crate) instance: String,
     pub(crate) pid: u32,
-    pub(crate) needs_token: bool,
+    /// What commands on this machine show. The file is for nobody else to read.
+    #[serde(default)]
+    pub(crate) token: Option<Token>,
+    /// The SHA-256 of its certificate, where connections are TLS: whoever has it is this server.
+    #[serde(default)]
+    pub(crate) certificate: Option<String>,
     /// For people who look.
     pub(crate) configuration: Option<PathBuf>,
+}
+
+/// A secret that is written down in this one place.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Token(pub(crate) SecretString);
+
+impl Serialize for Token {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.expose_secret())
+    }
 }
 
 impl Presence {
@@ -35,34 +53,55 @@ impl Presence {
         configuration: Option<&Path>,
         address: SocketAddr,
         instance: &str,
-        needs_token: bool,
+        token: &SecretString,
+        certificate: Option<String>,
     ) -> io::Result<Presence> {
         let announced = Announced {
             address: reachable(address),
             instance: instance.to_owned(),
             pid: std::process::id(),
-            needs_token,
+            token: Some(Token(token.clone())),
+            certificate,
             configuration: configuration.map(Path::to_owned),
         };
         let path = file_of(state, configuration);
         let folder = path.parent().unwrap_or(state);
         std::fs::create_dir_all(folder)?;
-        let text = serde_json::to_string_pretty(&announced)?;
+        let presence = Presence { path, announced };
+        presence.write()?;
+        Ok(presence)
+    }
+
+    /// The certificate is another one.
+    pub(super) fn renew(&mut self, certificate: Option<String>) -> io::Result<()> {
+        if self.announced.certificate == certificate {
+            return Ok(());
+        }
+        self.announced.certificate = certificate;
+        self.write()
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(&self.announced)?;
         // Whole or not at all: a command may look at any moment.
-        let unfinished = path.with_extension(format!("{}.new", announced.pid));
-        std::fs::write(&unfinished, text)?;
-        std::fs::rename(&unfinished, &path)?;
-        Ok(Presence {
-            path,
-            instance: instance.to_owned(),
-        })
+        let unfinished = self
+            .path
+            .with_extension(format!("{}.new", self.announced.pid));
+        let _ = std::fs::remove_file(&unfinished);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(&unfinished)?.write_all(text.as_bytes())?;
+        std::fs::rename(&unfinished, &self.path)
     }
 }
 
 impl Drop for Presence {
     fn drop(&mut self) {
         // Another server of the same configuration may have announced itself since.
-        if read(&self.path).is_some_and(|announced| announced.instance == self.instance) {
+        let own = &self.announced.instance;
+        if read(&self.path).is_some_and(|announced| announced.instance == *own) {
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -77,7 +116,7 @@ pub(crate) fn announced(state: &Path, configuration: Option<&Path>) -> Option<An
 pub(crate) fn forget(state: &Path, configuration: Option<&Path>, gone: &Announced) {
     drop(Presence {
         path: file_of(state, configuration),
-        instance: gone.instance.clone(),
+        announced: gone.clone(),
     });
 }
 

@@ -1,11 +1,16 @@
 //! What `[server]` says, with its references replaced, and whether it may be served like that.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use crate::access::Keys;
 use crate::config::reference::Unresolved;
-use crate::config::settings::{HistorySettings, RequestLimits, ServerSettings, TelemetrySettings};
+use crate::config::settings::{
+    AlertSettings, BudgetSettings, HistorySettings, RequestLimits, ServerSettings,
+    TelemetrySettings, TlsSettings,
+};
 use crate::config::text::SecretText;
 use crate::config::{Configuration, Resolver, Surroundings};
 
@@ -20,6 +25,12 @@ pub(crate) struct Settings {
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) limits: RequestLimits,
     pub(crate) history: HistorySettings,
+    pub(crate) approval_wait: Option<Duration>,
+    pub(crate) budget: Option<BudgetSettings>,
+    /// Paths as they are to be opened.
+    pub(crate) tls: Option<TlsSettings>,
+    /// Who is told when something goes wrong; the error says why that is not known.
+    pub(crate) alerts: Result<Vec<AlertSettings>, String>,
     /// Where traces and metrics are sent; the error says why that is not known.
     pub(crate) telemetry: Result<TelemetrySettings, String>,
 }
@@ -56,11 +67,18 @@ impl Settings {
             }
         })?;
         // Without a collector calls go on: what is wrong with it is no reason not to serve.
+        let missing = |(setting, it): (String, Unresolved)| {
+            format!("{} in {setting}: {}; {}", it.reference, it.reason, it.help)
+        };
         let telemetry = section("telemetry", configuration, surroundings)
-            .map_err(|(setting, it)| {
-                format!("{} in {setting}: {}; {}", it.reference, it.reason, it.help)
-            })
+            .map_err(missing)
             .and_then(|value| serde_json::from_value(value).map_err(|error| error.to_string()));
+        let alerts = section("alerts", configuration, surroundings)
+            .map_err(missing)
+            .and_then(|value| match value {
+                Value::Array(_) => serde_json::from_value(value).map_err(|error| error.to_string()),
+                _ => Ok(Vec::new()),
+            });
         let wrong = |message: String| CannotServe {
             fault: Fault::Settings,
             message,
@@ -82,21 +100,35 @@ impl Settings {
             allowed_hosts: server.allowed_hosts,
             limits: server.limits,
             history: server.history,
+            approval_wait: server.approval_wait.map(|span| span.0),
+            budget: server.budget,
+            tls: server.tls.map(|tls| {
+                let path = |path: &str| {
+                    let path = surroundings.path(path, &configuration.folder);
+                    path.display().to_string()
+                };
+                TlsSettings {
+                    certificate: path(&tls.certificate),
+                    key: path(&tls.key),
+                }
+            }),
+            alerts,
             telemetry,
         })
     }
 
-    /// Other machines are let in only with a token.
-    pub(crate) fn check(&self, address: SocketAddr) -> Result<(), CannotServe> {
-        if address.ip().is_loopback() || self.token.is_some() {
+    /// Other machines are let in only with credentials.
+    pub(crate) fn check(&self, address: SocketAddr, keys: &Keys) -> Result<(), CannotServe> {
+        let has_credentials = self.token.is_some() || keys.has_a_usable_one();
+        if address.ip().is_loopback() || has_credentials {
             return Ok(());
         }
         Err(CannotServe {
             fault: Fault::Settings,
             message: format!(
-                "{address} can be reached from other machines, and no token is set: whoever reaches it could run every tool"
+                "{address} can be reached from other machines, and no token is set and no key made: whoever reaches it could run every tool"
             ),
-            help: "Set token = \"${env:STEADYHAND_TOKEN}\" under [server], or listen on 127.0.0.1"
+            help: "Set token = \"${env:STEADYHAND_TOKEN}\" under [server], make a key (steadyhand keys create NAME), or listen on 127.0.0.1"
                 .to_owned(),
         })
     }

@@ -72,12 +72,27 @@ pub struct McpSettings {
     pub elicitation: Option<ElicitationSettings>,
     /// false: progress does not renew the time limit of a call
     pub progress_extends: Option<bool>,
+    /// When it changes the definition of a tool: warn, quarantine (kept away until it is accepted) or off
+    pub pin: Option<PinMode>,
     /// What to check when it does not start
     pub check: Vec<String>,
     /// `serve` ends if it cannot start
     pub required: Option<bool>,
     /// Leave it out
     pub disabled: Option<bool>,
+}
+
+/// What happens when a server changes the definition of a tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PinMode {
+    /// It is told, and taken over.
+    #[default]
+    Warn,
+    /// It is told, and kept away until somebody accepts it.
+    Quarantine,
+    /// Nothing.
+    Off,
 }
 
 /// Whether parameter names are turned into camelCase.

@@ -38,7 +38,7 @@ pub async fn serve(
     address: SocketAddr,
     token: Option<&SecretText>,
 ) -> Infallible {
-    let access = Arc::new(Access::new(address, token, &[]));
+    let access = Arc::new(Access::new(address, token, &[], None));
     let router = Router::new()
         .route("/utterances", post(hear))
         .fallback(nothing_here)
@@ -73,7 +73,7 @@ async fn may_enter(State(access): State<Arc<Access>>, request: Request, next: Ne
     let (parts, body) = request.into_parts();
     let allowed = access
         .check_address(&parts)
-        .and_then(|()| access.check_token(&parts.headers));
+        .and_then(|()| access.identify(&parts.headers).map(drop));
     match allowed {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
         Err(refused) => refused.into_response(),

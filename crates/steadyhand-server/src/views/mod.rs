@@ -2,6 +2,7 @@
 
 pub(crate) mod calls;
 pub(crate) mod conversations;
+pub(crate) mod keys;
 pub(crate) mod metrics;
 pub(crate) mod servers;
 pub(crate) mod settings;

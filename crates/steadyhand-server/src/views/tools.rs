@@ -17,12 +17,13 @@ pub(crate) enum Format {
     Mcp,
 }
 
-/// All tools in their order, and what is missing from them.
-pub(crate) fn list(runtime: &Runtime) -> Value {
+/// All tools that are meant, in their order, and what is missing from them.
+pub(crate) fn list(runtime: &Runtime, is_meant: impl Fn(&Tool) -> bool) -> Value {
     let tools: Vec<Value> = runtime
         .manager()
         .list()
         .iter()
+        .filter(|tool| is_meant(tool))
         .map(|tool| described(tool, runtime))
         .collect();
     let problems: Vec<Value> = runtime
@@ -40,8 +41,12 @@ pub(crate) fn list(runtime: &Runtime) -> Value {
 }
 
 /// The same tools as that consumer wants them.
-pub(crate) fn converted(runtime: &Runtime, format: Format) -> Value {
-    let definitions = definitions(runtime);
+pub(crate) fn converted(
+    runtime: &Runtime,
+    format: Format,
+    is_meant: impl Fn(&Tool) -> bool,
+) -> Value {
+    let definitions = definitions(runtime, is_meant);
     match format {
         Format::Mcp => {
             let tools = conversation::mcp_tools(&definitions);
@@ -56,7 +61,7 @@ pub(crate) fn converted(runtime: &Runtime, format: Format) -> Value {
 }
 
 /// LangChain-shaped, as the conversation module reads them.
-pub(crate) fn definitions(runtime: &Runtime) -> Vec<Value> {
+pub(crate) fn definitions(runtime: &Runtime, is_meant: impl Fn(&Tool) -> bool) -> Vec<Value> {
     let definition = |tool: &Tool| {
         let mut definition = json!({"name": tool.name()});
         if let Some(alias) = tool.lc_name() {
@@ -67,7 +72,8 @@ pub(crate) fn definitions(runtime: &Runtime) -> Vec<Value> {
         definition
     };
     let tools = runtime.manager().list();
-    tools.iter().map(|tool| definition(tool)).collect()
+    let tools = tools.iter().filter(|tool| is_meant(tool));
+    tools.map(|tool| definition(tool)).collect()
 }
 
 /// One tool with its policy, its breaker and its counters.

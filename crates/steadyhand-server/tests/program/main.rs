@@ -5,6 +5,9 @@
     reason = "tests tell what they saw"
 )]
 
+mod access;
+mod alerts;
+mod approvals;
 mod chat;
 mod cli;
 mod command;
@@ -19,6 +22,7 @@ mod import;
 mod live;
 mod mcp;
 mod openapi;
+mod pins;
 mod serve;
 mod support;
 mod telemetry;

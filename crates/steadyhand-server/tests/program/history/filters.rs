@@ -20,6 +20,7 @@ fn words_mean_what_they_say() {
         error: vec![FailureCode::Timeout],
         server: Some("github".to_owned()),
         caller: Some("voice, kitchen".to_owned()),
+        owner: None,
         since_ms: Some(NOW - 3_600_000),
         until_ms: None,
         slower_ms: Some(500.0),

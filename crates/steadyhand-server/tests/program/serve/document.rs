@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Served, TOOLS};
 
 /// What API.md fixes, as far as it is there.
-const ROUTES: [(&str, &str); 26] = [
+const ROUTES: [(&str, &str); 38] = [
     ("get", "/v1/tools"),
     ("get", "/v1/tools/{name}"),
     ("post", "/v1/tools/{name}/breaker/reset"),
@@ -32,6 +32,18 @@ const ROUTES: [(&str, &str); 26] = [
     ("get", "/health/live"),
     ("get", "/health/ready"),
     ("get", "/openapi.json"),
+    ("get", "/v1/alerts"),
+    ("post", "/v1/alerts/{id}/ack"),
+    ("post", "/v1/alerts/{id}/silence"),
+    ("get", "/v1/approvals"),
+    ("post", "/v1/approvals/{id}"),
+    ("get", "/v1/tool-changes"),
+    ("post", "/v1/tool-changes/{name}/accept"),
+    ("get", "/v1/keys"),
+    ("post", "/v1/keys"),
+    ("delete", "/v1/keys/{id}"),
+    ("get", "/v1/whoami"),
+    ("get", "/v1/refusals"),
 ];
 
 #[tokio::test]

@@ -1,0 +1,108 @@
+//! Someone who was let in: by what, as what, and with which limits.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::pace::Pace;
+use super::role::{Right, Role};
+use super::tools::Tools;
+
+/// Someone who was let in.
+pub(crate) struct Identity {
+    /// `@name`; none where nobody was asked for one. Nobody else can have it: names that callers give themselves do
+    /// not begin like that.
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) by: By,
+    pub(crate) role: Role,
+    pub(crate) tools: Tools,
+    pub(crate) pace: Option<Arc<Pace>>,
+}
+
+/// What let someone in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// The server asks for nothing.
+    Nothing,
+    /// The token of the configuration.
+    Token,
+    /// A command on this machine.
+    Local,
+    /// An API key.
+    Key,
+}
+
+impl By {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            By::Nothing => "nothing",
+            By::Token => "token",
+            By::Local => "local",
+            By::Key => "key",
+        }
+    }
+}
+
+impl Identity {
+    /// One that may do everything, and has no name.
+    pub(crate) fn unlimited(by: By) -> Identity {
+        Identity {
+            name: None,
+            by,
+            role: Role::Admin,
+            tools: Tools::default(),
+            pace: None,
+        }
+    }
+
+    pub(crate) fn may(&self, right: Right) -> bool {
+        self.role.may(right)
+    }
+
+    /// Whose calls it may see: none means everybody's.
+    pub(crate) fn sees_only(&self) -> Option<&Arc<str>> {
+        match self.may(Right::View) {
+            true => None,
+            false => self.name.as_ref(),
+        }
+    }
+
+    /// Whether it may see a call with this caller.
+    pub(crate) fn sees(&self, caller: Option<&str>) -> bool {
+        let is_own = |own: &Arc<str>| caller.is_some_and(|caller| owner_of(caller) == &**own);
+        self.sees_only().is_none_or(is_own)
+    }
+
+    /// Whether it may end a call with this caller.
+    pub(crate) fn may_end(&self, caller: &str) -> bool {
+        let is_own = |own: &Arc<str>| owner_of(caller) == &**own;
+        self.may(Right::Operate) || self.name.as_ref().is_some_and(is_own)
+    }
+
+    pub(crate) fn view(&self) -> Value {
+        let rights = [
+            Right::Know,
+            Right::Call,
+            Right::View,
+            Right::Operate,
+            Right::Administer,
+        ];
+        let rights = rights.into_iter().filter(|right| self.may(*right));
+        json!({
+            "name": self.name.as_deref().map(|name| name.trim_start_matches('@')),
+            "by": self.by.word(),
+            "role": self.role.word(),
+            "rights": rights.map(Right::word).collect::<Vec<_>>(),
+            "tools": self.tools,
+            "rate": self.pace.as_ref().map(|pace| pace.rate.to_string()),
+        })
+    }
+}
+
+/// Whose call it is: `@ci` of `@ci/nightly`. A caller without a name of its own counts as what it says it is.
+pub(crate) fn owner_of(caller: &str) -> &str {
+    match caller.starts_with('@') {
+        true => caller.split_once('/').map_or(caller, |(owner, _)| owner),
+        false => caller,
+    }
+}

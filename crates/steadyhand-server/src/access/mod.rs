@@ -1,0 +1,96 @@
+//! Who asks and what they may do: roles, API keys, the tools and the pace of a key, a record of what was refused.
+
+mod audit;
+mod budget;
+mod identity;
+mod key_file;
+mod keys;
+mod pace;
+mod role;
+mod tools;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use secrecy::SecretString;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+pub(crate) use audit::{Audit, Refusal};
+pub(crate) use budget::Budget;
+pub(crate) use identity::{By, Identity, owner_of};
+pub(crate) use keys::{CannotKeep, Key, Keys, NewKey, NotLetIn};
+pub(crate) use pace::TooSoon;
+pub(crate) use role::Right;
+pub use role::Role;
+pub(crate) use tools::Tools;
+
+/// Folder in the state folder.
+const FOLDER: &str = "access";
+
+/// What a server knows of those who come, besides its settings: kept in the state folder, the same for every
+/// process of a configuration.
+pub(crate) struct Door {
+    pub(crate) keys: Keys,
+    pub(crate) audit: Audit,
+    /// For commands on this machine: whoever may read the state folder may do everything.
+    pub(crate) local: SecretString,
+}
+
+impl Door {
+    /// The door of a configuration; `name` is its name in the state folder.
+    pub(crate) fn of(state: &Path, name: &str) -> Arc<Door> {
+        let folder = state.join(FOLDER);
+        Arc::new(Door {
+            keys: Keys::of(state, name),
+            audit: Audit::open(folder.join(format!("{name}.refusals.ndjson"))),
+            local: SecretString::from(random()),
+        })
+    }
+}
+
+/// A digest of a secret. Secrets have so much chance in them that one round is enough, and it is all that is kept.
+#[derive(Clone, Copy)]
+pub(crate) struct Digested([u8; 32]);
+
+impl Digested {
+    pub(crate) fn of(secret: &str) -> Digested {
+        Digested(Sha256::digest(secret.as_bytes()).into())
+    }
+
+    /// Takes as long for any two.
+    pub(crate) fn is(&self, other: &Digested) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+
+    fn hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn parse(hex: &str) -> Option<Digested> {
+        let mut bytes = [0; 32];
+        if hex.len() != 64 || !hex.is_ascii() {
+            return None;
+        }
+        for (place, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&hex[2 * place..2 * place + 2], 16).ok()?;
+        }
+        Some(Digested(bytes))
+    }
+}
+
+/// 256 bits of chance, in letters that need no quoting anywhere.
+fn random() -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(chance::<32>())
+}
+
+fn chance<const BYTES: usize>() -> [u8; BYTES] {
+    let mut bytes = [0; BYTES];
+    let provider = rustls::crypto::ring::default_provider();
+    // Without it there is no secret that is one.
+    let filled = provider.secure_random.fill(&mut bytes);
+    assert!(filled.is_ok(), "the machine gives no random numbers");
+    bytes
+}

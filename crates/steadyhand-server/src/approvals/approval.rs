@@ -1,0 +1,116 @@
+//! A call that waits for a person, what somebody says to it, and why that may be nothing.
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// A call that waits for a person, or did
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Approval {
+    /// Its name
+    pub id: String,
+    /// waiting, approved, denied, expired or withdrawn
+    pub state: ApprovalState,
+    /// The tool
+    pub tool: String,
+    /// What it would get, secrets hidden
+    pub arguments: Value,
+    /// A part of the arguments is not shown: they are too large
+    pub arguments_cut: bool,
+    /// What a yes is bound to: send it with the decision
+    pub arguments_hash: String,
+    /// ask or always
+    pub approval: &'static str,
+    /// The call
+    pub call_id: String,
+    /// Who asks
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub caller: Option<String>,
+    /// In which conversation
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub conversation: Option<String>,
+    /// In milliseconds since 1970
+    pub asked_ms: u64,
+    /// When it is too late
+    pub expires_ms: u64,
+    /// When it was decided, expired or withdrawn
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub decided_ms: Option<u64>,
+    /// Who decided
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub decided_by: Option<String>,
+    /// Why not
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub reason: Option<String>,
+}
+
+/// Where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ApprovalState {
+    /// Nobody has said anything.
+    Waiting,
+    /// Somebody said yes.
+    Approved,
+    /// Somebody said no.
+    Denied,
+    /// Nobody said anything in time.
+    Expired,
+    /// Whoever asked does not want it any more.
+    Withdrawn,
+}
+
+impl ApprovalState {
+    /// One word.
+    pub fn word(self) -> &'static str {
+        match self {
+            ApprovalState::Waiting => "waiting",
+            ApprovalState::Approved => "approved",
+            ApprovalState::Denied => "denied",
+            ApprovalState::Expired => "expired",
+            ApprovalState::Withdrawn => "withdrawn",
+        }
+    }
+}
+
+/// What somebody says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// Yes.
+    pub is_yes: bool,
+    /// The hash of the arguments that were seen.
+    pub arguments_hash: String,
+    /// Why not.
+    pub reason: Option<String>,
+    /// Who.
+    pub by: String,
+    /// Whose calls it must not be: nobody says yes to what they ask for themselves.
+    pub not_of: Option<String>,
+}
+
+/// Why a decision is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CannotDecide {
+    /// Nothing of this name waits, nor did.
+    #[error("there is no approval {0:?}")]
+    NoSuchApproval(String),
+    /// It is not waiting any more.
+    #[error("{id} is not waited for any more: {state}")]
+    IsOver {
+        /// The approval.
+        id: String,
+        /// What became of it.
+        state: &'static str,
+    },
+    /// The arguments are other ones than those that were seen.
+    #[error("the arguments of {0} are not the ones this decision is about")]
+    OtherArguments(String),
+    /// It is the decider's own call.
+    #[error("{0} is a call of the very one who decides")]
+    OwnCall(String),
+}

@@ -1,0 +1,11 @@
+//! Calls that wait for a person's yes: bound to the exact arguments, with an end, decided once.
+
+mod approval;
+mod desk;
+mod fingerprint;
+mod gate;
+
+pub use approval::{Approval, ApprovalState, CannotDecide, Decision};
+pub use desk::Desk;
+pub(crate) use fingerprint::of as arguments_hash;
+pub(crate) use gate::{Ask, NobodyToAsk};

@@ -1,0 +1,124 @@
+//! Calls that wait for a person: listed, allowed, denied.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::limits::{Sent, Wanted};
+use super::status::{self, Refused, Why};
+use super::{App, Asking, Caller, Named, shapes};
+use crate::approvals::{Approval, ApprovalState, CannotDecide, Decision};
+
+/// A yes or a no
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ApprovalDecision, example = json!({"decision": "deny", "arguments_hash": "sha256:…", "reason": "not at night"}))]
+pub(crate) struct Decided {
+    /// approve or deny
+    decision: YesOrNo,
+    /// What was seen: `arguments_hash` of the approval
+    arguments_hash: String,
+    /// Why not; the model is told
+    reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum YesOrNo {
+    Approve,
+    Deny,
+}
+
+impl Wanted for Decided {
+    const EXAMPLE: &'static str = r#"{"decision": "approve", "arguments_hash": "sha256:…"}"#;
+}
+
+/// Calls that wait for a yes
+///
+/// The oldest first, then those that were decided lately. Who may only call sees its own.
+#[utoipa::path(
+    get,
+    path = "/v1/approvals",
+    tag = "approvals",
+    responses(
+        (status = 200, description = "The approvals", body = shapes::ApprovalList),
+        shapes::Refusals,
+    )
+)]
+pub(crate) async fn list(State(app): State<Arc<App>>, Asking(identity): Asking) -> Response {
+    let approvals: Vec<Approval> = app
+        .desk
+        .list()
+        .into_iter()
+        .filter(|approval| identity.sees(approval.caller.as_deref()))
+        .collect();
+    let is_waiting = |approval: &&Approval| approval.state == ApprovalState::Waiting;
+    status::answer(&json!({
+        "waiting": approvals.iter().filter(is_waiting).count(),
+        "count": approvals.len(),
+        "approvals": approvals,
+    }))
+}
+
+/// Say yes or no
+///
+/// To one call, once. Refused if the arguments are others than those that were seen. The call's deadline starts after
+/// the yes.
+#[utoipa::path(
+    post,
+    path = "/v1/approvals/{id}",
+    tag = "approvals",
+    params(("id" = String, Path, description = "The approval")),
+    request_body = Decided,
+    responses(
+        (status = 200, description = "The approval as it is now", body = Approval),
+        shapes::NamedBodyRefusals,
+    )
+)]
+pub(crate) async fn decide(
+    State(app): State<Arc<App>>,
+    Named(id): Named,
+    caller: Caller,
+    sent: Sent<Decided>,
+) -> Result<Response, Refused> {
+    let said = sent.value;
+    let decision = Decision {
+        is_yes: said.decision == YesOrNo::Approve,
+        arguments_hash: said.arguments_hash,
+        reason: said.reason.filter(|reason| !reason.trim().is_empty()),
+        by: caller.name.trim_start_matches('@').to_owned(),
+        not_of: caller.identity.name.as_deref().map(str::to_owned),
+    };
+    match app.desk.decide(&id, decision) {
+        Ok(approval) => Ok(status::answer(&approval)),
+        Err(cannot) => Err(refused(&cannot)),
+    }
+}
+
+fn refused(cannot: &CannotDecide) -> Refused {
+    let message = cannot.to_string();
+    match cannot {
+        CannotDecide::NoSuchApproval(_) => Refused::new(
+            Why::NoSuchApproval,
+            message,
+            "GET /v1/approvals lists those that wait",
+        ),
+        CannotDecide::IsOver { .. } => Refused::new(
+            Why::CannotDecide,
+            message,
+            "Nothing was changed; GET /v1/approvals says what became of it",
+        ),
+        CannotDecide::OtherArguments(_) => Refused::new(
+            Why::CannotDecide,
+            message,
+            "Look at the arguments again, and send their arguments_hash; nothing was run",
+        ),
+        CannotDecide::OwnCall(_) => {
+            Refused::new(Why::NotAllowed, message, "Somebody else must say yes")
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Tools whose definition is another than before: shown, and accepted.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use serde_json::json;
+
+use super::status::{self, Refused, Why};
+use super::{App, Named, shapes};
+
+/// Tools whose definition changed
+///
+/// What is another than before, place by place; what is suspicious; and what is kept away until it is accepted.
+#[utoipa::path(
+    get,
+    path = "/v1/tool-changes",
+    tag = "tools",
+    responses(
+        (status = 200, description = "The changes", body = shapes::ToolChanges),
+        shapes::Refusals,
+    )
+)]
+pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
+    let changes = app.pins.changes();
+    status::answer(&json!({"count": changes.len(), "changes": changes}))
+}
+
+/// Accept the definition of a tool as it is now
+#[utoipa::path(
+    post,
+    path = "/v1/tool-changes/{name}/accept",
+    tag = "tools",
+    params(("name" = String, Path, description = "The tool")),
+    responses(
+        (status = 200, description = "It counts from here on", body = shapes::ToolAccepted),
+        shapes::NamedRefusals,
+    )
+)]
+pub(crate) async fn accept(
+    State(app): State<Arc<App>>,
+    Named(name): Named,
+) -> Result<Response, Refused> {
+    let Some(source) = app.pins.accept(&name) else {
+        return Err(Refused::new(
+            Why::NoSuchTool,
+            format!("no change of a tool {name:?} waits to be accepted"),
+            "GET /v1/tool-changes lists those that do",
+        ));
+    };
+    app.runtime.renew(&source).await;
+    Ok(status::answer(
+        &json!({"name": name, "source": source, "accepted": true}),
+    ))
+}

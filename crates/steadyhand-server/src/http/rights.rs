@@ -1,0 +1,110 @@
+//! Which right an address wants: one table for all of them. What is not in it is for nobody.
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::Method;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::status::{Refused, Why};
+use super::who::Asking;
+use crate::access::Right;
+
+/// Every address but those that everybody may ask: whether the server lives.
+pub(crate) const TABLE: [(&str, &str, Right); 39] = [
+    ("POST", "/v1/calls", Right::Call),
+    ("GET", "/v1/calls", Right::Know),
+    ("GET", "/v1/calls/{id}", Right::Know),
+    ("DELETE", "/v1/calls/{id}", Right::Call),
+    ("POST", "/v1/calls/{id}/replay", Right::Call),
+    ("GET", "/v1/calls.ndjson", Right::Know),
+    ("POST", "/v1/batches", Right::Call),
+    ("POST", "/v1/turns", Right::Call),
+    ("GET", "/v1/tools", Right::Know),
+    ("GET", "/v1/tools/{name}", Right::Know),
+    ("POST", "/v1/tools/{name}/breaker/reset", Right::Operate),
+    ("GET", "/v1/tool-changes", Right::View),
+    ("POST", "/v1/tool-changes/{name}/accept", Right::Operate),
+    ("POST", "/v1/validate", Right::Know),
+    ("POST", "/v1/repair", Right::Know),
+    ("POST", "/v1/error-response", Right::Know),
+    ("GET", "/v1/metrics", Right::View),
+    ("GET", "/v1/metrics/{tool}", Right::View),
+    ("GET", "/metrics", Right::View),
+    ("GET", "/v1/trends", Right::View),
+    ("GET", "/v1/events", Right::View),
+    ("GET", "/v1/servers", Right::View),
+    ("GET", "/v1/servers/{name}/logs", Right::View),
+    ("POST", "/v1/servers/{name}/restart", Right::Operate),
+    ("GET", "/v1/config", Right::View),
+    ("POST", "/v1/config/reload", Right::Administer),
+    ("GET", "/v1/alerts", Right::View),
+    ("POST", "/v1/alerts/{id}/ack", Right::Operate),
+    ("POST", "/v1/alerts/{id}/silence", Right::Operate),
+    ("GET", "/v1/approvals", Right::Know),
+    ("POST", "/v1/approvals/{id}", Right::Operate),
+    ("GET", "/v1/keys", Right::Administer),
+    ("POST", "/v1/keys", Right::Administer),
+    ("DELETE", "/v1/keys/{id}", Right::Administer),
+    ("GET", "/v1/refusals", Right::Administer),
+    ("GET", "/v1/whoami", Right::Know),
+    ("POST", "/mcp", Right::Call),
+    ("GET", "/mcp", Right::Call),
+    ("DELETE", "/mcp", Right::Call),
+];
+
+/// What needs no right: `/openapi.json` says only what everybody can read in the documentation.
+const FREE: [&str; 3] = ["/health/live", "/health/ready", "/openapi.json"];
+
+/// Lets a request pass that was found an address, if whoever asks may.
+pub(super) async fn check(request: Request, next: Next) -> Response {
+    match may_pass(&request) {
+        Ok(()) => next.run(request).await,
+        Err(refused) => refused.into_response(),
+    }
+}
+
+fn may_pass(request: &Request) -> Result<(), Refused> {
+    let path = request.extensions().get::<MatchedPath>();
+    let path = path.map(MatchedPath::as_str).unwrap_or_default();
+    if FREE.contains(&path) {
+        return Ok(());
+    }
+    let right = right_of(request.method(), path);
+    let identity = request.extensions().get::<Asking>();
+    // An address that takes any method says itself which it does not take.
+    if path == "/mcp" && right.is_none() {
+        return Ok(());
+    }
+    let (Some(right), Some(Asking(identity))) = (right, identity) else {
+        return Err(Refused::new(
+            Why::NotAllowed,
+            format!("nobody may {} {path}", request.method()),
+            "This should not happen: please report it",
+        ));
+    };
+    if identity.may(right) {
+        return Ok(());
+    }
+    let who = identity.name.as_deref().unwrap_or("this caller");
+    Err(Refused::new(
+        Why::NotAllowed,
+        format!(
+            "{} is let in as {}, which may not {} here",
+            who.trim_start_matches('@'),
+            identity.role.word(),
+            right.word()
+        ),
+        format!("Ask with a key of another role: {}", right.roles()),
+    ))
+}
+
+fn right_of(method: &Method, path: &str) -> Option<Right> {
+    // A HEAD is a GET without its answer.
+    let method = match method.as_str() {
+        "HEAD" => "GET",
+        method => method,
+    };
+    let mut rows = TABLE.iter();
+    let row = rows.find(|(of, at, _)| *at == path && *of == method);
+    row.map(|(_, _, right)| *right)
+}

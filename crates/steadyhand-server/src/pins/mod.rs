@@ -1,0 +1,221 @@
+//! Definitions of tools that come from MCP servers, remembered as they were first seen: what a server changes later is
+//! shown, told, and – where wanted – kept away from models until somebody accepts it.
+
+mod difference;
+mod hidden;
+mod store;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use steadyhand::{Tool, clock};
+use utoipa::ToSchema;
+
+use crate::source::mcp::PinMode;
+pub(crate) use difference::Difference;
+use store::{Pinned, Store};
+
+/// Tools that are remembered.
+const TOOLS_MAX: usize = 20_000;
+/// Changes that are listed.
+const CHANGES_MAX: usize = 1_000;
+
+/// What is remembered, over all servers of a configuration. Cheap to clone: clones are the same.
+#[derive(Clone)]
+pub struct Pins {
+    inner: Arc<Mutex<State>>,
+}
+
+struct State {
+    store: Store,
+    changes: BTreeMap<String, Change>,
+    /// Changes nobody was told of yet.
+    untold: Vec<String>,
+    /// Tools whose change is over, and what ended it.
+    settled: Vec<(String, String)>,
+}
+
+/// A tool whose definition is another one than before, or not what it seems
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = ToolChange)]
+pub(crate) struct Change {
+    /// The tool
+    pub(crate) tool: String,
+    /// The server it comes from
+    pub(crate) source: String,
+    /// When that was seen, in milliseconds since 1970
+    pub(crate) at_ms: u64,
+    /// It is kept away until somebody accepts it
+    pub(crate) quarantined: bool,
+    /// What is another than before; empty for a tool that is new
+    pub(crate) differences: Vec<Difference>,
+    /// What people do not see, or what speaks to the model and not of the tool
+    pub(crate) suspicious: Vec<String>,
+}
+
+impl Change {
+    /// In words.
+    pub(crate) fn words(&self) -> String {
+        let mut words = match self.differences.first() {
+            None => format!("{} is new", self.tool),
+            Some(first) => format!(
+                "{} changed its definition in {} places, {} first",
+                self.tool,
+                self.differences.len(),
+                first.at
+            ),
+        };
+        if let Some(first) = self.suspicious.first() {
+            words.push_str(&format!("; suspicious: {first}"));
+        }
+        if self.quarantined {
+            words.push_str("; it is kept away until it is accepted");
+        }
+        words
+    }
+}
+
+impl Pins {
+    /// Kept in this file.
+    pub(crate) fn open(path: PathBuf) -> Pins {
+        Pins {
+            inner: Arc::new(Mutex::new(State {
+                store: Store::open(path),
+                changes: BTreeMap::new(),
+                untold: Vec::new(),
+                settled: Vec::new(),
+            })),
+        }
+    }
+
+    /// Looks at the tools a server has now. Gives back those that are kept away, and why.
+    pub(crate) fn look(
+        &self,
+        source: &str,
+        mode: PinMode,
+        tools: &[Tool],
+    ) -> Vec<(String, String)> {
+        if mode == PinMode::Off {
+            return Vec::new();
+        }
+        let mut state = self.state();
+        let mut kept_away = Vec::new();
+        for tool in tools {
+            if state.look_at(source, mode, tool) == Standing::KeptAway {
+                let reason = format!(
+                    "its definition is not the one that was accepted; steadyhand tools changes shows it, steadyhand tools accept {} takes it over",
+                    tool.name()
+                );
+                kept_away.push((tool.name().to_owned(), reason));
+            }
+        }
+        state.store.save();
+        kept_away
+    }
+
+    /// The definition as it is now is the one that counts. The server it comes from; none if nothing waits.
+    pub(crate) fn accept(&self, tool: &str) -> Option<String> {
+        let mut state = self.state();
+        let change = state.changes.remove(tool)?;
+        state.store.accept(&change.source, tool);
+        state.store.save();
+        state.settle(tool, "it was accepted");
+        Some(change.source)
+    }
+
+    /// All that are listed.
+    pub(crate) fn changes(&self) -> Vec<Change> {
+        self.state().changes.values().cloned().collect()
+    }
+
+    /// Changes that nobody was told of yet, and those that are kept away.
+    pub(crate) fn to_be_told(&self) -> Vec<Change> {
+        let mut state = self.state();
+        let untold = std::mem::take(&mut state.untold);
+        let is_due = |change: &&Change| change.quarantined || untold.contains(&change.tool);
+        state.changes.values().filter(is_due).cloned().collect()
+    }
+
+    /// Tools whose change is over since this was last asked, and what ended it.
+    pub(crate) fn take_settled(&self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.state().settled)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Standing {
+    Offered,
+    KeptAway,
+}
+
+impl State {
+    fn look_at(&mut self, source: &str, mode: PinMode, tool: &Tool) -> Standing {
+        let now = Pinned::of(tool);
+        let known = self.store.get(source, tool.name());
+        if known.is_some_and(|known| known.is(&now)) {
+            if self
+                .changes
+                .remove(tool.name())
+                .is_some_and(|it| it.quarantined)
+            {
+                self.settle(tool.name(), "it is as it was before");
+            }
+            return Standing::Offered;
+        }
+        let differences = known
+            .map(|known| known.differences(&now))
+            .unwrap_or_default();
+        let suspicious = hidden::found(tool);
+        let is_new = known.is_none();
+        if is_new && suspicious.is_empty() {
+            self.remember(source, tool.name(), now);
+            return Standing::Offered;
+        }
+        let quarantined = mode == PinMode::Quarantine;
+        match quarantined {
+            true => self.store.propose(source, tool.name(), now),
+            false => self.remember(source, tool.name(), now),
+        }
+        let change = Change {
+            tool: tool.name().to_owned(),
+            source: source.to_owned(),
+            at_ms: clock::wall_ms(),
+            quarantined,
+            differences,
+            suspicious,
+        };
+        let before = self.changes.get(tool.name());
+        let is_known = before.is_some_and(|before| {
+            before.quarantined
+                && (&before.differences, &before.suspicious)
+                    == (&change.differences, &change.suspicious)
+        });
+        if !is_known && (self.changes.len() < CHANGES_MAX || before.is_some()) {
+            tracing::warn!(tool = change.tool, source, "{}", change.words());
+            self.untold.push(change.tool.clone());
+            self.changes.insert(change.tool.clone(), change);
+        }
+        match quarantined {
+            true => Standing::KeptAway,
+            false => Standing::Offered,
+        }
+    }
+
+    fn remember(&mut self, source: &str, tool: &str, definition: Pinned) {
+        if self.store.count() < TOOLS_MAX || self.store.get(source, tool).is_some() {
+            self.store.put(source, tool, definition);
+        }
+    }
+
+    fn settle(&mut self, tool: &str, because: &str) {
+        if self.settled.len() < CHANGES_MAX {
+            self.settled.push((tool.to_owned(), because.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The definitions as they are kept: one file, replaced as a whole.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use steadyhand::Tool;
+
+use super::difference::{Difference, between};
+
+/// A larger definition is known by its digest alone.
+const KEPT_BYTES_MAX: usize = 64 * 1024;
+
+/// What is remembered of all tools, by source and name.
+pub(super) struct Store {
+    path: PathBuf,
+    written: Written,
+    /// Definitions that wait to be accepted.
+    proposed: BTreeMap<(String, String), Pinned>,
+    is_saved: bool,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Written {
+    version: u32,
+    tools: BTreeMap<String, BTreeMap<String, Pinned>>,
+}
+
+/// A definition.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Pinned {
+    sha256: String,
+    /// Null if it is too large to be kept.
+    definition: Value,
+}
+
+impl Pinned {
+    pub(super) fn of(tool: &Tool) -> Pinned {
+        let definition = json!({"description": tool.description(), "schema": tool.schema()});
+        let text = definition.to_string();
+        let digest = Sha256::digest(text.as_bytes());
+        Pinned {
+            sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            definition: match text.len() > KEPT_BYTES_MAX {
+                true => Value::Null,
+                false => definition,
+            },
+        }
+    }
+
+    pub(super) fn is(&self, other: &Pinned) -> bool {
+        self.sha256 == other.sha256
+    }
+
+    pub(super) fn differences(&self, now: &Pinned) -> Vec<Difference> {
+        let mut found = Vec::new();
+        for (name, at) in [("description", "description"), ("schema", "")] {
+            let part = |of: &Pinned| of.definition.get(name).cloned().unwrap_or_default();
+            between(at, &part(self), &part(now), &mut found);
+        }
+        if found.is_empty() {
+            // Too large to be compared, or only in another order.
+            found.push(Difference {
+                at: "definition".to_owned(),
+                before: json!(self.sha256),
+                after: json!(now.sha256),
+            });
+        }
+        found
+    }
+}
+
+impl Store {
+    /// A file that cannot be read is as good as none: everything is seen for the first time again, and that is said.
+    pub(super) fn open(path: PathBuf) -> Store {
+        let written = match fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_else(|error| {
+                let path = path.display();
+                tracing::error!(%error, %path, "the definitions of tools that were accepted cannot be read");
+                Written::default()
+            }),
+            Err(_) => Written::default(),
+        };
+        Store {
+            path,
+            written,
+            proposed: BTreeMap::new(),
+            is_saved: true,
+        }
+    }
+
+    pub(super) fn get(&self, source: &str, tool: &str) -> Option<&Pinned> {
+        self.written.tools.get(source)?.get(tool)
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.written.tools.values().map(BTreeMap::len).sum()
+    }
+
+    pub(super) fn put(&mut self, source: &str, tool: &str, definition: Pinned) {
+        let of_source = self.written.tools.entry(source.to_owned()).or_default();
+        of_source.insert(tool.to_owned(), definition);
+        self.is_saved = false;
+    }
+
+    pub(super) fn propose(&mut self, source: &str, tool: &str, definition: Pinned) {
+        self.proposed
+            .insert((source.to_owned(), tool.to_owned()), definition);
+    }
+
+    pub(super) fn accept(&mut self, source: &str, tool: &str) {
+        let key = (source.to_owned(), tool.to_owned());
+        if let Some(definition) = self.proposed.remove(&key) {
+            self.put(source, tool, definition);
+        }
+    }
+
+    /// Writes what has changed.
+    pub(super) fn save(&mut self) {
+        if self.is_saved {
+            return;
+        }
+        self.written.version = 1;
+        match self.write() {
+            Ok(()) => self.is_saved = true,
+            Err(error) => {
+                let path = self.path.display();
+                tracing::error!(%error, %path, "the definitions of tools cannot be kept");
+            }
+        }
+    }
+
+    fn write(&self) -> std::io::Result<()> {
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let unfinished = self.path.with_extension("json.new");
+        let mut file = fs::File::create(&unfinished)?;
+        file.write_all(&serde_json::to_vec(&self.written)?)?;
+        file.sync_all()?;
+        fs::rename(&unfinished, &self.path)
+    }
+}

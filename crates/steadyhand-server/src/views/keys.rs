@@ -1,0 +1,19 @@
+//! API keys, without what it takes to use them.
+
+use serde_json::{Value, json};
+
+use crate::access::Key;
+
+/// All of them, in their order.
+pub(crate) fn list(keys: &[Key], now_ms: u64) -> Value {
+    let keys: Vec<Value> = keys.iter().map(|key| one(key, now_ms)).collect();
+    json!({"count": keys.len(), "keys": keys})
+}
+
+/// One.
+pub(crate) fn one(key: &Key, now_ms: u64) -> Value {
+    let mut view = json!(key);
+    view["tools"] = json!({"allow": key.tools.allow, "deny": key.tools.deny});
+    view["state"] = json!(key.state(now_ms));
+    view
+}

@@ -1,0 +1,100 @@
+//! Every route × every role, as a table: the one in `docs/access.md`, and the one the server holds to.
+
+use std::collections::BTreeSet;
+
+use super::{TOOLS, key, with_key};
+use crate::serve::Served;
+use crate::support::Workplace;
+
+const PAGE: &str = include_str!("../../../../../docs/access.md");
+const ROLES: [&str; 4] = ["viewer", "caller", "operator", "admin"];
+/// Asked for by anybody, with credentials or without.
+const FREE: [&str; 2] = ["/health/live", "/health/ready"];
+
+/// A row of the page: the method, the path, and who may.
+fn rows() -> Vec<(&'static str, &'static str, Vec<bool>)> {
+    let (_, table) = PAGE.split_once("| route |").expect("the table");
+    let lines = table
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'));
+    lines
+        .map(|line| {
+            let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+            let (method, path) = cells[0].trim_matches('`').split_once(' ').expect("a route");
+            let may = cells[1..].iter().map(|cell| *cell != "–").collect();
+            (method, path, may)
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn every_route_lets_in_the_roles_of_the_table_and_no_others() {
+    let workplace = Workplace::with_config(TOOLS);
+    let keys: Vec<String> = ROLES
+        .iter()
+        .map(|role| key(&workplace, role, &["--role", role]))
+        .collect();
+    let served = Served::in_place(workplace).await;
+    let rows = rows();
+    for (method, path, may) in &rows {
+        // Nothing of these names is there.
+        let asked = path
+            .replace("{id}", "none")
+            .replace("{name}", "none")
+            .replace("{tool}", "none");
+        // Nothing that would do something: who may is found out before what is asked is looked at.
+        let body = if *method == "POST" { "{" } else { "" };
+        let is_free = FREE.contains(path);
+        let without = served.send(method, &asked, &[], body).await;
+        assert_eq!(
+            without.status == 401,
+            !is_free,
+            "{method} {path}: {}",
+            without.text
+        );
+        for ((role, key), may) in ROLES.iter().zip(&keys).zip(may) {
+            let shown = format!("Bearer {key}");
+            let headers = [("authorization", shown.as_str())];
+            let status = match *path {
+                // Its answer has no end.
+                "/v1/events" => first_status(&served, &asked, &shown).await,
+                _ => served.send(method, &asked, &headers, body).await.status,
+            };
+            assert_eq!(status != 403, *may, "{method} {path} as {role}: {status}");
+            assert_ne!(status, 401, "{method} {path} as {role}");
+        }
+    }
+    let told: BTreeSet<(String, String)> = rows
+        .iter()
+        .map(|(method, path, _)| (method.to_lowercase(), (*path).to_owned()))
+        .collect();
+    let document = with_key(&served, &keys[3], "GET", "/openapi.json", "")
+        .await
+        .json();
+    let mut there = BTreeSet::new();
+    for (path, methods) in document["paths"].as_object().expect("paths") {
+        for method in methods.as_object().expect("methods").keys() {
+            there.insert((method.clone(), path.clone()));
+        }
+    }
+    let missing: Vec<_> = there.difference(&told).collect();
+    assert!(missing.is_empty(), "not in docs/access.md: {missing:?}");
+}
+
+async fn first_status(served: &Served, path: &str, shown: &str) -> u16 {
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    let headers = [("authorization", shown)];
+    let request = crate::serve::request(served.address, "GET", path, &headers, "");
+    let mut stream = served.connect().await;
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut line = String::new();
+    let mut reader = BufReader::new(stream);
+    let read = reader.read_line(&mut line);
+    let read = tokio::time::timeout(crate::support::PATIENCE, read).await;
+    read.expect("in time").expect("a line");
+    line.split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok())
+        .expect("a status")
+}
