@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 HERE = pathlib.Path(__file__).parent
 BENCH = str((pathlib.Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target")) / "release/gateway").resolve())
@@ -17,6 +18,8 @@ OURS = str((HERE / "../target/release/steadyhand").resolve())
 PEERS = HERE / "target/gateway-peers"
 FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="gateway-"))
 started = []
+# How many rounds of `drive` fill the history.
+FILL = 4
 
 
 def port():
@@ -128,6 +131,32 @@ def number(value, digits=0):
     return "–" if value is None else f"{value:,.{digits}f}"
 
 
+def growth():
+    """The same call where there is more of everything: tools, servers, rows in the history."""
+    upstream, many = f"127.0.0.1:{port()}", f"127.0.0.1:{port()}"
+    start([BENCH, "upstream", upstream, "2"], upstream)
+    start([BENCH, "upstream", many, "1000"], many)
+    few = steadyhand("few", [f'url = "http://{upstream}/mcp"'])
+    tools = steadyhand("tools", [f'url = "http://{many}/mcp"'])
+    more = [line for number in range(20) for line in (f"[mcp.other{number}]", f'url = "http://{upstream}/mcp"')]
+    servers = steadyhand("servers", [f'url = "http://{upstream}/mcp"', *more])
+    rows = steadyhand("rows", [f'url = "http://{upstream}/mcp"'])
+    time.sleep(3)
+    for _ in range(FILL):
+        bench("drive", [system("rows", *rows)])
+    kept = calls_kept(rows[0])
+    named = [("1 server, 2 tools, empty history", few), ("1,000 tools", tools), ("21 servers", servers), (f"{kept:,} calls in the history before", rows)]
+    figures = bench("drive", [system(name, *one) for name, one in named])
+    floor = figures[0]["cpu_us"]["best"]
+    table([[one["name"], number(one["p50_us"]["best"]), number(one["cpu_us"]["best"]), number(one["cpu_us"]["best"] / floor, 2), number(one["rss_mb"], 1)]
+           for one in figures], ["Steadyhand, HTTP → HTTP", "p50 µs", "CPU µs/call @64", "÷ the first", "RSS MB"])
+
+
+def calls_kept(address):
+    metrics = json.load(urllib.request.urlopen(f"http://{address}/v1/metrics", timeout=10))
+    return sum(tool["totalExecutions"] for tool in metrics["tools"])
+
+
 def main():
     with_peers = sys.argv[1:] != ["ours"]
     upstream = f"127.0.0.1:{port()}"
@@ -200,4 +229,4 @@ def main():
            "callers well", "re-initialised"])
 
 
-main()
+growth() if sys.argv[1:] == ["growth"] else main()
