@@ -26,6 +26,8 @@ const CHANGES_MAX: usize = 1_000;
 #[derive(Clone)]
 pub struct Pins {
     inner: Arc<Mutex<State>>,
+    /// Held while the file is written: one after the other, and nobody who looks waits for it.
+    writing: Arc<Mutex<()>>,
 }
 
 struct State {
@@ -87,6 +89,7 @@ impl Pins {
                 untold: Vec::new(),
                 settled: Vec::new(),
             })),
+            writing: Arc::default(),
         }
     }
 
@@ -111,8 +114,25 @@ impl Pins {
                 kept_away.push((tool.name().to_owned(), reason));
             }
         }
-        state.store.save();
         kept_away
+    }
+
+    /// Writes down what was seen. Nobody waits for it: a definition that is lost is seen for the first time again.
+    pub(crate) fn save_soon(&self) {
+        let pins = self.clone();
+        tokio::task::spawn_blocking(move || pins.save());
+    }
+
+    fn save(&self) {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(unsaved) = self.state().store.unsaved() else {
+            return;
+        };
+        if let Err(error) = unsaved.write() {
+            let path = unsaved.path.display();
+            tracing::error!(%error, %path, "the definitions of tools cannot be kept");
+            self.state().store.not_saved();
+        }
     }
 
     /// The definition as it is now is the one that counts. The server it comes from; none if nothing waits.
@@ -120,8 +140,9 @@ impl Pins {
         let mut state = self.state();
         let change = state.changes.remove(tool)?;
         state.store.accept(&change.source, tool);
-        state.store.save();
         state.settle(tool, "it was accepted");
+        drop(state);
+        self.save();
         Some(change.source)
     }
 

@@ -119,28 +119,40 @@ impl Store {
         }
     }
 
-    /// Writes what has changed.
-    pub(super) fn save(&mut self) {
+    /// What has changed since it was last asked for, to be written.
+    pub(super) fn unsaved(&mut self) -> Option<Unsaved> {
         if self.is_saved {
-            return;
+            return None;
         }
         self.written.version = 1;
-        match self.write() {
-            Ok(()) => self.is_saved = true,
-            Err(error) => {
-                let path = self.path.display();
-                tracing::error!(%error, %path, "the definitions of tools cannot be kept");
-            }
-        }
+        self.is_saved = true;
+        let bytes = serde_json::to_vec(&self.written).ok()?;
+        Some(Unsaved {
+            path: self.path.clone(),
+            bytes,
+        })
     }
 
-    fn write(&self) -> std::io::Result<()> {
+    /// It could not be written: the next one has it, too.
+    pub(super) fn not_saved(&mut self) {
+        self.is_saved = false;
+    }
+}
+
+/// The file as it should be.
+pub(super) struct Unsaved {
+    pub(super) path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl Unsaved {
+    pub(super) fn write(&self) -> std::io::Result<()> {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder)?;
         }
         let unfinished = self.path.with_extension("json.new");
         let mut file = fs::File::create(&unfinished)?;
-        file.write_all(&serde_json::to_vec(&self.written)?)?;
+        file.write_all(&self.bytes)?;
         file.sync_all()?;
         fs::rename(&unfinished, &self.path)
     }

@@ -251,6 +251,11 @@ impl Loaded {
         self.tools.iter().filter(move |tool| !is_left_out(tool))
     }
 
+    /// Whether a tool of this name was taken over from it, offered or not.
+    pub(super) fn has_seen(&self, tool: &str) -> bool {
+        self.made.iter().any(|mine| mine.name() == tool)
+    }
+
     pub(super) fn brings(&self, tool: &str) -> bool {
         self.offered()
             .any(|mine| mine.name() == tool || mine.lc_name() == Some(tool))

@@ -331,6 +331,7 @@ impl Runtime {
         let number = next.number;
         let next = Arc::new(next);
         self.inner.generation.store(Arc::clone(&next));
+        self.keep_definitions();
         if !self.inner.options.only_look {
             self.start_servers(&next, &before);
         }

@@ -232,16 +232,32 @@ impl Runtime {
             problems: now.problems.clone(),
             sources,
         }));
+        self.keep_definitions();
+    }
+
+    /// Writes down which definitions tools have now.
+    pub(super) fn keep_definitions(&self) {
+        if let Some(pins) = &self.inner.options.pins {
+            pins.save_soon();
+        }
     }
 
     fn arriving(&self, tool: &str) -> Option<BoxFuture<'static, Result<(), ToolError>>> {
         if let Some(why) = self.why_never(tool) {
             return Some(ready(Err(why)).boxed());
         }
-        let servers = self.all_servers().into_iter();
-        let candidates: Vec<Server> = servers
-            .filter(|server| server.may_still_bring(tool))
-            .collect();
+        let generation = self.generation();
+        let mut candidates: Vec<Server> = Vec::new();
+        for source in &generation.sources {
+            let Some(server) = source.server() else {
+                continue;
+            };
+            // It may have the tool already, and only we have not taken it over.
+            let is_new = || server.own_name(tool).is_some() && !source.has_seen(tool);
+            if server.may_still_bring(tool) || is_new() {
+                candidates.push(server.clone());
+            }
+        }
         if candidates.is_empty() {
             return None;
         }

@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Bytes, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -46,19 +47,19 @@ pub(super) async fn serve(
 ) {
     let patience = app.limits.patience;
     prepare(&stream, patience);
+    let owed = Owed::default();
+    let owes = owed.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let (app, router) = (Arc::clone(&app), router.clone());
-        async move {
-            let request = request.map(Body::new);
-            Ok::<Response, Infallible>(http::respond(app, router, peer, request).await)
-        }
+        let request = request.map(|body| Body::new(owes.body(body)));
+        async move { Ok::<Response, Infallible>(http::respond(app, router, peer, request).await) }
     });
     let Some(acceptor) = acceptor else {
-        return talk(stream, patience, service, ending).await;
+        return talk(stream, patience, owed, service, ending).await;
     };
     // Whoever does not greet in time is not waited for.
     match timeout(patience, acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => talk(stream, patience, service, ending).await,
+        Ok(Ok(stream)) => talk(stream, patience, owed, service, ending).await,
         Ok(Err(error)) => tracing::debug!(%error, %peer, "a connection that is no TLS"),
         Err(_) => tracing::debug!(%peer, "a connection that did not greet in time"),
     }
@@ -66,21 +67,76 @@ pub(super) async fn serve(
 
 /// Says that there are too many connections, and closes this one.
 pub(super) async fn refuse(stream: TcpStream, connections: usize, ending: CancellationToken) {
-    let service = service_fn(move |_: Request<Incoming>| async move {
-        let refused = Refused::new(
-            Why::Busy,
-            format!("{connections} connections are open, which is as many as may"),
-            "Try again in a moment, or raise limits = { connections = … } under [server]",
-        );
-        let mut response = refused.into_response();
-        let close = axum::http::HeaderValue::from_static("close");
-        response
-            .headers_mut()
-            .insert(axum::http::header::CONNECTION, close);
-        Ok::<Response, Infallible>(response)
+    let owed = Owed::default();
+    let owes = owed.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        drop(owes.body(request.into_body()));
+        refuse_one(connections)
     });
     prepare(&stream, REFUSAL_PATIENCE);
-    talk(stream, REFUSAL_PATIENCE, service, ending).await;
+    talk(stream, REFUSAL_PATIENCE, owed, service, ending).await;
+}
+
+async fn refuse_one(connections: usize) -> Result<Response, Infallible> {
+    let refused = Refused::new(
+        Why::Busy,
+        format!("{connections} connections are open, which is as many as may"),
+        "Try again in a moment, or raise limits = { connections = … } under [server]",
+    );
+    let mut response = refused.into_response();
+    let close = axum::http::HeaderValue::from_static("close");
+    response
+        .headers_mut()
+        .insert(axum::http::header::CONNECTION, close);
+    Ok(response)
+}
+
+/// Whether a client has announced more of its request than it has sent: it is heard out before the connection ends.
+#[derive(Clone, Default)]
+struct Owed(Arc<AtomicBool>);
+
+impl Owed {
+    fn body(&self, body: Incoming) -> Coming {
+        self.0.store(!body.is_end_stream(), Ordering::Relaxed);
+        Coming {
+            inner: body,
+            owed: self.clone(),
+        }
+    }
+
+    fn is_something(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The body of a request on its way.
+struct Coming {
+    inner: Incoming,
+    owed: Owed,
+}
+
+impl hyper::body::Body for Coming {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(Pin::new(&mut self.inner).poll_frame(context));
+        if frame.is_none() || self.inner.is_end_stream() {
+            self.owed.0.store(false, Ordering::Relaxed);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
 }
 
 fn prepare(stream: &TcpStream, patience: Duration) {
@@ -89,12 +145,17 @@ fn prepare(stream: &TcpStream, patience: Duration) {
     notice_when_the_peer_is_gone(stream, patience);
 }
 
-async fn talk<T, S>(stream: T, patience: Duration, service: S, ending: CancellationToken)
-where
+async fn talk<T, S>(
+    stream: T,
+    patience: Duration,
+    owed: Owed,
+    service: S,
+    ending: CancellationToken,
+) where
     T: AsyncRead + AsyncWrite + Unpin,
     S: hyper::service::HttpService<Incoming, ResBody = Body, Error = Infallible>,
 {
-    let io = TokioIo::new(Patient::new(stream, patience));
+    let io = TokioIo::new(Patient::new(stream, patience, owed));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         // Also the time a connection may lie idle.
@@ -144,6 +205,8 @@ struct Patient<T> {
     patience: Duration,
     /// Runs while the other side takes nothing.
     stalled: Option<Pin<Box<Sleep>>>,
+    /// Whether the other side has said that more will come.
+    owed: Owed,
     /// Our side is closed; theirs may still send.
     closing: Option<Closing>,
 }
@@ -153,11 +216,21 @@ struct Closing {
     heard: usize,
 }
 
+impl Closing {
+    fn begin() -> Closing {
+        Closing {
+            until: Box::pin(sleep(HEARD_OUT_FOR)),
+            heard: 0,
+        }
+    }
+}
+
 impl<T> Patient<T> {
-    fn new(inner: T, patience: Duration) -> Patient<T> {
+    fn new(inner: T, patience: Duration, owed: Owed) -> Patient<T> {
         Patient {
             inner,
             patience,
+            owed,
             stalled: None,
             closing: None,
         }
@@ -188,7 +261,7 @@ impl<T> Patient<T> {
 }
 
 impl<T: AsyncRead + Unpin> Patient<T> {
-    /// Reads on while there is something to read: what is left in a socket when it is closed would take the answer
+    /// Reads on while there is something to read, or to come: what is left in a socket when it is closed would take the answer
     /// away from its client.
     fn hear_out(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let mut piece = [0; 8 * 1024];
@@ -198,15 +271,15 @@ impl<T: AsyncRead + Unpin> Patient<T> {
             let bytes = buffer.filled().len();
             match (read, &mut self.closing) {
                 // Nothing was on its way when we closed.
-                (Poll::Pending, None) => return Poll::Ready(()),
-                (Poll::Pending, Some(closing)) => return closing.until.as_mut().poll(context),
+                (Poll::Pending, None) if !self.owed.is_something() => return Poll::Ready(()),
+                (Poll::Pending, closing) => {
+                    let closing = closing.get_or_insert_with(Closing::begin);
+                    return closing.until.as_mut().poll(context);
+                }
                 (Poll::Ready(Err(_)), _) => return Poll::Ready(()),
                 (Poll::Ready(Ok(())), _) if bytes == 0 => return Poll::Ready(()),
                 (Poll::Ready(Ok(())), closing) => {
-                    let closing = closing.get_or_insert_with(|| Closing {
-                        until: Box::pin(sleep(HEARD_OUT_FOR)),
-                        heard: 0,
-                    });
+                    let closing = closing.get_or_insert_with(Closing::begin);
                     closing.heard += bytes;
                     if closing.heard > HEARD_OUT_BYTES {
                         return Poll::Ready(());

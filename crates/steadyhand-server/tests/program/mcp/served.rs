@@ -89,6 +89,12 @@ async fn rest_restarts_a_server_and_its_calls_end_with_the_truth() {
     let served = Served::with_config(&hostile("one", "no_response")).await;
     let before = phase_is(&served, "one", "running").await;
     let pid = before["pid"].as_u64().expect("a pid") as u32;
+    // A call that waits for its tool would go to the process that comes after.
+    until("its tools are there", async || {
+        let listed = served.get("/v1/tools").await.text;
+        listed.contains("one__trouble")
+    })
+    .await;
     let answer = async { served.call("one__trouble", json!({})).await };
     let restart = async {
         crate::serve::runs(&served, "one__trouble").await;
@@ -96,8 +102,8 @@ async fn rest_restarts_a_server_and_its_calls_end_with_the_truth() {
     };
     let (outcome, reply) = tokio::join!(answer, restart);
     assert_eq!(reply.status, 200, "{}", reply.text);
-    assert_eq!(outcome["error"]["code"], "NETWORK_ERROR");
-    assert_eq!(outcome["error"]["effect"], "unknown");
+    assert_eq!(outcome["error"]["code"], "NETWORK_ERROR", "{outcome}");
+    assert_eq!(outcome["error"]["effect"], "unknown", "{outcome}");
     until("another process runs", async || {
         let now = server(&served, "one").await;
         now["phase"] == "running" && now["pid"] != before["pid"]
@@ -132,12 +138,12 @@ async fn rest_gives_what_a_server_printed_and_what_came_since() {
         .await
         .json();
     assert_eq!(since["lines"], json!([]));
-    served.call("noisy__trouble", json!({})).await;
+    let outcome = served.call("noisy__trouble", json!({})).await;
     let since = served
         .get(&format!("/v1/servers/noisy/logs?after={next}"))
         .await
         .json();
-    assert!(has(&since, "stdout", "Hello!"), "{since}");
+    assert!(has(&since, "stdout", "Hello!"), "{outcome} {since}");
     assert_eq!(served.get("/v1/servers/nobody/logs").await.status, 404);
 }
 
