@@ -2,16 +2,23 @@
 //! and the scenario's name in `MCP_CONFORMANCE_SCENARIO`. Everything goes through the crate's public surface.
 
 use std::error::Error;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use http_body_util::Empty;
+use hyper::header::LOCATION;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use steadyhand::{Call, ToolExecutor, ToolManager};
+use steadyhand_mcp::oauth::{Account, Browser, OAuthSettings, TokenStore};
 use steadyhand_mcp::wire::RpcError;
 use steadyhand_mcp::{
-    Counterpart, Elicitation, Listed, Passage, Protocol, Question, Server, ServerSettings,
+    Counterpart, Elicitation, Listed, Login, Passage, Protocol, Question, Server, ServerSettings,
 };
 use tokio::time::Instant;
 
@@ -26,7 +33,7 @@ async fn main() -> Result<()> {
     let scenario = variable("MCP_CONFORMANCE_SCENARIO");
     let context: Value =
         serde_json::from_str(&variable("MCP_CONFORMANCE_CONTEXT")).unwrap_or_default();
-    let mut settings = ServerSettings::http("suite", url);
+    let mut settings = ServerSettings::http("suite", &url);
     settings.prefix = false;
     // The suite has a version in mind; without one, ours is found out as everywhere.
     settings.protocol = match variable("MCP_CONFORMANCE_PROTOCOL_VERSION").as_str() {
@@ -38,6 +45,11 @@ async fn main() -> Result<()> {
         "sep-2322-client-request-state" => json!({"confirmed": true}),
         _ => json!({}),
     });
+    if scenario.starts_with("auth/") {
+        settings.as_http().login = Some(Login::new("suite", Arc::new(account(url, &context))));
+        // A login that fails is not tried again and again.
+        settings.start.waits = vec![Duration::ZERO];
+    }
     let driver = Driver::connect(settings).await?;
     match scenario.as_str() {
         "tools_call" => driver.call("add_numbers", json!({"a": 5, "b": 3})).await?,
@@ -77,6 +89,8 @@ async fn main() -> Result<()> {
             }
         }
         "json-schema-2020-12-preservation" => driver.echo_a_schema().await?,
+        // Calling may take more rights than listing.
+        login if login.starts_with("auth/") => driver.call_everything().await?,
         // To connect and to list is all there is to do.
         _ => {}
     }
@@ -111,11 +125,16 @@ impl Driver {
         }
     }
 
-    /// One of each kind of request that has a name in its headers.
-    async fn ask_for_everything(&self) -> Result<()> {
+    async fn call_everything(&self) -> Result<()> {
         for tool in self.tools.tools().list().iter() {
             self.call(tool.name(), json!({})).await?;
         }
+        Ok(())
+    }
+
+    /// One of each kind of request that has a name in its headers.
+    async fn ask_for_everything(&self) -> Result<()> {
+        self.call_everything().await?;
         for (kind, method, member) in [
             (Listed::Resources, "resources/read", "uri"),
             (Listed::Prompts, "prompts/get", "name"),
@@ -153,6 +172,68 @@ impl Driver {
                 .await?;
         }
         Ok(())
+    }
+}
+
+/// Our account there: the client that the suite has registered, or one that is registered as it goes.
+fn account(url: String, context: &Value) -> Account {
+    let text = |name: &str| context[name].as_str().map(str::to_owned);
+    let settings = OAuthSettings {
+        client_id: text("client_id"),
+        client_secret: text("client_secret"),
+        client_metadata: Some("https://conformance-test.local/client-metadata.json".to_owned()),
+        scopes: Vec::new(),
+    };
+    let account = Account::new(url, settings, Arc::new(InMemory::default()), "log in");
+    account.asking(Arc::new(Headless))
+}
+
+#[derive(Default)]
+struct InMemory(Mutex<Option<String>>);
+
+impl TokenStore for InMemory {
+    fn load(&self) -> std::result::Result<Option<String>, String> {
+        Ok(self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone())
+    }
+
+    fn save(&self, text: &str) -> std::result::Result<(), String> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.to_owned());
+        Ok(())
+    }
+
+    fn clear(&self) -> std::result::Result<(), String> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        Ok(())
+    }
+
+    fn lock(&self) -> std::result::Result<Box<dyn Send>, String> {
+        Ok(Box::new(()))
+    }
+}
+
+/// A person who says yes at once: the suite's server redirects without a question.
+struct Headless;
+
+impl Browser for Headless {
+    fn redirect_uri(&self) -> String {
+        "http://127.0.0.1:3000/callback".to_owned()
+    }
+
+    fn visit<'a>(&'a self, address: &'a str) -> BoxFuture<'a, std::result::Result<String, String>> {
+        Box::pin(async move {
+            let client: Client<HttpConnector, Empty<Bytes>> =
+                Client::builder(TokioExecutor::new()).build_http();
+            let address = address.parse().map_err(|_| "no address".to_owned())?;
+            let answer = client.get(address).await;
+            let answer = answer.map_err(|error| error.to_string())?;
+            let to = answer.headers().get(LOCATION);
+            let to = to.and_then(|to| to.to_str().ok()).map(str::to_owned);
+            to.ok_or_else(|| format!("not sent back: {}", answer.status()))
+        })
     }
 }
 

@@ -52,6 +52,7 @@ pub struct Passage {
     meta: Written,
     members: Written,
     arguments: Option<Box<RawValue>>,
+    may_decide: bool,
     result: Mutex<Option<Result<Box<RawValue>, RpcError>>>,
 }
 
@@ -68,6 +69,7 @@ impl Passage {
             meta,
             members: Written::new(),
             arguments,
+            may_decide: false,
             result: Mutex::default(),
         }
     }
@@ -76,6 +78,20 @@ impl Passage {
     pub fn with_members(mut self, members: Written) -> Passage {
         self.members = members;
         self
+    }
+
+    /// Whether whoever sits at the client may say yes to what it asks for.
+    pub fn deciding(mut self, may_decide: bool) -> Passage {
+        self.may_decide = may_decide;
+        self
+    }
+
+    /// The client, if a person there may say yes to this and can be shown a form.
+    pub fn decider(&self) -> Option<&Arc<dyn Counterpart>> {
+        let elicitation = self.client.capabilities().get("elicitation")?.as_object()?;
+        // Nothing in particular is a form.
+        let has_forms = elicitation.is_empty() || elicitation.contains_key("form");
+        (self.may_decide && has_forms).then_some(&self.client)
     }
 
     /// Whose request it is.

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use hyper::Uri;
 
+use crate::credentials::Login;
 use crate::era::Protocol;
 use crate::parameters::{CamelCase, shipped_mapping};
 use crate::requests::RequestPolicy;
@@ -77,6 +78,8 @@ pub struct HttpSettings {
     pub sse: bool,
     /// How the address is shown: without secrets.
     pub shown: String,
+    /// What is shown to a server that asks who we are, where no header says it.
+    pub login: Option<Login>,
 }
 
 /// A program that speaks on its stdin and stdout.
@@ -180,6 +183,7 @@ impl ServerSettings {
             shown: shown_url(&url),
             sse: false,
             headers: Vec::new(),
+            login: None,
             url,
         };
         ServerSettings::new(name.into(), Transport::Http(http))

@@ -11,6 +11,7 @@ pub mod documents;
 pub mod history;
 mod http;
 pub mod live;
+mod logins;
 pub mod markdown;
 pub mod models;
 pub mod net;

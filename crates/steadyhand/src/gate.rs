@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::call::Call;
+use crate::call::{Call, Luggage};
 use crate::case::Case;
 use crate::executor::after;
 use crate::failure::{Effect, Failure, FailureCode};
@@ -38,6 +38,7 @@ pub struct Asked<'a> {
     pub caller: Option<&'a str>,
     /// The conversation it belongs to.
     pub conversation: Option<&'a str>,
+    luggage: Option<&'a Luggage>,
 }
 
 impl<'a> Asked<'a> {
@@ -48,7 +49,13 @@ impl<'a> Asked<'a> {
             args: call.args.checked(),
             caller: call.caller.as_deref(),
             conversation: call.conversation.as_deref(),
+            luggage: call.luggage.as_ref(),
         }
+    }
+
+    /// What the call carries, if it is of this type: see [`Call::luggage`].
+    pub fn luggage<T: std::any::Any>(&self) -> Option<&'a T> {
+        self.luggage?.get()
     }
 }
 

@@ -89,6 +89,11 @@ impl Tool {
         self
     }
 
+    /// Whether its calls wait at a gate.
+    pub fn is_gated(&self) -> bool {
+        self.gate.is_some()
+    }
+
     pub(crate) fn gate(&self) -> Option<&Arc<dyn Gate>> {
         self.gate.as_ref()
     }

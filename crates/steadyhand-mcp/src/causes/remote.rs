@@ -110,7 +110,8 @@ fn status(failure: &StartFailure, code: u16) -> Cause {
         401 | 407 => Cause::new(
             "It wants to know who asks.",
             format!(
-                "Set a token at {setting}:  headers = {{ Authorization = \"Bearer ${{env:TOKEN}}\" }}"
+                "Log in:  steadyhand mcp login {}  or set a token at {setting}:  headers = {{ Authorization = \"Bearer ${{env:TOKEN}}\" }}",
+                failure.server
             ),
             "the token in its headers",
         ),

@@ -9,13 +9,16 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming as Body};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, WWW_AUTHENTICATE};
 use hyper::{Method, Response, StatusCode, Uri};
 use tokio::time::{sleep, timeout};
 
 use super::client::{self, NoAnswer};
 use super::trouble::beginning;
-use super::{ANSWER_BYTES_MAX, Head, Kind, LAST_EVENT_ID, Link, SESSION_ID, SessionId, Trouble};
+use super::{
+    ANSWER_BYTES_MAX, Head, Kind, LAST_EVENT_ID, Link, SESSION_ID, SessionId, Trouble, show,
+};
+use crate::credentials;
 use crate::mux::Outlet;
 use crate::slot::{Answer, Slot};
 use crate::wire::{Events, Incoming, RpcError, read_messages};
@@ -24,6 +27,8 @@ use crate::wire::{Events, Incoming, RpcError, read_messages};
 const REFUSAL_BYTES_MAX: usize = 16 * 1024;
 const REFUSAL_LIMIT: Duration = Duration::from_secs(5);
 const REDIRECTS_MAX: usize = 3;
+/// So often one request may be sent again because of what it showed.
+const LOGINS_MAX: usize = 3;
 /// The wait before a stream that was cut is taken up again, where the server names none; and the longest it may name.
 const RESUME_WAIT: Duration = Duration::from_millis(1000);
 const RESUME_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -41,14 +46,22 @@ pub(super) async fn run(
     head: &Head,
     body: Bytes,
 ) -> Result<(), Trouble> {
-    let (mut renewals, mut redirects) = (0, 0);
+    let (mut renewals, mut redirects, mut logins) = (0, 0, 0);
     loop {
         let session = match head.is_hello {
             true => None,
             false => link.session.load_full(),
         };
         slot.sent.store(true, Ordering::Release);
-        let response = post(link, session.as_deref(), head, body.clone()).await;
+        let shown = link.remote.shown().await;
+        let response = post(
+            link,
+            session.as_deref(),
+            head,
+            body.clone(),
+            shown.as_deref(),
+        )
+        .await;
         let response = response.map_err(|no| link.no_answer(slot, &no))?;
         link.mux.hear();
         let status = response.status();
@@ -71,6 +84,15 @@ pub(super) async fn run(
             continue;
         }
         let refusal = Refusal::read(response).await;
+        // The same: who asks is found out before anything is done.
+        if logins < LOGINS_MAX
+            && link
+                .gets_other_credentials(&refusal, shown.as_deref())
+                .await?
+        {
+            logins += 1;
+            continue;
+        }
         // The server says that it has not looked at the request: so it may be sent again, once.
         if let Some(session) = session
             && refusal.is_about_the_session()
@@ -87,7 +109,9 @@ pub(super) async fn run(
 /// Sends something that is no request.
 pub(super) async fn say(link: &Link, body: Bytes) -> Result<(), Trouble> {
     let session = link.session.load_full();
-    let response = post(link, session.as_deref(), &Head::default(), body).await;
+    let shown = link.remote.shown().await;
+    let head = Head::default();
+    let response = post(link, session.as_deref(), &head, body, shown.as_deref()).await;
     let response = response.map_err(|no| Trouble::new(Kind::Broken, no.why))?;
     match response.status().is_success() {
         true => Ok(()),
@@ -104,8 +128,10 @@ async fn post(
     session: Option<&SessionId>,
     head: &Head,
     body: Bytes,
+    shown: Option<&str>,
 ) -> Result<Response<Body>, NoAnswer> {
     let mut request = link.remote.request(Method::POST, &link.url.load(), body);
+    show(&mut request, shown);
     let json = HeaderValue::from_static("application/json");
     request.headers_mut().insert(CONTENT_TYPE, json);
     link.address(&mut request, session, head);
@@ -120,6 +146,7 @@ pub(super) async fn get(
     last_event: Option<&str>,
 ) -> Result<Response<Body>, NoAnswer> {
     let mut request = link.remote.request(Method::GET, url, Bytes::new());
+    show(&mut request, link.remote.shown().await.as_deref());
     link.address(&mut request, session, &Head::default());
     let headers = request.headers_mut();
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -309,6 +336,41 @@ async fn resume(link: &Arc<Link>, last_event: &str) -> Result<Body, Trouble> {
 }
 
 impl Link {
+    /// Whether a request that was refused for what it showed can be sent again with something else. An error says
+    /// what a person can do.
+    async fn gets_other_credentials(
+        &self,
+        refusal: &Refusal,
+        shown: Option<&str>,
+    ) -> Result<bool, Trouble> {
+        let Some(login) = &self.remote.login else {
+            return Ok(false);
+        };
+        let challenge = refusal.headers.get(WWW_AUTHENTICATE);
+        let challenge = challenge.and_then(|value| value.to_str().ok());
+        let is_too_narrow = challenge.is_some_and(|text| text.contains("insufficient_scope"));
+        let status = refusal.status.as_u16();
+        if status != 401 && !(status == 403 && is_too_narrow) {
+            return Ok(false);
+        }
+        let asked = credentials::Refusal {
+            status,
+            challenge,
+            shown,
+        };
+        match login.credentials().refused(asked).await {
+            Ok(()) => Ok(true),
+            Err(why) => {
+                let said = match refusal.text.trim() {
+                    "" => why,
+                    said => format!("{why}; it said: {said}"),
+                };
+                let said = self.hidden(said);
+                Err(Trouble::status(status, &refusal.headers, &said))
+            }
+        }
+    }
+
     fn no_answer(&self, slot: &Slot, no: &NoAnswer) -> Trouble {
         slot.sent.store(no.was_sent, Ordering::Release);
         let why = self.hidden(&no.why);

@@ -15,12 +15,15 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use hyper::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
+};
 use hyper::{Method, Request, Uri};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::credentials::Login;
 use crate::mux::{Mux, Outlet};
 use crate::settings::{Hide, HttpSettings};
 use crate::slot::Slot;
@@ -52,6 +55,8 @@ pub(crate) struct Remote {
     client: Client,
     url: Uri,
     headers: HeaderMap,
+    /// None where a header says who we are.
+    login: Option<Login>,
     hide: Arc<dyn Fn(String) -> String + Send + Sync>,
 }
 
@@ -133,10 +138,12 @@ impl Remote {
                 .iter()
                 .fold(text, |text, secret| text.replace(secret, "…"))
         };
+        let is_told = headers.contains_key(AUTHORIZATION);
         Ok(Remote {
             client: Client::new(),
             url,
             headers,
+            login: settings.login.clone().filter(|_| !is_told),
             hide: Arc::new(hide),
         })
     }
@@ -146,12 +153,26 @@ impl Remote {
         client::probe(&self.url).await
     }
 
+    /// What the next request shows.
+    async fn shown(&self) -> Option<Arc<str>> {
+        self.login.as_ref()?.credentials().current().await
+    }
+
     fn request(&self, method: Method, url: &Uri, body: Bytes) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.uri_mut() = url.clone();
         *request.headers_mut() = self.headers.clone();
         request
+    }
+}
+
+/// Puts in who we are.
+fn show(request: &mut Request<Full<Bytes>>, shown: Option<&str>) {
+    let value = shown.map(|shown| HeaderValue::try_from(format!("Bearer {shown}")));
+    if let Some(Ok(mut value)) = value {
+        value.set_sensitive(true);
+        request.headers_mut().insert(AUTHORIZATION, value);
     }
 }
 
@@ -268,6 +289,7 @@ impl Link {
         let url = self.url.load();
         let mut request = self.remote.request(Method::DELETE, &url, Bytes::new());
         self.address(&mut request, Some(&session), &Head::default());
+        show(&mut request, self.remote.shown().await.as_deref());
         let _ = timeout(GOODBYE_LIMIT, self.remote.client.send(request)).await;
     }
 
@@ -301,7 +323,11 @@ impl Link {
     }
 
     fn hidden(&self, text: impl Into<String>) -> String {
-        (self.remote.hide)(text.into())
+        let text = (self.remote.hide)(text.into());
+        match &self.remote.login {
+            Some(login) => login.credentials().hidden(text),
+            None => text,
+        }
     }
 }
 

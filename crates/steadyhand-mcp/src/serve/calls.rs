@@ -71,21 +71,24 @@ impl Inner {
         }
         let tool = self.host.tools().find(&subject.name);
         // One that nobody knows may be a server's that is on its way.
-        let passage = tool.is_none_or(|tool| tool.kind() == "mcp").then(|| {
+        let is_passed_on = tool.as_ref().is_none_or(|tool| tool.kind() == "mcp");
+        let may_wait = tool.is_some_and(|tool| tool.is_gated());
+        let passage = (is_passed_on || may_wait).then(|| {
             let counterpart = Arc::clone(&inquiry);
             let arguments = subject.arguments.clone();
             let passage = Passage::new(counterpart, meta.passed_on(), arguments);
+            let may_decide = origin.who.as_ref().is_none_or(|who| who.may_decide);
+            let passage = passage.deciding(may_decide);
             Arc::new(passage.with_members(params.passed_on()))
         });
-        match &passage {
-            Some(passage) => call = call.luggage(Arc::clone(passage)),
-            None if meta.progress_token.is_some() => {
-                let inquiry = Arc::clone(&inquiry);
-                call = call.on_progress(move |done, total, message| {
-                    inquiry.tell_progress(done, total, message);
-                });
-            }
-            None => {}
+        if let Some(passage) = &passage {
+            call = call.luggage(Arc::clone(passage));
+        }
+        if !is_passed_on && meta.progress_token.is_some() {
+            let inquiry = Arc::clone(&inquiry);
+            call = call.on_progress(move |done, total, message| {
+                inquiry.tell_progress(done, total, message);
+            });
         }
         let inner = Arc::clone(self);
         let work = async move {

@@ -24,6 +24,8 @@ pub struct Who {
     pub permit: Option<Arc<dyn Permit>>,
     /// They may use some tools only, and hear of nothing else that servers have.
     pub is_limited: bool,
+    /// Whoever sits at the client may say yes to its calls.
+    pub may_decide: bool,
 }
 
 /// A request over HTTP.

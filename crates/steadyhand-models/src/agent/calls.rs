@@ -170,6 +170,7 @@ impl Agent {
         let mut call = Call::with_id(id, name, args).cancellation(cancel.clone());
         call.idempotency_key = key;
         call.caller.clone_from(&self.settings.caller);
+        call.conversation.clone_from(&self.settings.conversation);
         call.deadline = self.settings.call_deadline;
         call
     }

@@ -18,6 +18,8 @@ pub struct AgentSettings {
     pub guard: LoopGuard,
     /// Who asks, for the history: `chat`, `transcriber`, …
     pub caller: Option<String>,
+    /// The conversation that calls belong to: a yes may count for the rest of it.
+    pub conversation: Option<String>,
     /// The time for each call, in place of the tool's own deadline.
     pub call_deadline: Option<Duration>,
     /// The tools that are offered, by name; all where nobody says. A model that calls another one all the same
@@ -39,6 +41,7 @@ impl Default for AgentSettings {
             delivery: Delivery::default(),
             guard: LoopGuard::default(),
             caller: None,
+            conversation: None,
             call_deadline: None,
             tools: None,
             recover_calls: false,

@@ -30,6 +30,8 @@ pub(crate) enum By {
     Local,
     /// An API key.
     Key,
+    /// A token of an issuer.
+    Jwt,
 }
 
 impl By {
@@ -39,6 +41,7 @@ impl By {
             By::Token => "token",
             By::Local => "local",
             By::Key => "key",
+            By::Jwt => "jwt",
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The file of keys: read as a whole, replaced as a whole, one writer at a time over all processes.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 use super::keys::{CannotKeep, Key};
+use super::private_file;
 use crate::config::document::plain;
 
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -70,16 +71,7 @@ impl KeyFile {
         };
         let text = serde_json::to_vec_pretty(&Written { version: 1, keys })
             .map_err(|error| failed(error.into()))?;
-        // Whole or not at all: a server may look at any moment.
-        let unfinished = self.path.with_extension("json.new");
-        let _ = fs::remove_file(&unfinished);
-        let mut file = only_ours()
-            .create_new(true)
-            .open(&unfinished)
-            .map_err(failed)?;
-        file.write_all(&text).map_err(failed)?;
-        file.sync_all().map_err(failed)?;
-        fs::rename(&unfinished, &self.path).map_err(failed)
+        private_file::replace(&self.path, &text).map_err(failed)
     }
 
     /// One change at a time, over all processes.
@@ -91,14 +83,7 @@ impl KeyFile {
                 plain(&error)
             ))
         };
-        if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder).map_err(failed)?;
-        }
-        let path = self.path.with_extension("lock");
-        let file = only_ours().create(true).truncate(false).open(path);
-        let file = file.map_err(failed)?;
-        file.lock().map_err(failed)?;
-        Ok(file)
+        private_file::lock(&self.path).map_err(failed)
     }
 
     pub(super) fn stamp(&self) -> Option<Stamp> {
@@ -118,13 +103,4 @@ impl Stamp {
             inode: 0,
         })
     }
-}
-
-/// A file that only its owner may read.
-fn only_ours() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
 }

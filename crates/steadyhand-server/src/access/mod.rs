@@ -3,9 +3,11 @@
 mod audit;
 mod budget;
 mod identity;
+mod jwt;
 mod key_file;
 mod keys;
 mod pace;
+pub(crate) mod private_file;
 mod role;
 mod tools;
 
@@ -21,6 +23,7 @@ use subtle::ConstantTimeEq;
 pub(crate) use audit::{Audit, Refusal};
 pub(crate) use budget::Budget;
 pub(crate) use identity::{By, Identity, owner_of};
+pub(crate) use jwt::{Jwt, NotAToken};
 pub(crate) use keys::{CannotKeep, Key, Keys, NewKey, NotLetIn};
 pub(crate) use pace::TooSoon;
 pub(crate) use role::Right;

@@ -1,6 +1,6 @@
 //! A call that waits for a person, what somebody says to it, and why that may be nothing.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -47,6 +47,59 @@ pub struct Approval {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     pub reason: Option<String>,
+}
+
+/// A call of another process on this machine that waits for a person there; it may be decided here, too
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ApprovalQuestion)]
+pub(crate) struct Foreign {
+    /// The tool
+    pub(crate) tool: String,
+    /// What it would get, secrets hidden
+    pub(crate) arguments: Value,
+    /// A part of the arguments is not shown
+    #[serde(default)]
+    pub(crate) arguments_cut: bool,
+    /// What a yes is bound to
+    pub(crate) arguments_hash: String,
+    /// Whether it asks every time
+    #[serde(default)]
+    pub(crate) always: bool,
+    /// The call
+    pub(crate) call_id: String,
+    /// In which conversation
+    pub(crate) conversation: Option<String>,
+    /// How long it waits
+    pub(crate) wait_ms: u64,
+}
+
+impl Foreign {
+    pub(super) fn into_approval(
+        self,
+        id: String,
+        caller: String,
+        asked_ms: u64,
+        expires_ms: u64,
+    ) -> Approval {
+        Approval {
+            id,
+            state: ApprovalState::Waiting,
+            tool: self.tool,
+            arguments: self.arguments,
+            arguments_cut: self.arguments_cut,
+            arguments_hash: self.arguments_hash,
+            approval: if self.always { "always" } else { "ask" },
+            call_id: self.call_id,
+            caller: Some(caller),
+            conversation: self.conversation,
+            asked_ms,
+            expires_ms,
+            decided_ms: None,
+            decided_by: None,
+            reason: None,
+        }
+    }
 }
 
 /// Where it stands.

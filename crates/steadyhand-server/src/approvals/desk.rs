@@ -8,7 +8,7 @@ use steadyhand::{Asked, clock, cut, redact};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::approval::{Approval, ApprovalState, CannotDecide, Decision};
+use super::approval::{Approval, ApprovalState, CannotDecide, Decision, Foreign};
 use super::fingerprint;
 use crate::access::owner_of;
 
@@ -32,6 +32,8 @@ pub struct Desk {
 }
 
 struct Inner {
+    /// Somebody looks at it who did not ask.
+    is_listed: bool,
     state: Mutex<State>,
     told: Mutex<Option<Told>>,
 }
@@ -63,8 +65,15 @@ pub(super) enum Said {
 
 impl Default for Desk {
     fn default() -> Desk {
+        Desk::new(true)
+    }
+}
+
+impl Desk {
+    fn new(is_listed: bool) -> Desk {
         Desk {
             inner: Arc::new(Inner {
+                is_listed,
                 state: Mutex::new(State {
                     wait: WAIT,
                     last: 0,
@@ -76,9 +85,16 @@ impl Default for Desk {
             }),
         }
     }
-}
 
-impl Desk {
+    /// One that nobody looks at: whoever asks is the only one who can be asked.
+    pub fn unlisted() -> Desk {
+        Desk::new(false)
+    }
+
+    pub(super) fn is_listed(&self) -> bool {
+        self.inner.is_listed
+    }
+
     /// How long calls that come from here on wait.
     pub fn set_wait(&self, wait: Option<Duration>) {
         self.state().wait = wait.unwrap_or(WAIT);
@@ -197,17 +213,10 @@ impl Desk {
 
     /// Puts a call on the desk. None if there is no room.
     pub(super) fn enter(&self, asked: &Asked<'_>, approval: &'static str) -> Option<Question> {
-        let mut state = self.state();
-        if state.waiting.len() >= WAITING_MAX {
-            return None;
-        }
-        state.last += 1;
-        let (number, wait) = (state.last, state.wait);
-        let asked_ms = clock::wall_ms();
         let shown = redact::value(asked.args);
         let cut = cut::value(&shown, SHOWN_BYTES_MAX).into_owned();
-        let approval = Approval {
-            id: format!("ap{number}"),
+        self.put(|id, asked_ms, wait| Approval {
+            id,
             state: ApprovalState::Waiting,
             tool: asked.tool_name.to_owned(),
             arguments_cut: cut != shown,
@@ -222,7 +231,35 @@ impl Desk {
             decided_ms: None,
             decided_by: None,
             reason: None,
-        };
+        })
+    }
+
+    /// Puts a call of another process on the desk and waits until it is decided. None if there is no room.
+    pub(crate) async fn decided_for(&self, foreign: Foreign, caller: String) -> Option<Approval> {
+        let mut question = self.put(|id, asked_ms, wait| {
+            let wait_ms = foreign.wait_ms.min(wait.as_millis() as u64);
+            foreign.into_approval(id, caller, asked_ms, asked_ms + wait_ms)
+        })?;
+        let left_ms = question
+            .approval
+            .expires_ms
+            .saturating_sub(clock::wall_ms());
+        question.wait = Duration::from_millis(left_ms);
+        let id = question.approval.id.clone();
+        let _ = question.answered().await;
+        let state = self.state();
+        let mut decided = state.decided.iter().rev();
+        decided.find(|approval| approval.id == id).cloned()
+    }
+
+    fn put(&self, approval: impl FnOnce(String, u64, Duration) -> Approval) -> Option<Question> {
+        let mut state = self.state();
+        if state.waiting.len() >= WAITING_MAX {
+            return None;
+        }
+        state.last += 1;
+        let (number, wait) = (state.last, state.wait);
+        let approval = approval(format!("ap{number}"), clock::wall_ms(), wait);
         let (answer, heard) = oneshot::channel();
         let waiting = Waiting {
             approval: approval.clone(),
@@ -236,6 +273,7 @@ impl Desk {
             desk: self.clone(),
             number,
             wait,
+            approval,
             heard: Some(heard),
         })
     }
@@ -288,6 +326,7 @@ pub(super) struct Question {
     desk: Desk,
     number: u64,
     pub(super) wait: Duration,
+    pub(super) approval: Approval,
     heard: Option<oneshot::Receiver<Said>>,
 }
 

@@ -4,6 +4,7 @@ use futures_util::future::{BoxFuture, ready};
 use steadyhand::{Asked, Category, Gate, ToolError};
 
 use super::desk::{Desk, Said};
+use super::elicited;
 
 /// Waits for a person.
 pub(crate) struct Ask {
@@ -24,6 +25,9 @@ impl Ask {
             return Ok(());
         }
         let tool = asked.tool_name;
+        if !self.desk.is_listed() && !elicited::can_ask(&asked) {
+            return Err(nobody_to_ask(tool));
+        }
         let approval = if self.remembers { "ask" } else { "always" };
         let Some(question) = self.desk.enter(&asked, approval) else {
             return Err(ToolError::of(
@@ -32,7 +36,12 @@ impl Ask {
             ));
         };
         let wait = humantime::format_duration(question.wait);
-        match question.answered().await {
+        let (desk, approval) = (&self.desk, question.approval.clone());
+        let said = tokio::select! {
+            said = question.answered() => said,
+            never = elicited::ask(&asked, &approval, desk) => match never {},
+        };
+        match said {
             Some(Said::Yes) => {
                 if self.remembers {
                     self.desk.remember(&asked);
@@ -57,13 +66,13 @@ pub(crate) struct NobodyToAsk;
 
 impl Gate for NobodyToAsk {
     fn pass<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<(), ToolError>> {
-        let tool = asked.tool_name;
-        let error = ToolError::of(
-            Category::Denied,
-            format!(
-                "'{tool}' needs approval and nobody was asked; allow it with --approve {tool}, or set approval = \"never\""
-            ),
-        );
-        Box::pin(ready(Err(error)))
+        Box::pin(ready(Err(nobody_to_ask(asked.tool_name))))
     }
+}
+
+fn nobody_to_ask(tool: &str) -> ToolError {
+    let message = format!(
+        "'{tool}' needs approval and nobody was asked; allow it with --approve {tool}, or set approval = \"never\""
+    );
+    ToolError::of(Category::Denied, message)
 }

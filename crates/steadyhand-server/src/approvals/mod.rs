@@ -2,9 +2,11 @@
 
 mod approval;
 mod desk;
+mod elicited;
 mod fingerprint;
 mod gate;
 
+pub(crate) use approval::Foreign;
 pub use approval::{Approval, ApprovalState, CannotDecide, Decision};
 pub use desk::Desk;
 pub(crate) use fingerprint::of as arguments_hash;

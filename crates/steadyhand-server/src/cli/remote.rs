@@ -34,6 +34,16 @@ pub(super) struct Remote {
     certificate: Option<String>,
     /// What is left of `--timeout` bounds each request.
     patience: Option<Duration>,
+    /// Who asks, in our own words.
+    caller: &'static str,
+}
+
+/// Why there is none.
+pub(super) enum Missing {
+    /// None runs, or none is wanted.
+    None,
+    /// One does, and says nothing.
+    Silent(SocketAddr),
 }
 
 /// What it said.
@@ -45,39 +55,52 @@ pub(super) struct Reply {
 impl Remote {
     /// The server of the configuration that applies here, unless `--local` forbids it. Says which is used.
     pub(super) async fn find(session: &Session<'_>) -> Option<Remote> {
+        let screen = session.screen;
+        match Remote::look(session, "cli").await {
+            Ok(remote) => {
+                screen.note(&format!("Using the server at {}", remote.address));
+                Some(remote)
+            }
+            Err(Missing::Silent(address)) => {
+                screen.note(&format!(
+                    "The server at {address} does not answer; running in this process."
+                ));
+                None
+            }
+            Err(Missing::None) => None,
+        }
+    }
+
+    /// The same without a word, for what a command does on the side.
+    pub(super) async fn look(
+        session: &Session<'_>,
+        caller: &'static str,
+    ) -> Result<Remote, Missing> {
         if session.global.local {
-            return None;
+            return Err(Missing::None);
         }
         let state = session.state();
         let file: Option<PathBuf> = session.found().map(|found| found.path);
-        let announced = presence::announced(&state, file.as_deref())?;
+        let announced = presence::announced(&state, file.as_deref()).ok_or(Missing::None)?;
         let mut remote = Remote {
             address: announced.address,
             token: None,
             certificate: announced.certificate.clone(),
             patience: Some(GREETING_MAX),
+            caller,
         };
         match remote.send(Method::GET, "/health/live", None).await {
             Ok(live) if live.body["instance"] == announced.instance.as_str() => {}
             // Nobody is there, or somebody else: what it left behind is of no more use.
             Ok(_) | Err(Unsent::NoConnection(_)) => {
                 presence::forget(&state, file.as_deref(), &announced);
-                return None;
+                return Err(Missing::None);
             }
-            Err(Unsent::NoAnswer(_)) => {
-                session.screen.note(&format!(
-                    "The server at {} does not answer; running in this process.",
-                    announced.address
-                ));
-                return None;
-            }
+            Err(Unsent::NoAnswer(_)) => return Err(Missing::Silent(announced.address)),
         }
         remote.token = announced.token.map(|token| token.0);
         remote.patience = session.time_left();
-        session
-            .screen
-            .note(&format!("Using the server at {}", remote.address));
-        Some(remote)
+        Ok(remote)
     }
 
     pub(super) async fn get(&self, path: &str) -> Result<Value, Failed> {
@@ -228,7 +251,7 @@ impl Remote {
             .uri(path)
             .header(HOST, self.address.to_string())
             .header(CONTENT_TYPE, "application/json")
-            .header("steadyhand-caller", "cli");
+            .header("steadyhand-caller", self.caller);
         if let Some(token) = &self.token {
             let mut shown = HeaderValue::try_from(format!("Bearer {}", token.expose_secret()))
                 .map_err(|error| unusable(error.to_string()))?;

@@ -338,6 +338,10 @@ impl Checker<'_> {
             .help("Write one such as \"127.0.0.1:7400\"");
             self.put_at_value(problem, "/server/listen", "here");
         }
+        if let Some(Err(wrong)) = root.server.jwt.as_ref().map(crate::access::Jwt::check) {
+            let problem = Problem::error(format!("server.jwt: {wrong}"));
+            self.put_at_value(problem, "/server/jwt", "here");
+        }
         for (number, alert) in root.alerts.iter().enumerate() {
             if let Err(wrong) = crate::alerts::Rule::of_settings(alert) {
                 let problem = Problem::error(format!("alerts[{number}].when: {wrong}"));

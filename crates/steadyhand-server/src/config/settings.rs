@@ -11,6 +11,7 @@ use super::models::Models;
 use super::text::SecretText;
 use super::transcriber::TranscriberSettings;
 use super::units::{Percent, Rate, Size, Span};
+use crate::access::Role;
 use crate::documents::DocumentsSettings;
 
 /// The whole file, but for its tools and servers: each is read by its kind.
@@ -63,10 +64,42 @@ pub struct ServerSettings {
     pub limits: RequestLimits,
     /// How long a call waits for a person's yes; 5m if not said
     pub approval_wait: Option<Span>,
+    /// Tokens (JWT) of an issuer that let callers in
+    pub jwt: Option<JwtSettings>,
     /// How much a conversation, or a caller, may ask for
     pub budget: Option<BudgetSettings>,
     /// A certificate: connections are then TLS
     pub tls: Option<TlsSettings>,
+}
+
+/// Tokens (JWT) of an issuer: what this server takes as an OAuth resource server.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JwtSettings {
+    /// Who issues them: the `iss` they must have, and where its keys are found out
+    #[schemars(example = "https://login.example.org")]
+    pub issuer: String,
+    /// Whom they must be for: the address of this server's `/mcp` as clients know it
+    #[schemars(example = "https://tools.example.org/mcp")]
+    pub audience: String,
+    /// Where the issuer's keys (JWKS) are, if it does not say so itself
+    pub jwks: Option<String>,
+    /// How they may be signed; RS256, PS256, ES256, ES384 and EdDSA if not said
+    #[serde(default)]
+    pub algorithms: Vec<String>,
+    /// What a token without a scope of ours lets its owner do; nothing if not said
+    pub role: Option<Role>,
+    /// The tools their owners may use, by name or pattern; all if not said
+    #[serde(default)]
+    pub tools: Vec<String>,
+    /// Tools they may not use, whatever is allowed
+    #[serde(default)]
+    pub deny: Vec<String>,
+    /// How many calls each of them may make in which time
+    pub rate: Option<Rate>,
+    /// Tokens (`jti`) and owners (`sub`) that are not let in any more
+    #[serde(default)]
+    pub revoked: Vec<String>,
 }
 
 /// How much a conversation, or a caller, may ask for. What goes beyond is answered OVERLOADED, and not run.

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderName, header};
 use secrecy::ExposeSecret;
 
 use super::status::{Refused, Why};
-use crate::access::{By, Digested, Door, Identity, Keys, NotLetIn};
+use crate::access::{By, Digested, Door, Identity, Jwt, Keys, NotAToken, NotLetIn};
 use crate::config::text::SecretText;
 
 const HOW_TO_SHOW: &str = "Send a key (steadyhand keys create) or the token that is set under [server]: Authorization: Bearer …";
@@ -20,6 +20,7 @@ pub(crate) struct Access {
     /// None where the token is all there is.
     door: Option<Arc<Door>>,
     local: Option<Digested>,
+    pub(crate) jwt: Option<Arc<Jwt>>,
     /// Names that requests may be addressed to, in lower case, beside our own address.
     names: Vec<String>,
     address: SocketAddr,
@@ -31,6 +32,7 @@ impl Access {
         address: SocketAddr,
         token: Option<&SecretText>,
         allowed_hosts: &[String],
+        jwt: Option<Arc<Jwt>>,
         door: Option<Arc<Door>>,
     ) -> Access {
         let token = token
@@ -41,6 +43,7 @@ impl Access {
             local: door
                 .as_ref()
                 .map(|door| Digested::of(door.local.expose_secret())),
+            jwt,
             door,
             names: allowed_hosts
                 .iter()
@@ -57,7 +60,8 @@ impl Access {
             .door
             .as_ref()
             .is_some_and(|door| door.keys.are_in_force());
-        self.token.is_none() && self.address.ip().is_loopback() && !has_keys
+        let asks_nobody = self.token.is_none() && self.jwt.is_none() && !has_keys;
+        asks_nobody && self.address.ip().is_loopback()
     }
 
     /// Whether this request is meant for us. A page that a browser shows can send requests to this machine
@@ -92,7 +96,7 @@ impl Access {
     }
 
     /// Who asks, by what they show.
-    pub(crate) fn identify(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Refused> {
+    pub(crate) async fn identify(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Refused> {
         let shown = bearer(headers);
         let Some(shown) = shown.filter(|shown| !shown.is_empty()) else {
             return self
@@ -100,7 +104,8 @@ impl Access {
         };
         if let Some(door) = self.door.as_ref().filter(|_| Keys::are_meant(shown)) {
             let identified = door.keys.identify(shown);
-            return identified.map_err(|why| not_let_in(&why));
+            let challenge = || self.challenge(Some("invalid_token"));
+            return identified.map_err(|why| not_let_in(&why).challenged(challenge()));
         }
         let digest = Digested::of(shown);
         let is_token = self.token.as_ref().is_some_and(|token| token.is(&digest));
@@ -108,6 +113,9 @@ impl Access {
         match (is_token, is_local) {
             (true, _) => Ok(unlimited(By::Token)),
             (false, true) => Ok(unlimited(By::Local)),
+            (false, false) if self.jwt.is_some() && Jwt::is_meant(shown) => {
+                self.by_token_of_an_issuer(shown).await
+            }
             // Where nothing is asked for, what is shown all the same is not looked at.
             (false, false) => {
                 self.without_credentials("the credentials are none that this server knows")
@@ -118,8 +126,44 @@ impl Access {
     fn without_credentials(&self, otherwise: &str) -> Result<Arc<Identity>, Refused> {
         match self.is_open() {
             true => Ok(unlimited(By::Nothing)),
-            false => Err(Refused::new(Why::NoToken, otherwise, HOW_TO_SHOW)),
+            false => {
+                let refused = Refused::new(Why::NoToken, otherwise, HOW_TO_SHOW);
+                Err(refused.challenged(self.challenge(None)))
+            }
         }
+    }
+
+    async fn by_token_of_an_issuer(&self, shown: &str) -> Result<Arc<Identity>, Refused> {
+        let Some(jwt) = &self.jwt else {
+            return self.without_credentials("this server takes no tokens of issuers");
+        };
+        let why = match jwt.identify(shown).await {
+            Ok(identity) => return Ok(identity),
+            Err(why) => why,
+        };
+        Err(match why {
+            NotAToken::Wrong(what) => Refused::new(
+                Why::NoToken,
+                what,
+                "Get another token from the issuer; the www-authenticate header says where to begin",
+            )
+            .challenged(self.challenge(Some("invalid_token"))),
+            NotAToken::NoScope => Refused::new(
+                Why::NotAllowed,
+                "the token has none of the scopes that mean something here",
+                "Ask for steadyhand:call, steadyhand:view, steadyhand:operate or steadyhand:admin",
+            )
+            .challenged(self.challenge(Some("insufficient_scope"))),
+            NotAToken::Unavailable(reason) => Refused::new(
+                Why::NoKeys,
+                format!("the token cannot be checked: {reason}"),
+                "Try again in a moment; nothing was run",
+            ),
+        })
+    }
+
+    fn challenge(&self, error: Option<&str>) -> Option<String> {
+        self.jwt.as_ref().map(|jwt| jwt.challenge(error))
     }
 
     /// The page must be of the very address it asks, or of a host that is allowed by name.

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::limits::{Sent, Wanted};
 use super::status::{self, Refused, Why};
 use super::{App, Asking, Caller, Named, shapes};
-use crate::approvals::{Approval, ApprovalState, CannotDecide, Decision};
+use crate::approvals::{Approval, ApprovalState, CannotDecide, Decision, Foreign};
 
 /// A yes or a no
 #[derive(Debug, Deserialize, ToSchema)]
@@ -62,6 +62,47 @@ pub(crate) async fn list(State(app): State<Arc<App>>, Asking(identity): Asking) 
         "count": approvals.len(),
         "approvals": approvals,
     }))
+}
+
+impl Wanted for Foreign {
+    const EXAMPLE: &'static str = r#"{"tool": "unlock", "arguments": {}, "arguments_hash": "sha256:…", "call_id": "c1", "wait_ms": 60000}"#;
+}
+
+/// Ask on behalf of another process
+///
+/// For commands on this machine: a call that waits in their own process is listed here, too. Answered when it is
+/// decided, has expired, or the server ends.
+#[utoipa::path(
+    post,
+    path = "/v1/approvals",
+    tag = "approvals",
+    request_body = Foreign,
+    responses(
+        (status = 200, description = "What was decided", body = Approval),
+        shapes::BodyRefusals,
+    )
+)]
+pub(crate) async fn ask(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    sent: Sent<Foreign>,
+) -> Result<Response, Refused> {
+    let decided = app.desk.decided_for(sent.value, caller.name.to_string());
+    tokio::select! {
+        decided = decided => match decided {
+            Some(approval) => Ok(status::answer(&approval)),
+            None => Err(Refused::new(
+                Why::Busy,
+                "too many calls wait for approval already",
+                "Decide some of them: steadyhand approvals",
+            )),
+        },
+        () = app.closing.cancelled() => Err(Refused::new(
+            Why::ShuttingDown,
+            "the server is about to end",
+            "Ask the person where the call is made",
+        )),
+    }
 }
 
 /// Say yes or no

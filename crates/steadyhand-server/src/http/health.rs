@@ -48,7 +48,7 @@ pub(crate) async fn ready(State(app): State<Arc<App>>, headers: HeaderMap) -> Re
     let reason = (!is_ready).then_some("the server is about to end");
     // Names of servers are for those who may see the rest.
     let access = app.access.load_full();
-    let asks = access.identify(&headers);
+    let asks = access.identify(&headers).await;
     let may_see = asks.is_ok_and(|identity| identity.may(Right::View));
     let servers: Vec<Value> = match may_see {
         true => views::servers::all(&app.runtime),

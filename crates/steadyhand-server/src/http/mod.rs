@@ -14,6 +14,7 @@ mod keys;
 mod limits;
 mod mcp;
 mod metrics;
+mod oauth;
 mod openapi;
 mod pins;
 mod rights;
@@ -259,7 +260,7 @@ pub(crate) async fn respond(
         method: parts.method.clone(),
         uri: parts.uri.clone(),
     };
-    match may_enter(&app, &parts) {
+    match may_enter(&app, &parts).await {
         Ok(Some(identity)) => {
             asked.who.clone_from(&identity.name);
             parts.extensions.insert(Asking(identity));
@@ -293,14 +294,15 @@ pub(crate) async fn respond(
 }
 
 /// Who asks; none where nobody is asked who they are.
-fn may_enter(app: &App, request: &Parts) -> Result<Option<Arc<Identity>>, Refused> {
+async fn may_enter(app: &App, request: &Parts) -> Result<Option<Arc<Identity>>, Refused> {
     let access = app.access.load_full();
     access.check_address(request)?;
-    // Those who look whether the server lives have no credentials.
-    if request.uri.path().starts_with("/health/") {
+    // Those who look whether the server lives, or where to get credentials, have none.
+    let path = request.uri.path();
+    if path.starts_with("/health/") || path.starts_with(oauth::WELL_KNOWN) {
         return Ok(None);
     }
-    access.identify(&request.headers).map(Some)
+    access.identify(&request.headers).await.map(Some)
 }
 
 async fn no_such_route(method: Method, uri: Uri) -> Refused {

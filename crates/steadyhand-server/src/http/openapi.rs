@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use super::{
     App, alerts, approvals, batches, calls, config, conversations, events, health, history, keys,
-    metrics, pins, servers, shapes, tools, who,
+    metrics, oauth, pins, servers, shapes, tools, who,
 };
 
 #[derive(OpenApi)]
@@ -59,10 +59,12 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(alerts::list))
         .routes(routes!(alerts::acknowledge))
         .routes(routes!(alerts::silence))
-        .routes(routes!(approvals::list))
+        .routes(routes!(approvals::list, approvals::ask))
         .routes(routes!(approvals::decide))
         .routes(routes!(keys::list, keys::create))
         .routes(routes!(keys::revoke))
+        .routes(routes!(oauth::metadata))
+        .routes(routes!(oauth::metadata_of_mcp))
         .routes(routes!(who::whoami))
         .routes(routes!(who::refusals))
         .routes(routes!(health::live))

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::status::{Refused, Why};
 use super::who::Asking;
-use crate::access::Right;
+use crate::access::{By, Right};
 
 /// Every address but those that everybody may ask: whether the server lives.
 pub(crate) const TABLE: [(&str, &str, Right); 39] = [
@@ -53,7 +53,16 @@ pub(crate) const TABLE: [(&str, &str, Right); 39] = [
 ];
 
 /// What needs no right: `/openapi.json` says only what everybody can read in the documentation.
-const FREE: [&str; 3] = ["/health/live", "/health/ready", "/openapi.json"];
+const FREE: [&str; 5] = [
+    "/health/live",
+    "/health/ready",
+    "/openapi.json",
+    super::oauth::WELL_KNOWN,
+    super::oauth::WELL_KNOWN_MCP,
+];
+
+/// What only commands on this machine ask, which may read the state folder.
+const LOCAL: [(&str, &str); 1] = [("POST", "/v1/approvals")];
 
 /// Lets a request pass that was found an address, if whoever asks may.
 pub(super) async fn check(request: Request, next: Next) -> Response {
@@ -71,6 +80,17 @@ fn may_pass(request: &Request) -> Result<(), Refused> {
     }
     let right = right_of(request.method(), path);
     let identity = request.extensions().get::<Asking>();
+    if LOCAL.contains(&(request.method().as_str(), path)) {
+        let is_local = identity.is_some_and(|Asking(identity)| identity.by == By::Local);
+        return match is_local {
+            true => Ok(()),
+            false => Err(Refused::new(
+                Why::NotAllowed,
+                "only commands on the server's own machine ask this",
+                "Call a tool that needs approval: POST /v1/calls waits for it",
+            )),
+        };
+    }
     // An address that takes any method says itself which it does not take.
     if path == "/mcp" && right.is_none() {
         return Ok(());

@@ -177,6 +177,8 @@ struct Details {
     help: String,
     more: Map<String, Value>,
     retry_after: Duration,
+    /// What to show, where to get it: more than the scheme.
+    challenge: Option<String>,
 }
 
 impl Refused {
@@ -188,7 +190,15 @@ impl Refused {
             help: help.into(),
             more: Map::new(),
             retry_after: Duration::from_secs(1),
+            challenge: None,
         }))
+    }
+
+    /// With what `www-authenticate` says besides its scheme.
+    #[must_use]
+    pub(crate) fn challenged(mut self, challenge: Option<String>) -> Refused {
+        self.0.challenge = challenge;
+        self
     }
 
     /// When the same request may do better, if that is known.
@@ -257,7 +267,11 @@ impl Refused {
             let seconds = details.retry_after.as_millis().div_ceil(1000).max(1);
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds as u64));
         }
-        if details.why == Why::NoToken {
+        let challenge = details.challenge.as_ref();
+        let challenge = challenge.and_then(|text| HeaderValue::try_from(text).ok());
+        if let Some(challenge) = challenge {
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
+        } else if details.why == Why::NoToken {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::status::{self, Refused, Why};
 use super::{App, Peer, header_text, shapes};
-use crate::access::{Budget, By, Door, Identity, Refusal, TooSoon};
+use crate::access::{Budget, By, Door, Identity, Refusal, Right, TooSoon};
 
 /// Who asks, in their own words.
 const CALLER_HEADER: &str = "steadyhand-caller";
@@ -110,6 +110,7 @@ pub(super) fn who(identity: &Arc<Identity>, app: &App) -> Option<Who> {
         name,
         permit,
         is_limited,
+        may_decide: identity.may(Right::Operate),
     })
 }
 

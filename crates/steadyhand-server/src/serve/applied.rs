@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::settings::Settings;
-use crate::access::Budget;
+use super::settings::{CannotServe, Fault, Settings};
+use crate::access::{Budget, Jwt};
 use crate::http::App;
+use crate::runtime::Runtime;
 
 /// Sends traces and metrics where the settings say, from here on.
 pub(super) fn export(app: &App, settings: &Settings) {
@@ -15,6 +16,27 @@ pub(super) fn export(app: &App, settings: &Settings) {
     if let Err(problem) = applied {
         tracing::error!("traces and metrics are not sent as the configuration says: {problem}");
     }
+}
+
+/// What checks the tokens of an issuer; the one before, where nothing has changed: it knows the issuer's keys.
+pub(super) fn jwt_of(
+    settings: &Settings,
+    before: Option<Arc<Jwt>>,
+    runtime: &Runtime,
+) -> Result<Option<Arc<Jwt>>, CannotServe> {
+    let Some(of) = &settings.jwt else {
+        return Ok(None);
+    };
+    if let Some(before) = before.filter(|before| before.is_of(of)) {
+        return Ok(Some(before));
+    }
+    let made = Jwt::new(of, runtime.http().clone());
+    made.map(|jwt| Some(Arc::new(jwt)))
+        .map_err(|reason| CannotServe {
+            fault: Fault::Settings,
+            message: format!("server.jwt: {reason}"),
+            help: "steadyhand config check says where".to_owned(),
+        })
 }
 
 /// Who is told of what, and how long a yes is waited for, from here on.

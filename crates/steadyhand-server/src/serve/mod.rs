@@ -21,12 +21,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::Door;
 use crate::approvals::Desk;
+use crate::config::units::Span;
 use crate::config::{Configuration, Surroundings};
 use crate::history::History;
 use crate::http::{self, Access, App, Limits};
 use crate::pins::Pins;
 use crate::runtime::Runtime;
-use applied::{export, watch_over};
+use applied::{export, jwt_of, watch_over};
 use presence::Presence;
 pub(crate) use settings::{CannotServe, Fault, Settings};
 use tls::Tls;
@@ -102,10 +103,12 @@ impl Server {
             .connections
             .min(files_max().saturating_sub(OTHER_FILES))
             .max(1);
+        let jwt = jwt_of(settings, None, &runtime)?;
         let access = Access::new(
             address,
             settings.token.as_ref(),
             &settings.allowed_hosts,
+            jwt,
             Some(Arc::clone(&door)),
         );
         let tls = Tls::of(settings.tls.as_ref())?;
@@ -208,10 +211,22 @@ impl Server {
             );
             return;
         }
+        let before = self.app.access.load().jwt.clone();
+        let jwt = match jwt_of(settings, before, &self.app.runtime) {
+            Ok(jwt) => jwt,
+            Err(cannot) => {
+                tracing::error!(
+                    reason = cannot.message,
+                    "the server goes on with the issuer it had"
+                );
+                return;
+            }
+        };
         let access = Access::new(
             self.address,
             settings.token.as_ref(),
             &settings.allowed_hosts,
+            jwt,
             Some(Arc::clone(&self.app.door)),
         );
         self.app.access.store(Arc::new(access));
@@ -422,4 +437,14 @@ pub(crate) fn settings_of(
     surroundings: &Surroundings,
 ) -> Result<Settings, CannotServe> {
     Settings::read(configuration, surroundings)
+}
+
+/// How long calls wait for a yes, if the configuration says: no secret is needed to know it.
+pub(crate) fn approval_wait(configuration: &Configuration) -> Option<Duration> {
+    let said = configuration
+        .document
+        .value
+        .get("server")?
+        .get("approval_wait")?;
+    said.as_str()?.parse::<Span>().ok().map(|span| span.0)
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::access::Keys;
 use crate::config::reference::Unresolved;
 use crate::config::settings::{
-    AlertSettings, BudgetSettings, HistorySettings, RequestLimits, ServerSettings,
+    AlertSettings, BudgetSettings, HistorySettings, JwtSettings, RequestLimits, ServerSettings,
     TelemetrySettings, TlsSettings,
 };
 use crate::config::text::SecretText;
@@ -26,6 +26,7 @@ pub(crate) struct Settings {
     pub(crate) limits: RequestLimits,
     pub(crate) history: HistorySettings,
     pub(crate) approval_wait: Option<Duration>,
+    pub(crate) jwt: Option<JwtSettings>,
     pub(crate) budget: Option<BudgetSettings>,
     /// Paths as they are to be opened.
     pub(crate) tls: Option<TlsSettings>,
@@ -101,6 +102,7 @@ impl Settings {
             limits: server.limits,
             history: server.history,
             approval_wait: server.approval_wait.map(|span| span.0),
+            jwt: server.jwt,
             budget: server.budget,
             tls: server.tls.map(|tls| {
                 let path = |path: &str| {
@@ -119,7 +121,7 @@ impl Settings {
 
     /// Other machines are let in only with credentials.
     pub(crate) fn check(&self, address: SocketAddr, keys: &Keys) -> Result<(), CannotServe> {
-        let has_credentials = self.token.is_some() || keys.has_a_usable_one();
+        let has_credentials = self.token.is_some() || self.jwt.is_some() || keys.has_a_usable_one();
         if address.ip().is_loopback() || has_credentials {
             return Ok(());
         }

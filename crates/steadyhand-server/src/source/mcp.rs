@@ -12,13 +12,15 @@ use serde_json::{Map, Value, json};
 use steadyhand::wildcard::wild;
 use steadyhand::{SourceError, Tool, ToolSource};
 use steadyhand_mcp::{
-    Elicitation, Phase, Pick, Protocol, RequestPolicy, Server, ServerSettings, StartPolicy, When,
+    Elicitation, Login, Phase, Pick, Protocol, RequestPolicy, Server, ServerSettings, StartPolicy,
+    When,
 };
 
 use super::{Context, Fault, Kind, LeftOut, Settings, Source};
 use crate::config::import::{self, ImportedServer};
 use crate::config::units::Span;
 use crate::config::{Configuration, SecretText, Surroundings, ToolTable};
+use crate::logins;
 use crate::scrub::Scrubber;
 
 /// The kind of all tables under `[mcp]`. No `kind = "…"` names it.
@@ -46,6 +48,8 @@ pub struct McpSettings {
     pub url: Option<SecretText>,
     /// Headers sent with every request
     pub headers: BTreeMap<String, SecretText>,
+    /// How we log in where it asks who we are (steadyhand mcp login): all of it may be left to the server
+    pub oauth: OAuthTable,
     /// How a server with a url is spoken with: http, or sse for the older way; found out if not said
     pub transport: Option<HttpWay>,
     /// The era of the protocol: auto, legacy (up to 2025-11-25) or modern (from 2026-07-28 on)
@@ -80,6 +84,30 @@ pub struct McpSettings {
     pub required: Option<bool>,
     /// Leave it out
     pub disabled: Option<bool>,
+}
+
+/// How we log in at a server over HTTP.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OAuthTable {
+    /// The id of a client that was registered by hand
+    pub client_id: Option<String>,
+    /// Its secret
+    pub client_secret: Option<SecretText>,
+    /// An address with a document about this client, for servers that read it there
+    pub client_metadata: Option<String>,
+    /// What is asked for; what the server names if not said
+    pub scopes: Vec<String>,
+    /// The port that the browser comes back to, where it had to be registered; any if not said
+    pub redirect_port: Option<u16>,
+}
+
+/// What a login needs of the settings.
+#[derive(Debug, Deserialize)]
+pub(crate) struct LoginSettings {
+    pub(crate) url: SecretText,
+    #[serde(default)]
+    pub(crate) oauth: OAuthTable,
 }
 
 /// What happens when a server changes the definition of a tool.
@@ -207,6 +235,13 @@ impl Settings for McpSettings {
                 "A program gets its secrets by env",
             ));
         }
+        if self.oauth.client_secret.is_some() && self.oauth.client_id.is_none() {
+            faults.push(fault(
+                "/oauth/client_secret",
+                "belongs to a client_id",
+                "Set client_id, too; without both we register by ourselves",
+            ));
+        }
         if self.command.as_deref().is_some_and(|c| c.trim().is_empty()) {
             faults.push(fault("/command", "is empty", "Name the program to start"));
         }
@@ -231,38 +266,50 @@ impl Settings for McpSettings {
 impl McpSettings {
     /// The same for the crate that speaks the protocol.
     pub fn for_server(self, name: &str, context: &Context) -> Result<ServerSettings, Fault> {
-        let mut settings = match &self.url {
-            Some(url) => self.over_http(name, url.expose(), context)?,
-            None => self.on_stdio(name, context),
+        let mut this = self;
+        let oauth = std::mem::take(&mut this.oauth);
+        let mut settings = match &this.url {
+            Some(url) => {
+                let mut settings = this.over_http(name, url.expose(), context)?;
+                let login = LoginSettings {
+                    url: url.clone(),
+                    oauth,
+                };
+                let account = Arc::new(logins::account(name, &login, &context.state));
+                let login = Login::new(logins::identity(name, &login), account);
+                settings.as_http().login = Some(login);
+                settings
+            }
+            None => this.on_stdio(name, context),
         };
         let scrubber = Scrubber::new(context.secrets.clone());
         settings.hide = Some(Arc::new(move |text| scrubber.text(&text).unwrap_or(text)));
-        settings.protocol = match self.protocol {
+        settings.protocol = match this.protocol {
             None | Some(ProtocolSetting::Auto) => Protocol::Auto,
             Some(ProtocolSetting::Legacy) => Protocol::Legacy,
             Some(ProtocolSetting::Modern) => Protocol::Modern,
         };
-        settings.start = self.start.policy();
+        settings.start = this.start.policy();
         settings.tools = Pick {
-            allow: self.tools.allow,
-            deny: self.tools.deny,
+            allow: this.tools.allow,
+            deny: this.tools.deny,
         };
-        settings.prefix = self.prefix.unwrap_or(true);
-        settings.rename = self.rename;
-        settings.aliases = self.alias;
-        settings.params = self.params;
-        settings.camel_case = self.camel_case.map(Into::into).unwrap_or_default();
-        let modes = self.camel_case_of.into_iter();
+        settings.prefix = this.prefix.unwrap_or(true);
+        settings.rename = this.rename;
+        settings.aliases = this.alias;
+        settings.params = this.params;
+        settings.camel_case = this.camel_case.map(Into::into).unwrap_or_default();
+        let modes = this.camel_case_of.into_iter();
         settings.camel_case_of = modes.map(|(tool, mode)| (tool, mode.into())).collect();
         settings.requests = RequestPolicy {
-            roots: self.roots.map(|roots| {
+            roots: this.roots.map(|roots| {
                 let uri = |folder: &String| {
                     let path = context.folder.join(home(folder, context));
                     url::Url::from_file_path(&path).map_or_else(|()| folder.clone(), Into::into)
                 };
                 roots.iter().map(uri).collect()
             }),
-            elicitation: match self.elicitation {
+            elicitation: match this.elicitation {
                 None => Elicitation::Relay,
                 Some(ElicitationSettings::Refuse) => Elicitation::Refuse,
                 Some(ElicitationSettings::Decline) => Elicitation::Decline,
@@ -271,8 +318,8 @@ impl McpSettings {
             },
             relay: context.relays,
         };
-        settings.progress_extends = self.progress_extends.unwrap_or(true);
-        settings.check = self.check;
+        settings.progress_extends = this.progress_extends.unwrap_or(true);
+        settings.check = this.check;
         settings.place = context.place.clone();
         Ok(settings)
     }

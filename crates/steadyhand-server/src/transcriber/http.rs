@@ -38,7 +38,7 @@ pub async fn serve(
     address: SocketAddr,
     token: Option<&SecretText>,
 ) -> Infallible {
-    let access = Arc::new(Access::new(address, token, &[], None));
+    let access = Arc::new(Access::new(address, token, &[], None, None));
     let router = Router::new()
         .route("/utterances", post(hear))
         .fallback(nothing_here)
@@ -71,11 +71,12 @@ pub async fn serve(
 
 async fn may_enter(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
-    let allowed = access
-        .check_address(&parts)
-        .and_then(|()| access.identify(&parts.headers).map(drop));
+    let allowed = match access.check_address(&parts) {
+        Ok(()) => access.identify(&parts.headers).await,
+        Err(refused) => Err(refused),
+    };
     match allowed {
-        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+        Ok(_) => next.run(Request::from_parts(parts, body)).await,
         Err(refused) => refused.into_response(),
     }
 }

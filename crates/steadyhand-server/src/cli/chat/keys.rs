@@ -101,6 +101,19 @@ impl Terminal {
         set(&settings);
     }
 
+    /// From here on lines come whole, and are shown as they are typed. What was typed before is forgotten: a key that
+    /// was pressed for something else is no answer.
+    pub(super) fn take_lines(&self) {
+        use rustix::termios::{LocalModes, QueueSelector, tcflush};
+        if let Some(mut settings) = self.settings.clone() {
+            settings
+                .local_modes
+                .insert(LocalModes::ICANON | LocalModes::ECHO);
+            set(&settings);
+        }
+        let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
+    }
+
     fn read(&self, piece: &mut [u8]) -> usize {
         // Without settings it would wait for a line.
         match self.settings {
@@ -125,6 +138,8 @@ impl Terminal {
     pub(super) fn restore(&self) {}
 
     fn listen(&self) {}
+
+    pub(super) fn take_lines(&self) {}
 
     fn read(&self, _: &mut [u8]) -> usize {
         0

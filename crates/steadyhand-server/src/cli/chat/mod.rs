@@ -1,6 +1,8 @@
 //! `steadyhand chat`: a conversation at the terminal, or one answer for a prompt or stdin.
 
+mod asking;
 mod editor;
+mod keyboard;
 mod keys;
 mod line;
 mod live;
@@ -20,9 +22,11 @@ use tokio::io::AsyncReadExt;
 
 use super::error::{Exit, Failed};
 use super::{Interrupts, Session, complete, starting, value, written};
+use crate::approvals::Desk;
 use crate::conversations;
 use crate::models;
 use crate::runtime::Runtime;
+use crate::serve;
 use crate::source::command;
 use crate::views;
 use record::Ended;
@@ -94,10 +98,15 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
     // Programs whose parents are gone become our children, so that none can slip away.
     command::adopt_orphans();
     let rounds = configuration.max_iterations;
+    let desk = can_ask(session).then(Desk::default);
+    if let Some(desk) = &desk {
+        desk.set_wait(serve::approval_wait(&configuration));
+    }
     let keys = session.keys(configuration.file.as_deref());
     let runtime = session.runtime_of(configuration, |options| {
         options.approved.clone_from(&args.approve);
         options.keys = Some(keys);
+        options.desk.clone_from(&desk);
         // It is said at the top, in a line of its own.
         options.degraded = std::sync::Arc::new(|_, _| {});
     });
@@ -115,6 +124,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
     let show = Show::new(session.screen, args.show_tools, args.events, tools, &model);
     let settings = turn::settings(at_limit, rounds);
     let mut chat = Chat::new(session, &runtime, chosen, settings, show);
+    chat.ask_at(desk);
     if args.no_save {
         chat.keeps(Keeps::No);
     }
@@ -134,6 +144,13 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
     session.stop(&runtime, &mut interrupts).await;
     written(history).await;
     ended
+}
+
+/// Whether somebody sits there who can be asked for a yes.
+fn can_ask(session: &Session<'_>) -> bool {
+    let screen = session.screen;
+    let is_there = std::io::stdin().is_terminal() && screen.stderr_is_terminal;
+    is_there && !session.global.no_input && !screen.json
 }
 
 /// One question, one answer.

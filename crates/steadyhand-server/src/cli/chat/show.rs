@@ -40,6 +40,8 @@ pub(super) struct Show {
     waiting: Option<Waiting>,
     /// The result that came last.
     last: Option<ToolMessage>,
+    /// Somebody is being asked: nothing is drawn over the question.
+    is_paused: bool,
 }
 
 /// How this run may talk.
@@ -105,6 +107,7 @@ impl Show {
             calls: Vec::new(),
             waiting: None,
             last: None,
+            is_paused: false,
         }
     }
 
@@ -190,9 +193,26 @@ impl Show {
         }
     }
 
+    /// Takes away what is drawn over, for a question.
+    pub(super) fn pause(&mut self) {
+        self.is_paused = true;
+        self.stop_waiting();
+        self.end_text();
+        for call in &mut self.calls {
+            if let Some(bar) = call.bar.take() {
+                bar.finish_and_clear();
+            }
+        }
+        self.drawn = None;
+    }
+
+    pub(super) fn resume(&mut self) {
+        self.is_paused = false;
+    }
+
     /// Draws what runs, as it is now.
     pub(super) fn tick(&mut self) {
-        if !self.how.live {
+        if !self.how.live || self.is_paused {
             return;
         }
         let now = Instant::now();
@@ -218,6 +238,7 @@ impl Show {
 
     /// The turn is over: nothing is left half drawn.
     pub(super) fn end(&mut self) {
+        self.is_paused = false;
         self.stop_waiting();
         self.calls.retain_mut(|call| {
             if let Some(bar) = call.bar.take() {

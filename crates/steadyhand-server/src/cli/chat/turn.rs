@@ -9,10 +9,12 @@ use steadyhand_models::NoticeCode;
 use steadyhand_models::{Agent, AgentEvent, AgentSettings, AtLimit, CancellationToken};
 use tokio::time::Instant;
 
+use super::asking::{Asking, Denier};
 use super::keys::Keys;
 use super::record::{Ended, Record};
 use super::show::Show;
 use super::talk::AGAIN;
+use crate::approvals::Desk;
 use crate::cli::{Interrupts, Session};
 use crate::config::Configuration;
 use crate::config::document::plain;
@@ -36,6 +38,8 @@ pub(super) struct Chat<'a> {
     stored: Option<Stored>,
     keeps: Keeps,
     show: Arc<Mutex<Show>>,
+    /// None where nobody can be asked for a yes.
+    asking: Option<Asking>,
 }
 
 /// Whether a conversation is kept.
@@ -85,6 +89,7 @@ impl<'a> Chat<'a> {
             stored: None,
             keeps: Keeps::Yes,
             show: Arc::new(Mutex::new(show)),
+            asking: None,
         };
         chat.change(chosen);
         chat
@@ -95,6 +100,11 @@ impl<'a> Chat<'a> {
         self.stored = Some(stored);
         self.conversation = messages;
         self.prepare();
+    }
+
+    /// Calls that wait at this desk are shown to the person.
+    pub(super) fn ask_at(&mut self, desk: Option<Desk>) {
+        self.asking = desk.map(Asking::new);
     }
 
     pub(super) fn keeps(&mut self, keeps: Keeps) {
@@ -123,6 +133,8 @@ impl<'a> Chat<'a> {
         }
         // A call that a crash left open is found again by this, and not run twice.
         settings.key_prefix = self.stored.as_ref().map(|stored| stored.id().to_owned());
+        let conversation = settings.key_prefix.clone();
+        settings.conversation = Some(conversation.unwrap_or_else(|| "this chat".to_owned()));
         let executor = self.runtime.executor().clone();
         self.agent = Agent::new(Arc::clone(&self.chosen.model), executor).with(settings);
     }
@@ -256,7 +268,17 @@ impl<'a> Chat<'a> {
             record.note(event);
         };
         let (agent, conversation) = (&self.agent, &mut self.conversation);
+        let (session, asking) = (self.session, &mut self.asking);
+        let denier = asking.as_ref().map(Asking::denier);
         let ended = {
+            let attending = async {
+                match asking {
+                    Some(asking) => asking.attend(session, show).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::pin!(attending);
+            let mut denied: Option<Instant> = None;
             let running = async {
                 match way {
                     Way::WithTools => agent.run(conversation, &cancel, &mut tell).await,
@@ -280,9 +302,15 @@ impl<'a> Chat<'a> {
                     biased;
                     turn = &mut running => break Ok((turn, stopped.map(|(_, code)| code))),
                     code = interrupts.next() => {
-                        let is_second = stopped.is_some_and(|(at, _)| at.elapsed() < AGAIN);
+                        let last = stopped.map(|(at, _)| at).max(denied);
+                        let is_second = last.is_some_and(|at| at.elapsed() < AGAIN);
                         if is_second || code != 130 {
                             break Err(Left { code });
+                        }
+                        // A question is denied once; what else runs goes on.
+                        if denier.as_ref().is_some_and(Denier::deny) {
+                            denied = Some(Instant::now());
+                            continue;
                         }
                         stopped = Some((Instant::now(), code));
                         cancel.cancel();
@@ -291,8 +319,11 @@ impl<'a> Chat<'a> {
                         is_too_long = true;
                         cancel.cancel();
                     }
+                    never = &mut attending => match never {},
                     _ = looks.tick() => {
-                        if keys.as_mut().is_some_and(|keys| keys.is_esc_pressed()) {
+                        // Whoever is asked something types an answer.
+                        let is_asked = denier.as_ref().is_some_and(Denier::is_needed);
+                        if !is_asked && keys.as_mut().is_some_and(|keys| keys.is_esc_pressed()) {
                             cancel.cancel();
                         }
                         lock(show).tick();

@@ -4,6 +4,7 @@ mod add;
 mod file;
 mod import;
 mod list;
+mod login;
 mod logs;
 mod remove;
 mod restart;
@@ -25,6 +26,21 @@ pub(super) enum McpCommand {
     List,
     /// Start a server once and show every step of it, then its tools
     Test {
+        /// The server
+        #[arg(add = ArgValueCandidates::new(complete::server_names))]
+        server: String,
+    },
+    /// Log in at a server over HTTP, with a browser
+    Login {
+        /// The server
+        #[arg(add = ArgValueCandidates::new(complete::server_names))]
+        server: String,
+        /// What is asked for, beside nothing else; what the server names if not said
+        #[arg(long = "scope", value_name = "SCOPE")]
+        scopes: Vec<String>,
+    },
+    /// Forget a login
+    Logout {
         /// The server
         #[arg(add = ArgValueCandidates::new(complete::server_names))]
         server: String,
@@ -94,6 +110,8 @@ pub(super) async fn run(session: &Session<'_>, command: Option<&McpCommand>) -> 
     match command.unwrap_or(&McpCommand::List) {
         McpCommand::List => list::run(session).await,
         McpCommand::Test { server } => test::run(session, server).await,
+        McpCommand::Login { server, scopes } => login::login(session, server, scopes).await,
+        McpCommand::Logout { server } => login::logout(session, server).await,
         McpCommand::Logs { server, follow } => logs::run(session, server, *follow).await,
         McpCommand::Restart { server } => restart::run(session, server).await,
         McpCommand::Add(args) => add::run(session, args),

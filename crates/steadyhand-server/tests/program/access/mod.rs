@@ -2,8 +2,11 @@
 
 mod budgets;
 mod gateway;
+mod issuer;
+mod jwt;
 mod keys;
 mod limits;
+mod login;
 mod others;
 mod routes;
 mod tls;
@@ -42,7 +45,7 @@ timeout = "50s"
 "#;
 
 /// A key of this name and with these words of `keys create`.
-fn key(workplace: &Workplace, name: &str, words: &[&str]) -> String {
+pub(crate) fn key(workplace: &Workplace, name: &str, words: &[&str]) -> String {
     made(workplace, name, words)["key"]
         .as_str()
         .expect("a key")
@@ -57,7 +60,13 @@ fn made(workplace: &Workplace, name: &str, words: &[&str]) -> Value {
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
-async fn with_key(served: &Served, key: &str, method: &str, path: &str, body: &str) -> Reply {
+pub(crate) async fn with_key(
+    served: &Served,
+    key: &str,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> Reply {
     let shown = format!("Bearer {key}");
     let headers = [("authorization", shown.as_str())];
     served.send(method, path, &headers, body).await

@@ -9,7 +9,12 @@ use crate::support::Workplace;
 const PAGE: &str = include_str!("../../../../../docs/access.md");
 const ROLES: [&str; 4] = ["viewer", "caller", "operator", "admin"];
 /// Asked for by anybody, with credentials or without.
-const FREE: [&str; 2] = ["/health/live", "/health/ready"];
+const FREE: [&str; 4] = [
+    "/health/live",
+    "/health/ready",
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-protected-resource/mcp",
+];
 
 /// A row of the page: the method, the path, and who may.
 fn rows() -> Vec<(&'static str, &'static str, Vec<bool>)> {

@@ -1,5 +1,8 @@
 //! Calls that wait for a person: over REST and by command, bound to their arguments, with an end.
 
+mod chat;
+mod elicited;
+
 use serde_json::{Value, json};
 
 use crate::serve::{Reply, Served, until};

@@ -6,7 +6,7 @@ mod markdown;
 mod models;
 mod mqtt;
 mod once;
-mod pty;
+pub(crate) mod pty;
 mod terminal;
 mod transcriber;
 

@@ -9,7 +9,7 @@ mod odd;
 mod passing;
 mod questions;
 mod sessions;
-mod stdio;
+pub(crate) mod stdio;
 mod streams;
 
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ fn meta(capabilities: Value) -> Value {
 }
 
 /// A request of the newer protocol, with the headers it needs.
-struct Modern {
+pub(crate) struct Modern {
     headers: Vec<(String, String)>,
     body: Value,
 }
@@ -93,7 +93,7 @@ impl Modern {
     }
 
     /// Of a client that can do something.
-    fn of(method: &str, mut params: Value, capabilities: Value) -> Modern {
+    pub(crate) fn of(method: &str, mut params: Value, capabilities: Value) -> Modern {
         let mut all = meta(capabilities);
         if let (Some(all), Some(more)) = (all.as_object_mut(), params["_meta"].as_object()) {
             all.extend(more.clone());
@@ -120,7 +120,7 @@ impl Modern {
         self
     }
 
-    fn with(mut self, header: &str, value: &str) -> Modern {
+    pub(crate) fn with(mut self, header: &str, value: &str) -> Modern {
         self = self.without(header);
         self.headers.push((header.to_owned(), value.to_owned()));
         self
@@ -145,7 +145,7 @@ impl Modern {
         (reply.status, answer["error"]["code"].as_i64().unwrap_or(0))
     }
 
-    async fn result(&self, served: &Served) -> Value {
+    pub(crate) async fn result(&self, served: &Served) -> Value {
         let reply = self.send(served).await;
         assert_eq!(reply.status, 200, "{}", reply.text);
         let answer = last_message(&reply);
@@ -180,7 +180,7 @@ fn last_message(reply: &Reply) -> Value {
 }
 
 /// A session of the older protocols.
-struct Session {
+pub(crate) struct Session {
     id: String,
     version: String,
 }
@@ -190,7 +190,7 @@ impl Session {
         Session::of(served, "2025-11-25", json!({})).await
     }
 
-    async fn of(served: &Served, version: &str, capabilities: Value) -> Session {
+    pub(crate) async fn of(served: &Served, version: &str, capabilities: Value) -> Session {
         let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": version, "capabilities": capabilities,
             "clientInfo": {"name": "test", "version": "1"},
@@ -219,7 +219,7 @@ impl Session {
         ]
     }
 
-    async fn post(&self, served: &Served, message: &Value) -> Reply {
+    pub(crate) async fn post(&self, served: &Served, message: &Value) -> Reply {
         served
             .send("POST", "/mcp", &self.headers(), &message.to_string())
             .await
@@ -233,7 +233,13 @@ impl Session {
     }
 
     /// The stream that a request is answered with.
-    async fn stream(&self, served: &Served, id: u64, method: &str, params: Value) -> Events {
+    pub(crate) async fn stream(
+        &self,
+        served: &Served,
+        id: u64,
+        method: &str,
+        params: Value,
+    ) -> Events {
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         Events::open(served, "POST", &self.headers(), &message.to_string()).await
     }
@@ -248,15 +254,15 @@ impl Session {
 
 /// One event.
 #[derive(Debug, Clone, PartialEq)]
-struct Event {
+pub(crate) struct Event {
     id: Option<String>,
-    message: Value,
+    pub(crate) message: Value,
     /// The message to the letter.
     text: String,
 }
 
 /// A stream of events, as it comes.
-struct Events {
+pub(crate) struct Events {
     stream: TcpStream,
     head: String,
     /// What came of the body, its chunks joined.
@@ -296,7 +302,7 @@ impl Events {
     }
 
     /// The next event; none at the end. Comments, and events that say nothing, are passed over.
-    async fn next(&mut self) -> Option<Event> {
+    pub(crate) async fn next(&mut self) -> Option<Event> {
         timeout(PATIENCE, self.look())
             .await
             .expect("an event in time")

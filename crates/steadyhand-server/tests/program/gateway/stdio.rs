@@ -10,7 +10,7 @@ use crate::serve::program;
 use crate::support::{PATIENCE, Workplace};
 
 /// A client on the other end.
-struct Client {
+pub(crate) struct Client {
     process: Child,
     to: ChildStdin,
     from: Lines<BufReader<ChildStdout>>,
@@ -23,6 +23,10 @@ impl Client {
         let served = up(Workplace::with_config(&fixture(""))).await;
         served.signal(rustix::process::Signal::TERM);
         let workplace = served.stopped().await;
+        Client::of(workplace)
+    }
+
+    pub(crate) fn of(workplace: Workplace) -> Client {
         let mut process = program(&workplace, &["mcp-stdio"]);
         let mut process = process
             .stdin(std::process::Stdio::piped())
@@ -36,7 +40,7 @@ impl Client {
         }
     }
 
-    async fn send(&mut self, message: &Value) {
+    pub(crate) async fn send(&mut self, message: &Value) {
         let line = format!("{message}\n");
         self.to.write_all(line.as_bytes()).await.expect("a reader");
     }
@@ -51,7 +55,7 @@ impl Client {
     }
 
     /// The answer to a request; what comes before it is passed over.
-    async fn answer(&mut self, id: &Value) -> Value {
+    pub(crate) async fn answer(&mut self, id: &Value) -> Value {
         loop {
             let message = self.next().await;
             if message["id"] == *id && message["method"].is_null() {
@@ -60,13 +64,13 @@ impl Client {
         }
     }
 
-    async fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
+    pub(crate) async fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
             .await;
         self.answer(&json!(id)).await
     }
 
-    async fn until_method(&mut self, method: &str) -> Value {
+    pub(crate) async fn until_method(&mut self, method: &str) -> Value {
         loop {
             let message = self.next().await;
             if message["method"] == method {
@@ -75,7 +79,7 @@ impl Client {
         }
     }
 
-    async fn end(mut self) {
+    pub(crate) async fn end(mut self) {
         drop(self.to);
         let ended = timeout(PATIENCE, self.process.wait()).await;
         let status = ended.expect("it ends in time").expect("a status");

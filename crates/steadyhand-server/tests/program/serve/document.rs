@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Served, TOOLS};
 
 /// What API.md fixes, as far as it is there.
-const ROUTES: [(&str, &str); 38] = [
+const ROUTES: [(&str, &str); 41] = [
     ("get", "/v1/tools"),
     ("get", "/v1/tools/{name}"),
     ("post", "/v1/tools/{name}/breaker/reset"),
@@ -36,7 +36,10 @@ const ROUTES: [(&str, &str); 38] = [
     ("post", "/v1/alerts/{id}/ack"),
     ("post", "/v1/alerts/{id}/silence"),
     ("get", "/v1/approvals"),
+    ("post", "/v1/approvals"),
     ("post", "/v1/approvals/{id}"),
+    ("get", "/.well-known/oauth-protected-resource"),
+    ("get", "/.well-known/oauth-protected-resource/mcp"),
     ("get", "/v1/tool-changes"),
     ("post", "/v1/tool-changes/{name}/accept"),
     ("get", "/v1/keys"),

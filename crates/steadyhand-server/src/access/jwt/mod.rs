@@ -1,0 +1,316 @@
+//! Tokens of an issuer (JWT, RFC 9068): signed by one of its keys, for us, not yet expired. With it this server is an
+//! OAuth 2.0 resource server as the MCP specification wants one.
+
+mod crypto;
+mod jwks;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jsonwebtoken::errors::ErrorKind;
+use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use percent_encoding::{AsciiSet, utf8_percent_encode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::identity::{By, Identity};
+use super::pace::Pace;
+use super::role::Role;
+use super::tools::Tools;
+use crate::config::settings::JwtSettings;
+use crate::net::{Client, Url};
+use jwks::{Jwks, NoKey};
+
+/// What clocks may differ by.
+const LEEWAY_SECONDS: u64 = 60;
+/// A token is a header, not a document.
+const TOKEN_BYTES_MAX: usize = 16 * 1024;
+const NAME_BYTES_MAX: usize = 256;
+/// Those whose pace is followed.
+const PACES_MAX: usize = 10_000;
+/// Keys that are tried for a token that names none.
+const TRIED_MAX: usize = 8;
+
+/// Checks tokens.
+pub(crate) struct Jwt {
+    settings: JwtSettings,
+    audience: Url,
+    algorithms: Vec<Algorithm>,
+    keys: Jwks,
+    paces: Mutex<HashMap<String, Arc<Pace>>>,
+}
+
+/// Why a token does not let anybody in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NotAToken {
+    /// It is none that is good here; in words that give nothing away.
+    Wrong(&'static str),
+    /// It is good, and its scopes include nothing here.
+    NoScope,
+    /// Whether it is good cannot be found out now.
+    Unavailable(String),
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    sub: Option<String>,
+    client_id: Option<String>,
+    azp: Option<String>,
+    jti: Option<String>,
+    scope: Option<String>,
+    /// The same in the words of others: a list.
+    scp: Option<Value>,
+}
+
+/// The scopes, and the role that each stands for; the strongest first.
+const SCOPES: [(&str, Role); 4] = [
+    ("steadyhand:admin", Role::Admin),
+    ("steadyhand:operate", Role::Operator),
+    ("steadyhand:call", Role::Caller),
+    ("steadyhand:view", Role::Viewer),
+];
+
+impl Jwt {
+    /// The error says what is wrong with the settings.
+    pub(crate) fn new(settings: &JwtSettings, http: Client) -> Result<Jwt, String> {
+        crypto::install();
+        let checked = Checked::of(settings)?;
+        Ok(Jwt {
+            keys: Jwks::new(checked.issuer, checked.jwks, http),
+            audience: checked.audience,
+            algorithms: checked.algorithms,
+            settings: settings.clone(),
+            paces: Mutex::default(),
+        })
+    }
+
+    /// What is wrong with settings, if anything.
+    pub(crate) fn check(settings: &JwtSettings) -> Result<(), String> {
+        Checked::of(settings).map(drop)
+    }
+
+    pub(crate) fn is_of(&self, settings: &JwtSettings) -> bool {
+        self.settings == *settings
+    }
+
+    /// Whether a credential means to be one of these.
+    pub(crate) fn is_meant(credential: &str) -> bool {
+        credential.bytes().filter(|byte| *byte == b'.').count() == 2
+    }
+
+    /// Who has this token.
+    pub(crate) async fn identify(&self, token: &str) -> Result<Arc<Identity>, NotAToken> {
+        if token.len() > TOKEN_BYTES_MAX {
+            return Err(NotAToken::Wrong("the token is too long"));
+        }
+        let header = decode_header(token).map_err(|_| NotAToken::Wrong("the token is no JWT"))?;
+        // Ours, not the token's, is the choice of how it may be signed.
+        if !self.algorithms.contains(&header.alg) {
+            return Err(NotAToken::Wrong(
+                "the token is signed in a way that is not taken",
+            ));
+        }
+        let keys = self.keys.find(header.kid.as_deref()).await;
+        let keys = keys.map_err(|none| match none {
+            NoKey::Unknown => {
+                NotAToken::Wrong("the token is signed with a key that its issuer does not have")
+            }
+            NoKey::Unavailable(why) => NotAToken::Unavailable(why),
+        })?;
+        let mut refused = NotAToken::Wrong("the token is signed with a key of another kind");
+        for key in keys
+            .iter()
+            .filter(|key| may_sign(key, header.alg))
+            .take(TRIED_MAX)
+        {
+            match self.read(token, key, header.alg) {
+                Ok(claims) => return self.identity(&claims),
+                Err(why) => refused = why,
+            }
+        }
+        Err(refused)
+    }
+
+    /// `WWW-Authenticate`, with where to learn the rest.
+    pub(crate) fn challenge(&self, error: Option<&str>) -> String {
+        let mut challenge = format!(
+            "Bearer resource_metadata=\"{}\", scope=\"steadyhand:call\"",
+            self.metadata_address()
+        );
+        if let Some(error) = error {
+            challenge.push_str(&format!(", error=\"{error}\""));
+        }
+        challenge
+    }
+
+    /// RFC 9728.
+    pub(crate) fn metadata(&self) -> Value {
+        json!({
+            "resource": self.settings.audience,
+            "resource_name": "Steadyhand",
+            "authorization_servers": [self.settings.issuer],
+            "scopes_supported": SCOPES.map(|(scope, _)| scope),
+            "bearer_methods_supported": ["header"],
+        })
+    }
+
+    /// Between the host and the path of what it is about.
+    fn metadata_address(&self) -> Url {
+        let mut address = self.audience.clone();
+        let path = self.audience.path().trim_end_matches('/');
+        address.set_path(&format!("/.well-known/oauth-protected-resource{path}"));
+        address.set_query(None);
+        address
+    }
+
+    fn read(&self, token: &str, key: &Jwk, algorithm: Algorithm) -> Result<Claims, NotAToken> {
+        let unusable = NotAToken::Wrong("the key of the token cannot be used");
+        let key = DecodingKey::from_jwk(key).map_err(|_| unusable)?;
+        let mut rules = Validation::new(algorithm);
+        rules.leeway = LEEWAY_SECONDS;
+        rules.validate_nbf = true;
+        rules.set_audience(&[&self.settings.audience]);
+        let issuer = self.settings.issuer.trim_end_matches('/');
+        rules.set_issuer(&[issuer.to_owned(), format!("{issuer}/")]);
+        rules.set_required_spec_claims(&["exp", "iss", "aud"]);
+        let read = decode::<Claims>(token, &key, &rules);
+        read.map(|read| read.claims).map_err(|error| {
+            NotAToken::Wrong(match error.kind() {
+                ErrorKind::ExpiredSignature => "the token has expired",
+                ErrorKind::ImmatureSignature => "the token is not valid yet",
+                ErrorKind::InvalidIssuer => "the token is of another issuer",
+                ErrorKind::InvalidAudience => "the token is for another audience",
+                ErrorKind::MissingRequiredClaim(_) => {
+                    "the token does not say of whom, for whom and until when it is"
+                }
+                ErrorKind::InvalidSignature => "the signature of the token is not right",
+                _ => "the token cannot be read",
+            })
+        })
+    }
+
+    fn identity(&self, claims: &Claims) -> Result<Arc<Identity>, NotAToken> {
+        let subject = claims
+            .sub
+            .as_ref()
+            .or(claims.client_id.as_ref())
+            .or(claims.azp.as_ref());
+        let is_name = |subject: &&String| (1..=NAME_BYTES_MAX).contains(&subject.len());
+        let Some(subject) = subject.filter(is_name) else {
+            return Err(NotAToken::Wrong("the token does not say who it is for"));
+        };
+        let is_revoked =
+            |revoked: &String| revoked == subject || Some(revoked) == claims.jti.as_ref();
+        if self.settings.revoked.iter().any(is_revoked) {
+            return Err(NotAToken::Wrong("the token was revoked"));
+        }
+        let role = role(claims)
+            .or(self.settings.role)
+            .ok_or(NotAToken::NoScope)?;
+        let pace = self.settings.rate.map(|rate| {
+            let mut paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
+            if paces.len() >= PACES_MAX && !paces.contains_key(subject) {
+                paces.clear();
+            }
+            let pace = paces.entry(subject.clone());
+            Arc::clone(pace.or_insert_with(|| Arc::new(Pace::new(rate))))
+        });
+        Ok(Arc::new(Identity {
+            name: Some(name(subject).into()),
+            by: By::Jwt,
+            role,
+            tools: Tools {
+                allow: self.settings.tools.clone(),
+                deny: self.settings.deny.clone(),
+            },
+            pace,
+        }))
+    }
+}
+
+/// Settings that can be used.
+struct Checked {
+    issuer: Url,
+    audience: Url,
+    jwks: Option<Url>,
+    algorithms: Vec<Algorithm>,
+}
+
+impl Checked {
+    fn of(settings: &JwtSettings) -> Result<Checked, String> {
+        let address = |name: &str, text: &str| {
+            let url = Url::parse(text).ok();
+            let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+            url.ok_or_else(|| format!("{name} is no web address: {text:?}"))
+        };
+        let issuer = address("issuer", &settings.issuer)?;
+        let audience = address("audience", &settings.audience)?;
+        let jwks = settings
+            .jwks
+            .as_ref()
+            .map(|jwks| address("jwks", jwks))
+            .transpose()?;
+        let default = ["RS256", "PS256", "ES256", "ES384", "EdDSA"].map(str::to_owned);
+        let named = match settings.algorithms.is_empty() {
+            true => default.as_slice(),
+            false => &settings.algorithms,
+        };
+        let mut algorithms = Vec::new();
+        for name in named {
+            let algorithm: Option<Algorithm> = name.parse().ok();
+            let known =
+                algorithm.filter(|algorithm| !name.starts_with("HS") && can_check(*algorithm));
+            algorithms.push(known.ok_or_else(|| {
+                format!("algorithms: {name:?} is not taken; there are RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA")
+            })?);
+        }
+        Ok(Checked {
+            issuer,
+            audience,
+            jwks,
+            algorithms,
+        })
+    }
+}
+
+fn can_check(algorithm: Algorithm) -> bool {
+    !matches!(
+        algorithm,
+        Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512
+    )
+}
+
+/// Whether a key is one for signatures of this kind.
+fn may_sign(key: &Jwk, algorithm: Algorithm) -> bool {
+    let common = &key.common;
+    let is_for_signing = common
+        .public_key_use
+        .as_ref()
+        .is_none_or(|usage| *usage == PublicKeyUse::Signature);
+    let said = common.key_algorithm.map(Algorithm::try_from);
+    is_for_signing && said.is_none_or(|said| said.is_ok_and(|said| said == algorithm))
+}
+
+fn role(claims: &Claims) -> Option<Role> {
+    let mut scopes: Vec<&str> = claims
+        .scope
+        .iter()
+        .flat_map(|scope| scope.split(' '))
+        .collect();
+    match &claims.scp {
+        Some(Value::String(text)) => scopes.extend(text.split(' ')),
+        Some(Value::Array(items)) => scopes.extend(items.iter().filter_map(Value::as_str)),
+        _ => {}
+    }
+    let granted = SCOPES.into_iter().find(|(scope, _)| scopes.contains(scope));
+    granted.map(|(_, role)| role)
+}
+
+/// What would end a name early, or hide in it.
+const ESCAPED: &AsciiSet = &percent_encoding::CONTROLS.add(b'/').add(b'%');
+
+/// `@jwt:alice`: no key has such a name, and no two subjects have the same.
+fn name(subject: &str) -> String {
+    format!("@jwt:{}", utf8_percent_encode(subject, ESCAPED))
+}

@@ -1,0 +1,329 @@
+//! Calls of this chat that wait for the person at the terminal. A server of the same configuration lists them, too:
+//! whoever decides first does.
+
+use std::collections::{HashMap, VecDeque};
+use std::convert::Infallible;
+use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::keyboard::Keyboard;
+use super::live::width;
+use super::show::Show;
+use crate::approvals::{Approval, ApprovalState, Decision, Desk};
+use crate::cli::remote::Remote;
+use crate::cli::{Session, screen};
+
+/// What becomes of approvals may wait to be shown.
+const NEWS_MAX: usize = 1024;
+/// Between two looks for a server.
+const LOOK: Duration = Duration::from_secs(2);
+/// Who decides here.
+const PERSON: &str = "the person at the terminal";
+const ARGUMENTS_SHOWN_MAX: usize = 20;
+
+/// The person at the terminal.
+pub(super) struct Asking {
+    desk: Desk,
+    news: mpsc::Receiver<Approval>,
+    asked: Asked,
+}
+
+/// What the person is asked now.
+#[derive(Clone, Default)]
+struct Asked(Arc<Mutex<Option<Approval>>>);
+
+/// Says no to what the person is asked now.
+#[derive(Clone)]
+pub(super) struct Denier {
+    desk: Desk,
+    asked: Asked,
+}
+
+/// How far the person is with an answer.
+enum Stage {
+    Choosing,
+    Explaining,
+}
+
+impl Asking {
+    pub(super) fn new(desk: Desk) -> Asking {
+        let (tell, news) = mpsc::channel(NEWS_MAX);
+        desk.tell(move |approval| drop(tell.try_send(approval.clone())));
+        Asking {
+            desk,
+            news,
+            asked: Asked::default(),
+        }
+    }
+
+    pub(super) fn denier(&self) -> Denier {
+        Denier {
+            desk: self.desk.clone(),
+            asked: self.asked.clone(),
+        }
+    }
+
+    /// Asks for as long as a turn lasts.
+    pub(super) async fn attend(&mut self, session: &Session<'_>, show: &Mutex<Show>) -> Infallible {
+        let asked = self.asked.clone();
+        let mut waiting: VecDeque<Approval> = VecDeque::new();
+        let mut withdrawn: HashMap<String, CancellationToken> = HashMap::new();
+        let mut elsewhere = FuturesUnordered::new();
+        let mut keyboard: Option<Keyboard> = None;
+        let mut stage = Stage::Choosing;
+        asked.set(None);
+        loop {
+            // All that is known, before a question is shown that may be answered already.
+            let mut news: Vec<Approval> = Vec::new();
+            while let Ok(one) = self.news.try_recv() {
+                news.push(one);
+            }
+            if news.is_empty() && asked.get().is_none() {
+                match waiting.pop_front() {
+                    Some(next) => {
+                        lock(show).pause();
+                        keyboard = Some(Keyboard::open());
+                        asked.set(Some(next.clone()));
+                        write(&question(&next));
+                        stage = Stage::Choosing;
+                    }
+                    None => lock(show).resume(),
+                }
+            }
+            if news.is_empty() {
+                tokio::select! {
+                    one = self.news.recv() => news.extend(one),
+                    line = line_of(&mut keyboard) => {
+                        stage = self.typed(line.as_deref(), stage);
+                    }
+                    Some(()) = elsewhere.next(), if !elsewhere.is_empty() => {}
+                }
+            }
+            for one in news {
+                if one.state == ApprovalState::Waiting {
+                    let token = CancellationToken::new();
+                    withdrawn.insert(one.id.clone(), token.clone());
+                    elsewhere.push(ask_elsewhere(session, &self.desk, one.clone(), token));
+                    waiting.push_back(one);
+                    continue;
+                }
+                if let Some(token) = withdrawn.remove(&one.id) {
+                    token.cancel();
+                }
+                waiting.retain(|other| other.id != one.id);
+                if asked.get().is_some_and(|asked| asked.id == one.id) {
+                    asked.set(None);
+                    keyboard = None;
+                    write(&told(&one));
+                }
+            }
+        }
+    }
+
+    /// What the person typed: an answer, the beginning of one, or nothing that is one.
+    fn typed(&self, line: Option<&str>, stage: Stage) -> Stage {
+        let Some(approval) = self.asked.get() else {
+            return Stage::Choosing;
+        };
+        let decide = |is_yes: bool, reason: Option<String>| {
+            let _ = self
+                .desk
+                .decide(&approval.id, said(&approval, is_yes, reason));
+        };
+        match (stage, line.map(str::trim)) {
+            // Nobody is there to say yes.
+            (_, None) => decide(false, None),
+            (Stage::Explaining, Some(reason)) => {
+                let reason = (!reason.is_empty()).then(|| reason.to_owned());
+                decide(false, reason);
+            }
+            (Stage::Choosing, Some(word)) => match word.to_lowercase().as_str() {
+                "y" | "yes" => decide(true, None),
+                "n" | "no" => decide(false, None),
+                "r" => {
+                    write("  Reason: ");
+                    return Stage::Explaining;
+                }
+                _ => write("  [y] yes   [n] no   [r] no, with a reason  "),
+            },
+        }
+        Stage::Choosing
+    }
+}
+
+impl Denier {
+    /// Whether the person is asked something now.
+    pub(super) fn is_needed(&self) -> bool {
+        self.asked.get().is_some()
+    }
+
+    /// Whether there was something to say no to.
+    pub(super) fn deny(&self) -> bool {
+        let Some(approval) = self.asked.get() else {
+            return false;
+        };
+        let decision = said(&approval, false, None);
+        self.desk.decide(&approval.id, decision).is_ok()
+    }
+}
+
+impl Asked {
+    fn get(&self) -> Option<Approval> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn set(&self, approval: Option<Approval>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = approval;
+    }
+}
+
+fn said(approval: &Approval, is_yes: bool, reason: Option<String>) -> Decision {
+    Decision {
+        is_yes,
+        arguments_hash: approval.arguments_hash.clone(),
+        reason,
+        by: PERSON.to_owned(),
+        not_of: None,
+    }
+}
+
+async fn line_of(keyboard: &mut Option<Keyboard>) -> Option<String> {
+    match keyboard {
+        Some(keyboard) => keyboard.line().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Lists the call at a server of the same configuration, once there is one, until somebody there decides or nobody
+/// needs to.
+async fn ask_elsewhere(
+    session: &Session<'_>,
+    desk: &Desk,
+    approval: Approval,
+    withdrawn: CancellationToken,
+) {
+    let asking = async {
+        let remote = loop {
+            if let Ok(remote) = Remote::look(session, "chat").await {
+                break remote;
+            }
+            tokio::time::sleep(LOOK).await;
+        };
+        let left_ms = approval
+            .expires_ms
+            .saturating_sub(steadyhand::clock::wall_ms());
+        let question = json!({
+            "tool": approval.tool,
+            "arguments": approval.arguments,
+            "arguments_cut": approval.arguments_cut,
+            "arguments_hash": approval.arguments_hash,
+            "always": approval.approval == "always",
+            "call_id": approval.call_id,
+            "conversation": approval.conversation,
+            "wait_ms": left_ms,
+        });
+        let decided = remote.post("/v1/approvals", Some(&question)).await;
+        decided.ok().map(|reply| reply.body)
+    };
+    let decided = tokio::select! {
+        () = withdrawn.cancelled() => return,
+        decided = asking => decided.unwrap_or_default(),
+    };
+    let is_yes = match decided["state"].as_str() {
+        Some("approved") => true,
+        Some("denied") => false,
+        _ => return,
+    };
+    let text = |name: &str| decided[name].as_str().map(str::to_owned);
+    let decision = Decision {
+        is_yes,
+        arguments_hash: text("arguments_hash").unwrap_or_default(),
+        reason: text("reason"),
+        by: text("decided_by").unwrap_or_else(|| "the server".to_owned()),
+        not_of: None,
+    };
+    // The person here was faster: theirs counts.
+    let _ = desk.decide(&approval.id, decision);
+}
+
+fn question(approval: &Approval) -> String {
+    let mut text = format!("  {} wants to run\n", approval.tool);
+    for (name, value) in rows(&approval.arguments) {
+        text.push_str(&format!("    {name:<8} {value}\n"));
+    }
+    let how = match approval.approval {
+        "always" => "asks every time",
+        _ => "a yes counts for the same arguments in this conversation",
+    };
+    text.push_str(&format!("    {:<8} this chat, {how}\n", "from"));
+    let wait_ms = approval.expires_ms.saturating_sub(approval.asked_ms);
+    let wait = humantime::format_duration(Duration::from_millis(wait_ms));
+    text.push_str(&format!(
+        "  Allow?  [y] yes   [n] no   [r] no, with a reason   (waits {wait})  "
+    ));
+    text
+}
+
+/// Arguments by name, each in a line.
+fn rows(arguments: &Value) -> Vec<(String, String)> {
+    let room = width().saturating_sub(16).max(24);
+    let shown = |value: &Value| {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let text = screen::visible(&text).replace(['\n', '\t'], " ");
+        match text.chars().count() > room {
+            true => format!("{}…", text.chars().take(room).collect::<String>()),
+            false => text,
+        }
+    };
+    let Value::Object(fields) = arguments else {
+        return vec![("with".to_owned(), shown(arguments))];
+    };
+    let mut rows: Vec<(String, String)> = fields
+        .iter()
+        .take(ARGUMENTS_SHOWN_MAX)
+        .map(|(name, value)| (screen::visible(name), shown(value)))
+        .collect();
+    if fields.len() > rows.len() {
+        let more = fields.len() - rows.len();
+        rows.push(("…".to_owned(), format!("and {more} more")));
+    }
+    rows
+}
+
+/// What became of it, where the person did not see it being decided.
+fn told(approval: &Approval) -> String {
+    let by = approval.decided_by.as_deref().unwrap_or_default();
+    let reason = approval.reason.as_deref();
+    let reason = reason.map(|reason| format!(": {}", screen::visible(reason)));
+    let reason = reason.unwrap_or_default();
+    match approval.state {
+        ApprovalState::Approved | ApprovalState::Denied if by == PERSON => String::new(),
+        ApprovalState::Approved => format!("\n  Allowed by {by}.\n"),
+        ApprovalState::Denied => format!("\n  Denied by {by}{reason}.\n"),
+        ApprovalState::Expired => "\n  Nobody said anything in time.\n".to_owned(),
+        ApprovalState::Withdrawn | ApprovalState::Waiting => "\n".to_owned(),
+    }
+}
+
+fn write(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = stderr
+        .write_all(text.as_bytes())
+        .and_then(|()| stderr.flush());
+}
+
+fn lock(show: &Mutex<Show>) -> MutexGuard<'_, Show> {
+    show.lock().unwrap_or_else(PoisonError::into_inner)
+}

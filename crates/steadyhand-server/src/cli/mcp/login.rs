@@ -1,0 +1,219 @@
+//! `steadyhand mcp login`: a person logs in at a server over HTTP that asks who we are; `logout` forgets it.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::body::Bytes;
+use futures_util::future::BoxFuture;
+use http_body_util::Full;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::{Value, json};
+use steadyhand_mcp::oauth::{Browser, LoggedIn};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::super::error::{Exit, Failed};
+use super::super::{Interrupts, Session, screen};
+use super::no_such_server;
+use crate::config::Resolver;
+use crate::config::document::plain;
+use crate::logins;
+use crate::source::mcp::LoginSettings;
+
+/// How long a person may take.
+const PATIENCE: Duration = Duration::from_secs(5 * 60);
+/// How long a browser may take to say what it wants.
+const REQUEST_PATIENCE: Duration = Duration::from_secs(10);
+const BACK: &str = "/callback";
+const DONE: &str = "<!doctype html><title>Steadyhand</title><p>That was it: this page can be closed. Steadyhand goes on in the terminal.";
+
+pub(super) async fn login(
+    session: &Session<'_>,
+    name: &str,
+    scopes: &[String],
+) -> Result<(), Failed> {
+    let settings = settings_of(session, name)?;
+    let account = logins::account(name, &settings, &session.state());
+    let port = settings.oauth.redirect_port.unwrap_or(0);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+    let listener = listener.map_err(|error| {
+        let message = format!("port {port} cannot be listened at: {}", plain(&error));
+        Failed::new(Exit::NotReachable, "address_unavailable", message)
+            .help("Set another one: redirect_port of [mcp.NAME.oauth]")
+    })?;
+    let address = listener.local_addr();
+    let address = address.map_err(|error| Failed::unexpected(plain(&error)))?;
+    let browser = Terminal {
+        name,
+        listener,
+        address,
+    };
+    let mut interrupts = Interrupts::listen();
+    let logged_in = tokio::select! {
+        logged_in = account.log_in(&browser, scopes) => logged_in,
+        code = interrupts.next() => return Err(Failed::interrupted(code)),
+    };
+    let logged_in = logged_in.map_err(|why| {
+        Failed::new(Exit::SignIn, "login_failed", format!("{name}: {why}"))
+            .detail("server", name.into())
+            .help(format!(
+                "steadyhand mcp login {name} tries again; nothing was kept"
+            ))
+    })?;
+    tell(session, name, &logged_in);
+    Ok(())
+}
+
+pub(super) async fn logout(session: &Session<'_>, name: &str) -> Result<(), Failed> {
+    let settings = settings_of(session, name)?;
+    let account = logins::account(name, &settings, &session.state());
+    let was_there = account.logged_in().unwrap_or_default().is_some();
+    account.log_out().await.map_err(Failed::unexpected)?;
+    session.screen.note(&match was_there {
+        true => format!("The tokens of {name} are forgotten here. The server may still know them."),
+        false => format!("There was no login of {name}."),
+    });
+    Ok(())
+}
+
+fn tell(session: &Session<'_>, name: &str, logged_in: &LoggedIn) {
+    if session.screen.json {
+        session.screen.json(&json!({
+            "server": name,
+            "issuer": logged_in.issuer,
+            "scopes": logged_in.scopes,
+            "expires": logged_in.until_seconds,
+            "renews": logged_in.renews,
+        }));
+        return;
+    }
+    let issuer = logged_in.issuer.as_deref().unwrap_or("its server");
+    let scopes = match logged_in.scopes.as_slice() {
+        [] => String::new(),
+        scopes => format!(" for {}", scopes.join(" ")),
+    };
+    let renewal = match logged_in.renews {
+        true => "It is renewed by itself.",
+        false => "It cannot be renewed: log in again when it is over.",
+    };
+    let note = format!("Logged in to {name} at {issuer}{scopes}. {renewal}");
+    session.screen.note(&note);
+}
+
+/// What of a server's settings is needed.
+fn settings_of(session: &Session<'_>, name: &str) -> Result<LoginSettings, Failed> {
+    let configuration = session.configuration()?;
+    let mut tables = configuration.tools.iter();
+    let Some(table) = tables.find(|table| table.is_server() && table.name == name) else {
+        return Err(no_such_server(&configuration, name));
+    };
+    let mut value = json!({});
+    for key in ["url", "oauth"] {
+        if let Some(said) = table.own.get(key) {
+            value[key] = said.clone();
+        }
+    }
+    if !table.is_imported {
+        let folder = configuration.folder.clone();
+        let resolver = Resolver::new(session.surroundings.clone(), folder);
+        let resolution = resolver.resolve_tree(&mut value);
+        if let Some((pointer, missing)) = resolution.unresolved.into_iter().next() {
+            let message = format!("{}{pointer}: {}", table.pointer(), missing.reason);
+            return Err(Failed::new(Exit::SignIn, "secret_missing", message).help(missing.help));
+        }
+    }
+    let not_http = || {
+        let message = format!("{name} is a program on this machine: there is nothing to log in to");
+        Failed::new(Exit::Usage, "not_over_http", message).detail("server", name.into())
+    };
+    if value.get("url").is_none_or(Value::is_null) {
+        return Err(not_http());
+    }
+    let place = table.place.clone().unwrap_or_default();
+    serde_json::from_value(value).map_err(|error| {
+        Failed::new(Exit::Config, "settings", format!("{place}: {error}"))
+            .help("steadyhand config check says where")
+    })
+}
+
+/// A person with a browser, and us where it comes back to.
+struct Terminal<'a> {
+    name: &'a str,
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Browser for Terminal<'_> {
+    fn redirect_uri(&self) -> String {
+        format!("http://{}{BACK}", self.address)
+    }
+
+    fn visit<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(async move {
+            let wait = humantime::format_duration(PATIENCE);
+            // Whatever is to be quiet: without the address nobody can log in.
+            screen::line(&format!(
+                "Log in to {} with a browser on this machine:\n\n  {address}\n\nWaiting for {wait}. Ctrl-C stops.",
+                self.name
+            ));
+            let back = timeout(PATIENCE, self.comes_back()).await;
+            back.map_err(|_| format!("nobody logged in within {wait}"))
+        })
+    }
+}
+
+impl Terminal<'_> {
+    /// The address that the browser was sent back to.
+    async fn comes_back(&self) -> String {
+        loop {
+            let Ok((stream, _)) = self.listener.accept().await else {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let (told, mut heard) = oneshot::channel::<String>();
+            let told = Arc::new(Mutex::new(Some(told)));
+            let at = self.address;
+            let answer = service_fn(move |request: Request<hyper::body::Incoming>| {
+                let told = Arc::clone(&told);
+                async move { Ok::<_, std::convert::Infallible>(answered(&request, at, &told)) }
+            });
+            let mut http = http1::Builder::new();
+            http.timer(TokioTimer::new()).keep_alive(false);
+            let connection = http.serve_connection(TokioIo::new(stream), answer);
+            // A browser opens connections that it does not use: none of them may hold up the one that counts.
+            let _ = timeout(REQUEST_PATIENCE, connection).await;
+            if let Ok(back) = heard.try_recv() {
+                return back;
+            }
+        }
+    }
+}
+
+fn answered(
+    request: &Request<hyper::body::Incoming>,
+    at: SocketAddr,
+    told: &Mutex<Option<oneshot::Sender<String>>>,
+) -> Response<Full<Bytes>> {
+    let is_back = request.uri().path() == BACK && request.uri().query().is_some();
+    let mut response = Response::new(Full::new(Bytes::from_static(match is_back {
+        true => DONE.as_bytes(),
+        false => b"there is nothing here",
+    })));
+    if !is_back {
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        return response;
+    }
+    let html = hyper::header::HeaderValue::from_static("text/html; charset=utf-8");
+    let kind = hyper::header::CONTENT_TYPE;
+    response.headers_mut().insert(kind, html);
+    let told = told.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(told) = told {
+        let _ = told.send(format!("http://{at}{}", request.uri()));
+    }
+    response
+}

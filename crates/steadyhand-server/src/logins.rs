@@ -1,0 +1,110 @@
+//! Logins at MCP servers over HTTP: each in a file of its own that only its owner may read.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use steadyhand_mcp::oauth::{Account, OAuthSettings, TokenStore};
+
+use crate::access::private_file;
+use crate::config::document::plain;
+use crate::source::mcp::LoginSettings;
+
+/// Folder in the state folder.
+const FOLDER: &str = "logins";
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Our account at a server of this name.
+pub(crate) fn account(name: &str, settings: &LoginSettings, state: &Path) -> Account {
+    let url = settings.url.expose();
+    let oauth = &settings.oauth;
+    let login = OAuthSettings {
+        client_id: oauth.client_id.clone(),
+        client_secret: oauth
+            .client_secret
+            .as_ref()
+            .map(|secret| secret.expose().to_owned()),
+        client_metadata: oauth.client_metadata.clone(),
+        scopes: oauth.scopes.clone(),
+    };
+    let file = LoginFile {
+        path: state.join(FOLDER).join(format!("{}.json", key(name, url))),
+    };
+    let advice = format!("run: steadyhand mcp login {name}");
+    Account::new(url, login, Arc::new(file), advice)
+}
+
+/// A name and an address: tokens for one address are never shown at another.
+fn key(name: &str, url: &str) -> String {
+    let digest = Sha256::digest(format!("{name}\n{url}"));
+    let hex: String = digest[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let plain: String = name
+        .chars()
+        .filter(|letter| letter.is_ascii_alphanumeric() || "-_".contains(*letter))
+        .take(40)
+        .collect();
+    format!("{plain}-{hex}")
+}
+
+/// Whose login it is, told apart by what it is made of.
+pub(crate) fn identity(name: &str, settings: &LoginSettings) -> String {
+    let oauth = &settings.oauth;
+    let secret = oauth.client_secret.as_ref().map(|secret| secret.expose());
+    let made_of = format!(
+        "{name}\n{}\n{:?}\n{secret:?}\n{:?}\n{:?}",
+        settings.url.expose(),
+        oauth.client_id,
+        oauth.client_metadata,
+        oauth.scopes
+    );
+    let digest = Sha256::digest(made_of);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+struct LoginFile {
+    path: PathBuf,
+}
+
+impl LoginFile {
+    fn failed(&self, error: &std::io::Error) -> String {
+        format!("{}: {}", self.path.display(), plain(error))
+    }
+}
+
+impl TokenStore for LoginFile {
+    fn load(&self) -> Result<Option<String>, String> {
+        match fs::metadata(&self.path) {
+            Ok(about) if about.len() > FILE_BYTES_MAX => Err(format!(
+                "{}: it is too large to be a login",
+                self.path.display()
+            )),
+            Ok(_) => fs::read_to_string(&self.path)
+                .map(Some)
+                .map_err(|error| self.failed(&error)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
+    fn save(&self, text: &str) -> Result<(), String> {
+        private_file::replace(&self.path, text.as_bytes()).map_err(|error| self.failed(&error))
+    }
+
+    fn clear(&self) -> Result<(), String> {
+        match fs::remove_file(&self.path) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
+    fn lock(&self) -> Result<Box<dyn Send>, String> {
+        let file = private_file::lock(&self.path).map_err(|error| self.failed(&error))?;
+        Ok(Box::new(file))
+    }
+}
