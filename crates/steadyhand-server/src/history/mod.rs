@@ -7,10 +7,12 @@ mod candidates;
 mod database;
 mod details;
 mod filter;
+mod fleet;
 mod health;
 pub(crate) mod histogram;
 mod keys;
 mod maintenance;
+mod marks;
 mod page;
 mod pending;
 mod reader;
@@ -37,12 +39,14 @@ use shared::Shared;
 use writer::Writer;
 
 pub use filter::{Filter, FilterError, StateWord};
+pub use fleet::{Fleet, ToolHour};
 pub use health::{Health, HealthState, HistoryError};
 pub use keys::KeptKeys;
+pub use marks::{Mark, MarkKind};
 pub use page::{Cursor, Page};
 pub use record::{CallDetails, CallRecord, CallState, CallSummary, Stage, StageKind, Try};
 pub use recorder::Recorder;
-pub use trends::{Bucket, Counts, Trends, Window};
+pub use trends::{Bucket, Counts, Spread, Trends, Window};
 
 /// Events of calls that may wait for the recorder: about three a call, and thousands of calls may come at once.
 const EVENTS_MAX: usize = 32 * 1024;
@@ -182,6 +186,23 @@ impl History {
     pub fn trends(&self, tool: Option<&str>, window: Window) -> Result<Trends, HistoryError> {
         self.catch_up(SETTLE);
         self.inner.reader.trends(tool, window)
+    }
+
+    /// How all tools fared in the last hour, side by side.
+    pub fn fleet(&self) -> Result<Fleet, HistoryError> {
+        self.catch_up(SETTLE);
+        self.inner.reader.fleet()
+    }
+
+    /// Writes down that something changed, for the axes of charts.
+    pub fn mark(&self, mark: Mark) {
+        self.inner.shared.add(|pending| pending.mark(mark));
+    }
+
+    /// What changed since a moment, the oldest first; at most 100.
+    pub fn marks(&self, since_ms: u64) -> Result<Vec<Mark>, HistoryError> {
+        let reader = &self.inner.reader;
+        reader.read(|connection| marks::read(connection, since_ms))
     }
 
     /// Writes every call that is meant, one JSON record a line, the newest first. Gives back how many.

@@ -7,6 +7,7 @@ use rusqlite::{
 };
 
 use super::buckets::Tallies;
+use super::marks;
 use super::pending::{Batch, Row};
 use super::recorder;
 use super::schema::{
@@ -159,6 +160,7 @@ impl Writing<'_> {
             };
             tallies.trip(tool, trip.at_ms);
         }
+        marks::write(transaction, &batch.marks)?;
         tallies.write(transaction)?;
         Ok(left_out)
     }
