@@ -50,6 +50,10 @@ impl Access {
         }
     }
 
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Whether anybody is let in without credentials. Never where other machines reach us, whatever becomes of the
     /// settings and the keys.
     fn is_open(&self) -> bool {
@@ -93,7 +97,11 @@ impl Access {
 
     /// Who asks, by what they show.
     pub(crate) fn identify(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Refused> {
-        let shown = bearer(headers);
+        self.identify_by(bearer(headers))
+    }
+
+    /// The same for who has shown it in another way.
+    pub(crate) fn identify_by(&self, shown: Option<&str>) -> Result<Arc<Identity>, Refused> {
         let Some(shown) = shown.filter(|shown| !shown.is_empty()) else {
             return self
                 .without_credentials("this server wants credentials and the request has none");

@@ -1,32 +1,35 @@
 //! REST: every route is one function in one of these files, and the document that describes them is made from it.
 
 mod access;
-mod alerts;
-mod approvals;
+pub(crate) mod alerts;
+pub(crate) mod approvals;
 mod batches;
-mod calls;
-mod config;
+pub(crate) mod calls;
+pub(crate) mod config;
 mod conversations;
 mod events;
 mod health;
-mod history;
+pub(crate) mod history;
 mod keys;
 mod limits;
 mod mcp;
 mod metrics;
 mod openapi;
+mod overview;
 mod pins;
 mod rights;
 mod running;
-mod servers;
+pub(crate) mod said;
+pub(crate) mod servers;
 mod shapes;
 pub(crate) mod status;
-mod tools;
+pub(crate) mod tools;
 mod who;
 
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -50,8 +53,10 @@ use crate::access::{Budget, Door, Identity};
 use crate::alerts::Alerts;
 use crate::approvals::Desk;
 use crate::behind::Behind;
+use crate::dashboard::{self, Sessions};
 use crate::history::History;
 use crate::live::{ApprovalChanged, Live, LiveEvent};
+use crate::overview::changes;
 use crate::pins::Pins;
 use crate::runtime::Runtime;
 use crate::telemetry::{Figures, HistoryFigures, Otlp, ProcessFigures, ServerFigures};
@@ -77,6 +82,14 @@ pub(crate) struct App {
     pub(crate) alerts: Alerts,
     pub(crate) desk: Desk,
     pub(crate) pins: Pins,
+    /// Whether there are pages for people.
+    pub(crate) has_dashboard: bool,
+    /// Who is logged in to them.
+    pub(crate) sessions: Sessions,
+    /// Where it listens, to be told to people.
+    pub(crate) address: SocketAddr,
+    /// Where the state is kept, once it is known.
+    pub(crate) state: OnceLock<PathBuf>,
     pub(crate) bodies: Bodies,
     /// We as an MCP server.
     pub(crate) gateway: Gateway,
@@ -108,6 +121,7 @@ impl App {
         let otlp = Otlp::new(executor, Arc::clone(&figures), http);
         let running: Arc<Running> = Arc::default();
         let behind = Behind::of_server(runtime.clone(), Arc::clone(&running), limits);
+        changes::remember(&live, &history);
         App {
             gateway: Gateway::new(Arc::new(behind)),
             runtime,
@@ -117,12 +131,16 @@ impl App {
             otlp,
             running,
             limits,
+            address: access.address(),
             access: ArcSwap::from_pointee(access),
             door,
             budget: ArcSwapOption::empty(),
             alerts,
             desk,
             pins,
+            has_dashboard: true,
+            sessions: Sessions::default(),
+            state: OnceLock::new(),
             bodies: Bodies::default(),
             large_conversations: Arc::new(Semaphore::new(conversations::LARGE_AT_ONCE)),
             exports: Arc::new(Semaphore::new(history::EXPORTS_AT_ONCE)),
@@ -237,9 +255,14 @@ fn server_figures(state: &steadyhand_mcp::ServerState) -> ServerFigures {
 /// All routes.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let (routes, _) = openapi::routes().split_for_parts();
-    routes
+    let routes = routes
         .route("/mcp", axum::routing::any(mcp::endpoint))
-        .route_layer(axum::middleware::from_fn(rights::check))
+        .route_layer(axum::middleware::from_fn(rights::check));
+    let routes = match app.has_dashboard {
+        true => routes.merge(dashboard::guarded(&app)),
+        false => routes,
+    };
+    routes
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
         .with_state(app)
@@ -300,7 +323,17 @@ fn may_enter(app: &App, request: &Parts) -> Result<Option<Arc<Identity>>, Refuse
     if request.uri.path().starts_with("/health/") {
         return Ok(None);
     }
-    access.identify(&request.headers).map(Some)
+    // Browsers have no header to show: the pages know who asks by a login of their own.
+    if app.has_dashboard && dashboard::owns(request.uri.path()) {
+        return Ok(None);
+    }
+    match request.method {
+        // Links of a page lead here, too.
+        Method::GET | Method::HEAD if app.has_dashboard => {
+            dashboard::identify(app, &request.headers).map(Some)
+        }
+        _ => access.identify(&request.headers).map(Some),
+    }
 }
 
 async fn no_such_route(method: Method, uri: Uri) -> Refused {

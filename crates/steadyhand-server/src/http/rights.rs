@@ -10,7 +10,7 @@ use super::who::Asking;
 use crate::access::Right;
 
 /// Every address but those that everybody may ask: whether the server lives.
-pub(crate) const TABLE: [(&str, &str, Right); 39] = [
+pub(crate) const TABLE: [(&str, &str, Right); 43] = [
     ("POST", "/v1/calls", Right::Call),
     ("GET", "/v1/calls", Right::Know),
     ("GET", "/v1/calls/{id}", Right::Know),
@@ -22,6 +22,10 @@ pub(crate) const TABLE: [(&str, &str, Right); 39] = [
     ("GET", "/v1/tools", Right::Know),
     ("GET", "/v1/tools/{name}", Right::Know),
     ("POST", "/v1/tools/{name}/breaker/reset", Right::Operate),
+    ("POST", "/v1/tools/{name}/breaker/trial", Right::Operate),
+    ("GET", "/v1/overview", Right::View),
+    ("GET", "/v1/conversations", Right::View),
+    ("GET", "/v1/conversations/{id}", Right::View),
     ("GET", "/v1/tool-changes", Right::View),
     ("POST", "/v1/tool-changes/{name}/accept", Right::Operate),
     ("POST", "/v1/validate", Right::Know),

@@ -53,6 +53,8 @@ pub(crate) enum Why {
     NoSuchCall,
     /// No server has this name.
     NoSuchServer,
+    /// No conversation has this name.
+    NoSuchConversation,
     /// The body did not come in time.
     TooSlow,
     /// Running it again could do it twice.
@@ -85,6 +87,7 @@ impl Why {
             | Why::NoSuchTool
             | Why::NoSuchCall
             | Why::NoSuchServer
+            | Why::NoSuchConversation
             | Why::NoSuchAlert
             | Why::NoSuchApproval
             | Why::NoSuchKey => StatusCode::NOT_FOUND,
@@ -119,6 +122,7 @@ impl Why {
             Why::NoSuchTool => "no_such_tool",
             Why::NoSuchCall => "no_such_call",
             Why::NoSuchServer => "no_such_server",
+            Why::NoSuchConversation => "no_such_conversation",
             Why::TooSlow => "too_slow",
             Why::NotSafeToRepeat => "not_safe_to_repeat",
             Why::CallHasEnded => "call_has_ended",
@@ -152,6 +156,7 @@ impl Why {
             | Why::NoSuchTool
             | Why::NoSuchCall
             | Why::NoSuchServer
+            | Why::NoSuchConversation
             | Why::TooSlow
             | Why::NotSafeToRepeat
             | Why::CallHasEnded
@@ -206,8 +211,18 @@ impl Refused {
         self.0.why
     }
 
+    /// What is wrong with what.
     pub(crate) fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// What to do.
+    pub(crate) fn help(&self) -> &str {
+        &self.0.help
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.0.why.status()
     }
 
     /// More for machines.

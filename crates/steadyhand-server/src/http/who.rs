@@ -60,6 +60,22 @@ impl Caller {
         mark(call, &self.identity, &self.door, budget)
     }
 
+    /// Who presses a button of a page.
+    pub(crate) fn of_page(app: &App, identity: Arc<Identity>) -> Caller {
+        let name = match &identity.name {
+            Some(own) => format!("{own}/dashboard").into(),
+            None => "dashboard".into(),
+        };
+        Caller {
+            name,
+            traceparent: None,
+            conversation: None,
+            identity,
+            door: Arc::clone(&app.door),
+            budget: app.budget.load_full(),
+        }
+    }
+
     /// Whether so many calls may come now.
     pub(crate) fn take(&self, calls: usize) -> Result<(), Refused> {
         take(&self.identity, calls)

@@ -109,7 +109,9 @@ impl Server {
             Some(Arc::clone(&door)),
         );
         let tls = Tls::of(settings.tls.as_ref())?;
-        let app = Arc::new(App::new(runtime, history, limits, access, door, desk, pins));
+        let mut app = App::new(runtime, history, limits, access, door, desk, pins);
+        app.has_dashboard = settings.dashboard;
+        let app = Arc::new(app);
         // Without it calls go on, and nobody can watch them.
         if let Err(error) = app.live.follow(app.runtime.executor()) {
             tracing::error!(%error, "live events are not told: there is no thread for it");
@@ -150,6 +152,7 @@ impl Server {
 
     /// Lets commands of the same configuration find it, for as long as it lives.
     pub(crate) fn announce(&self, state: &std::path::Path) -> std::io::Result<()> {
+        let _ = self.app.state.set(state.to_owned());
         let generation = self.app.runtime.generation();
         let file = generation.configuration.file.as_deref();
         let (instance, local) = (&self.app.instance, &self.app.door.local);

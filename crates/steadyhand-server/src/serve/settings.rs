@@ -25,6 +25,8 @@ pub(crate) struct Settings {
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) limits: RequestLimits,
     pub(crate) history: HistorySettings,
+    /// Whether there are pages for people.
+    pub(crate) dashboard: bool,
     pub(crate) approval_wait: Option<Duration>,
     pub(crate) budget: Option<BudgetSettings>,
     /// Paths as they are to be opened.
@@ -100,6 +102,7 @@ impl Settings {
             allowed_hosts: server.allowed_hosts,
             limits: server.limits,
             history: server.history,
+            dashboard: server.dashboard.unwrap_or(true),
             approval_wait: server.approval_wait.map(|span| span.0),
             budget: server.budget,
             tls: server.tls.map(|tls| {

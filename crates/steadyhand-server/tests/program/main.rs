@@ -12,6 +12,7 @@ mod chat;
 mod cli;
 mod command;
 mod config;
+mod dashboard;
 mod documents;
 mod faults;
 mod flex_chat;
