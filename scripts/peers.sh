@@ -35,6 +35,9 @@ schemathesis_version=4.32.5
 # Decoders of what we export, that are not ours.
 opentelemetry_proto_version=1.45.2
 prometheus_client_version=0.26.0
+# Drives Debian's Chromium, and finds what people with a screen reader or weak eyes could not use.
+playwright_core_version=1.65.0
+axe_core_version=4.14.0
 
 install_peers() {
     local peers=$1
@@ -58,6 +61,7 @@ install_peers() {
     install_from_pypi "$peers/schemathesis" schemathesis "$schemathesis_version"
     install_from_pypi "$peers/opentelemetry-proto" opentelemetry-proto "$opentelemetry_proto_version"
     install_from_pypi "$peers/prometheus-client" prometheus-client "$prometheus_client_version"
+    install_browser_driver "$peers/browser"
 }
 
 # One Python package in a home of its own. The stamp is written last, so an installation that was cut short
@@ -110,6 +114,17 @@ install_mcp_py() {
     python3 -m venv "$home" &&
         "$home/bin/python" -m pip install --quiet "mcp==$mcp_py_sdk_version" \
             "mcp-server-time==$mcp_py_servers_version" "mcp-server-git==$mcp_py_servers_version" &&
+        touch "$stamp"
+}
+
+# The browser itself is Debian's: see ./test. This downloads none.
+install_browser_driver() {
+    local home=$1 stamp="$1/steadyhand-$playwright_core_version-$axe_core_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    mkdir -p "$home" &&
+        npm install --prefix "$home" --no-audit --no-fund --silent \
+            "playwright-core@$playwright_core_version" "axe-core@$axe_core_version" &&
         touch "$stamp"
 }
 
