@@ -12,6 +12,7 @@ pub mod markdown;
 pub mod models;
 pub mod net;
 pub mod progress;
+mod proxy;
 pub mod runtime;
 mod scrub;
 mod serve;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use steadyhand::{Effect, FailureCode};
 use tokio::time::Instant;
 
+use super::exchange::{self, Exchange};
 use super::record::{CallState, Try};
 
 /// Calls that are followed while they run; of more, only the end is seen.
@@ -114,6 +115,7 @@ pub(super) struct Pending {
     pub(super) open: HashMap<u64, Open>,
     ended: VecDeque<Row>,
     trips: Vec<Trip>,
+    exchanges: exchange::Waiting,
     bytes: usize,
     /// Rows in the hands of the writer, and their bytes.
     taken: (usize, usize),
@@ -140,11 +142,15 @@ pub(super) struct Batch {
     pub(super) ended: Vec<Row>,
     pub(super) running: Vec<(u64, Open)>,
     pub(super) trips: Vec<Trip>,
+    pub(super) exchanges: exchange::Waiting,
 }
 
 impl Batch {
     pub(super) fn is_empty(&self) -> bool {
-        self.ended.is_empty() && self.running.is_empty() && self.trips.is_empty()
+        self.ended.is_empty()
+            && self.running.is_empty()
+            && self.trips.is_empty()
+            && self.exchanges.is_empty()
     }
 }
 
@@ -188,8 +194,16 @@ impl Pending {
         }
     }
 
+    /// An exchange with a provider. False when there is no room for it.
+    pub(super) fn exchange(&mut self, exchange: &Exchange) -> bool {
+        !self.is_stopped && self.exchanges.push(exchange)
+    }
+
     pub(super) fn has_work(&self) -> bool {
-        !self.ended.is_empty() || !self.trips.is_empty() || self.unwritten > 0
+        !self.ended.is_empty()
+            || !self.trips.is_empty()
+            || !self.exchanges.is_empty()
+            || self.unwritten > 0
     }
 
     /// Rows that wait, those in the writer's hands included.
@@ -232,6 +246,7 @@ impl Pending {
             ended,
             running,
             trips: std::mem::take(&mut self.trips),
+            exchanges: std::mem::take(&mut self.exchanges),
         }
     }
 
@@ -255,6 +270,7 @@ impl Pending {
         for row in batch.ended.into_iter().rev() {
             self.ended.push_front(row);
         }
+        self.exchanges.give_back(batch.exchanges);
         let later = std::mem::replace(&mut self.trips, batch.trips);
         later.into_iter().for_each(|trip| self.trip(trip));
     }

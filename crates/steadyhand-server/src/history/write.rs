@@ -160,6 +160,7 @@ impl Writing<'_> {
             tallies.trip(tool, trip.at_ms);
         }
         tallies.write(transaction)?;
+        batch.exchanges.write(transaction)?;
         Ok(left_out)
     }
 

@@ -10,6 +10,9 @@ use sha2::{Digest, Sha256};
 use super::status::{Refused, Why};
 use crate::config::text::SecretText;
 
+/// Holds our token where the usual header is somebody else's.
+pub(crate) const TOKEN_HEADER: &str = "steadyhand-token";
+
 /// The rules in force. Made anew when the configuration is.
 pub(crate) struct Access {
     /// Only its digest is kept: two digests can be compared in any time without telling anything.
@@ -79,13 +82,7 @@ impl Access {
         let Some(token) = &self.token else {
             return Ok(());
         };
-        let shown = headers
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.split_once(' '))
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .map(|(_, token)| digest(token.trim()));
-        match shown {
+        match bearer(headers).map(digest) {
             Some(shown) if shown == *token => Ok(()),
             Some(_) => Err(Refused::new(
                 Why::NoToken,
@@ -98,6 +95,30 @@ impl Access {
                 "Send the token that is set under [server]: Authorization: Bearer …",
             )),
         }
+    }
+
+    /// The same for what is forwarded: there the token has a header of its own, because the usual one is the
+    /// provider's.
+    pub(crate) fn check_proxy_token(&self, headers: &HeaderMap) -> Result<(), Refused> {
+        let own = headers
+            .get(TOKEN_HEADER)
+            .and_then(|value| value.to_str().ok());
+        match (&self.token, own) {
+            (None, _) => Ok(()),
+            (Some(token), Some(own)) if digest(own.trim()) == *token => Ok(()),
+            (Some(_), _) if self.is_token(headers) => Ok(()),
+            (Some(_), _) => Err(Refused::new(
+                Why::NoToken,
+                "this server wants its token, and the request has none, or another",
+                "Send the token that is set under [server] in the header steadyhand-token",
+            )),
+        }
+    }
+
+    /// Whether the usual header holds our token. It must not be forwarded then.
+    pub(crate) fn is_token(&self, headers: &HeaderMap) -> bool {
+        let shown = bearer(headers).map(digest);
+        self.token.is_some() && shown == self.token
     }
 
     /// The page must be of the very address it asks, or of a host that is allowed by name.
@@ -143,6 +164,13 @@ impl Access {
         };
         self.names.iter().any(is)
     }
+}
+
+/// What is shown as a token in the usual header.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let shown = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = shown.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// The header, if it is there once. Two of them are read by each program on the way as it likes.

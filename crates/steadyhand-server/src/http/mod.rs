@@ -6,9 +6,10 @@ mod calls;
 mod config;
 mod conversations;
 mod events;
+mod exchanges;
 mod health;
 mod history;
-mod limits;
+pub(crate) mod limits;
 mod mcp;
 mod metrics;
 mod openapi;
@@ -43,9 +44,10 @@ use tower::ServiceExt;
 use crate::behind::Behind;
 use crate::history::History;
 use crate::live::Live;
+use crate::proxy::{self, Proxy};
 use crate::runtime::Runtime;
 use crate::telemetry::{Figures, HistoryFigures, Otlp, ProcessFigures, ServerFigures};
-pub(crate) use access::Access;
+pub(crate) use access::{Access, TOKEN_HEADER};
 use limits::Bodies;
 pub(crate) use limits::Limits;
 pub(crate) use running::{Place, Running, RunningCall};
@@ -70,6 +72,8 @@ pub(crate) struct App {
     pub(crate) bodies: Bodies,
     /// We as an MCP server.
     pub(crate) gateway: Gateway,
+    /// What stands before providers.
+    pub(crate) proxy: Arc<Proxy>,
     /// Places for large conversations, which take a thread and much memory for a while.
     pub(crate) large_conversations: Arc<Semaphore>,
     /// Places for exports, which take a thread for as long as their reader likes.
@@ -84,13 +88,15 @@ pub(crate) struct App {
 impl App {
     pub(crate) fn new(runtime: Runtime, history: History, limits: Limits, access: Access) -> App {
         let live = Live::new(runtime.manager().clone());
-        let figures = Arc::new(figures(&runtime, &history, &live));
+        let proxy = Arc::new(Proxy::new(runtime.state()));
+        let figures = Arc::new(figures(&runtime, &history, &live, &proxy));
         let (executor, http) = (runtime.executor().clone(), runtime.http().clone());
         let otlp = Otlp::new(executor, Arc::clone(&figures), http);
         let running: Arc<Running> = Arc::default();
         let behind = Behind::of_server(runtime.clone(), Arc::clone(&running), limits);
         App {
             gateway: Gateway::new(Arc::new(behind)),
+            proxy,
             runtime,
             history,
             live,
@@ -169,8 +175,9 @@ impl App {
 }
 
 /// What the exporters of metrics ask the rest of the program for.
-fn figures(runtime: &Runtime, history: &History, live: &Live) -> Figures {
+fn figures(runtime: &Runtime, history: &History, live: &Live, proxy: &Arc<Proxy>) -> Figures {
     let (asked, history, live) = (runtime.clone(), history.clone(), live.clone());
+    let proxy = Arc::clone(proxy);
     Figures::new(runtime.manager().clone(), move || {
         let health = history.health();
         ProcessFigures {
@@ -182,6 +189,7 @@ fn figures(runtime: &Runtime, history: &History, live: &Live) -> Figures {
             event_readers: live.readers() as u64,
             events_dropped: live.dropped(),
             servers: asked.servers().iter().map(server_figures).collect(),
+            proxy: proxy.figures(),
         }
     })
 }
@@ -199,6 +207,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let (routes, _) = openapi::routes().split_for_parts();
     routes
         .route("/mcp", axum::routing::any(mcp::endpoint))
+        .route("/proxy/{*rest}", axum::routing::any(proxy::endpoint))
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
         .with_state(app)
@@ -241,7 +250,11 @@ fn may_enter(app: &App, request: &Parts) -> Result<(), Refused> {
     if request.uri.path().starts_with("/health/") {
         return Ok(());
     }
-    access.check_token(&request.headers)
+    // There the usual header holds the provider's key.
+    match request.uri.path().starts_with(proxy::PREFIX) {
+        true => access.check_proxy_token(&request.headers),
+        false => access.check_token(&request.headers),
+    }
 }
 
 async fn no_such_route(method: Method, uri: Uri) -> Refused {

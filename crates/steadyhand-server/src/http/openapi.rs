@@ -10,8 +10,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{
-    App, batches, calls, config, conversations, events, health, history, metrics, servers, shapes,
-    tools,
+    App, batches, calls, config, conversations, events, exchanges, health, history, metrics,
+    servers, shapes, tools,
 };
 
 #[derive(OpenApi)]
@@ -48,6 +48,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(conversations::repair))
         .routes(routes!(conversations::turn))
         .routes(routes!(conversations::error_response))
+        .routes(routes!(exchanges::list))
         .routes(routes!(config::show))
         .routes(routes!(config::reload))
         .routes(routes!(events::stream))

@@ -31,6 +31,8 @@ pub enum LiveEvent {
     ServerChanged(ServerChanged),
     /// `tools_changed`
     ToolsChanged(ToolsChanged),
+    /// `exchange`
+    Exchange(ExchangeTold),
     /// `snapshot`
     Snapshot(Snapshot),
     /// `skipped`
@@ -39,7 +41,7 @@ pub enum LiveEvent {
 
 impl LiveEvent {
     /// All types, as they stand in the stream.
-    pub const TYPES: [&'static str; 11] = [
+    pub const TYPES: [&'static str; 12] = [
         "call_started",
         "call_progress",
         "attempt_failed",
@@ -49,6 +51,7 @@ impl LiveEvent {
         "config_changed",
         "server_changed",
         "tools_changed",
+        "exchange",
         "snapshot",
         "skipped",
     ];
@@ -65,6 +68,7 @@ impl LiveEvent {
             LiveEvent::ConfigChanged(_) => "config_changed",
             LiveEvent::ServerChanged(_) => "server_changed",
             LiveEvent::ToolsChanged(_) => "tools_changed",
+            LiveEvent::Exchange(_) => "exchange",
             LiveEvent::Snapshot(_) => "snapshot",
             LiveEvent::Skipped(_) => "skipped",
         }
@@ -82,6 +86,7 @@ impl LiveEvent {
             LiveEvent::ConfigChanged(_)
             | LiveEvent::ServerChanged(_)
             | LiveEvent::ToolsChanged(_)
+            | LiveEvent::Exchange(_)
             | LiveEvent::Snapshot(_)
             | LiveEvent::Skipped(_) => None,
         }
@@ -102,6 +107,7 @@ impl LiveEvent {
                 text(&mut event.detail);
             }
             LiveEvent::ToolsChanged(event) => text(&mut event.source),
+            LiveEvent::Exchange(event) => text(&mut event.model),
             LiveEvent::CallStarted(_)
             | LiveEvent::CallProgress(_)
             | LiveEvent::AttemptFailed(_)
@@ -136,6 +142,9 @@ impl LiveEvent {
                     + event.detail.as_ref().map_or(0, String::len)
             }
             LiveEvent::ToolsChanged(event) => event.source.as_ref().map_or(0, String::len),
+            LiveEvent::Exchange(event) => {
+                event.model.as_ref().map_or(0, String::len) + event.codes.len() * 16
+            }
             LiveEvent::Snapshot(_) | LiveEvent::Skipped(_) => 0,
         }
     }
@@ -296,6 +305,36 @@ pub struct ToolsChanged {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     pub source: Option<String>,
+}
+
+/// An exchange with a provider through the proxy in which something was mended, refused, broken or missing.
+/// `GET /v1/exchanges` has the rest.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ExchangeTold {
+    /// The name in the proxy's address
+    pub provider: String,
+    /// The model that was asked
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub model: Option<String>,
+    /// When it ended, in milliseconds since 1970
+    pub at_ms: u64,
+    /// The status that was answered
+    pub status: u16,
+    /// How many changes were made to the conversation
+    pub fixes: usize,
+    /// How much is wrong with the calls in the answer
+    pub problems: usize,
+    /// The kinds of both, each once
+    pub codes: Vec<&'static str>,
+    /// Why there was no answer, or no whole one
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub failure: Option<&'static str>,
+    /// The provider refused the conversation by a rule that we do not know
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub unknown_rule: bool,
 }
 
 /// What is to be known now, for a reader that cannot go on from where it was: everything it showed before is void.

@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use event::{
     AttemptFailed, BreakerChanged, BreakerNow, CallFinished, CallProgress, CallStarted,
-    ConfigChanged, FallbackStarted, LiveEvent, ServerChanged, Skipped, Snapshot, SnapshotReason,
-    ToolsChanged,
+    ConfigChanged, ExchangeTold, FallbackStarted, LiveEvent, ServerChanged, Skipped, Snapshot,
+    SnapshotReason, ToolsChanged,
 };
 pub use sse::{Asked, CannotWatch, open, sse};
 

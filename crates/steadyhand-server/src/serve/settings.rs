@@ -1,9 +1,11 @@
 //! What `[server]` says, with its references replaced, and whether it may be served like that.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use serde_json::{Map, Value};
 
+use crate::config::proxy::ProxySettings;
 use crate::config::reference::Unresolved;
 use crate::config::settings::{HistorySettings, RequestLimits, ServerSettings, TelemetrySettings};
 use crate::config::text::SecretText;
@@ -22,6 +24,8 @@ pub(crate) struct Settings {
     pub(crate) history: HistorySettings,
     /// Where traces and metrics are sent; the error says why that is not known.
     pub(crate) telemetry: Result<TelemetrySettings, String>,
+    /// Where the proxy forwards to; the error says why that is not known.
+    pub(crate) proxy: Result<BTreeMap<String, ProxySettings>, String>,
 }
 
 /// Why there is no server.
@@ -56,10 +60,14 @@ impl Settings {
             }
         })?;
         // Without a collector calls go on: what is wrong with it is no reason not to serve.
+        let in_words = |(setting, it): (String, Unresolved)| {
+            format!("{} in {setting}: {}; {}", it.reference, it.reason, it.help)
+        };
         let telemetry = section("telemetry", configuration, surroundings)
-            .map_err(|(setting, it)| {
-                format!("{} in {setting}: {}; {}", it.reference, it.reason, it.help)
-            })
+            .map_err(in_words)
+            .and_then(|value| serde_json::from_value(value).map_err(|error| error.to_string()));
+        let proxy = section("proxy", configuration, surroundings)
+            .map_err(in_words)
             .and_then(|value| serde_json::from_value(value).map_err(|error| error.to_string()));
         let wrong = |message: String| CannotServe {
             fault: Fault::Settings,
@@ -83,6 +91,7 @@ impl Settings {
             limits: server.limits,
             history: server.history,
             telemetry,
+            proxy,
         })
     }
 

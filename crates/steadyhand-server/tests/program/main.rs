@@ -19,6 +19,7 @@ mod import;
 mod live;
 mod mcp;
 mod openapi;
+mod proxy;
 mod serve;
 mod support;
 mod telemetry;
