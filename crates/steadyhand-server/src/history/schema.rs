@@ -83,7 +83,7 @@ const SECOND: &str = "
 
 /// Exchanges with providers that went through the proxy.
 const THIRD: &str = "
-    CREATE TABLE exchanges (
+    CREATE TABLE IF NOT EXISTS exchanges (
         row INTEGER PRIMARY KEY,
         json TEXT NOT NULL
     ) STRICT;
