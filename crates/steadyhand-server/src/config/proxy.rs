@@ -23,6 +23,13 @@ pub struct ProxySettings {
     pub upstream: Option<SecretText>,
     /// false forwards conversations as they are; they are repaired if not said
     pub repair: Option<bool>,
+    /// Offer the tools registered here to the model, run their calls and answer with what it says in the end
+    pub execute: Option<bool>,
+    /// With execute: names or patterns of the tools that are offered; all if not said
+    pub tools: Vec<String>,
+    /// With execute: how many rounds of tools one request may take; 5 if not said
+    #[schemars(range(min = 1, max = 1000))]
+    pub max_iterations: Option<u32>,
     /// Keep the conversations that pass, secrets removed, for the dashboard; they are not kept if not said
     pub keep_conversations: Option<bool>,
     /// The largest conversation; 32MiB if not said

@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::Proxy;
 use super::coding::{Decoder, Unreadable};
+use super::execute::Telling;
 use super::report::Report;
 use super::site::Chat;
 use super::tap::{self, Framing, Tap};
@@ -30,6 +31,8 @@ pub(super) enum Came {
     Whole(Parts, Bytes),
     /// On its way.
     Flows(Box<Flow>),
+    /// On its way, while tools are run for it here.
+    Told(Box<Telling>),
 }
 
 /// An answer that is on its way.

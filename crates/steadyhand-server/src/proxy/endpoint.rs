@@ -12,13 +12,14 @@ use tokio::time::Instant;
 
 use super::ask::{Asking, Came, Collected, Flow};
 use super::cases::Case;
+use super::execute::{Executing, First, Head, Place};
 use super::headers::{self, FIXES_HEADER};
 use super::keep::Keeping;
 use super::keys::Keys;
 use super::look::{self, Looked};
 use super::passing::{Course, Passing};
 use super::report::Report;
-use super::site::{self, Chat};
+use super::site::{self, Chat, Scope};
 use super::study::study;
 use super::trouble::{self, Trouble};
 use super::upstream::Upstream;
@@ -62,6 +63,7 @@ pub(crate) async fn endpoint(
             report.goes_to(upstream);
             let passage = Passage {
                 app: &app,
+                caller: &caller,
                 upstream,
                 chat: chat.as_ref(),
                 path,
@@ -83,6 +85,7 @@ pub(crate) async fn endpoint(
         Ok((Came::Flows(flow), until, upstream)) => {
             flowing(*flow, &app, upstream, until, chat.as_ref(), report)
         }
+        Ok((Came::Told(telling), _, _)) => telling.respond(report),
         Err(trouble) => {
             report.status(crate::http::status::upstream(&trouble).as_u16(), false);
             let words = report.failed(&trouble);
@@ -134,7 +137,8 @@ fn flowing(
 
 /// One request on its way.
 struct Passage<'a> {
-    app: &'a App,
+    app: &'a Arc<App>,
+    caller: &'a Caller,
     upstream: &'a Upstream,
     chat: Option<&'a Chat>,
     /// The provider's own path.
@@ -179,6 +183,18 @@ impl Passage<'_> {
         if self.upstream.keep {
             report.keep(Keeping::new(chat.provider, sent.clone(), keys.scrubber()));
         }
+        if let Some((executing, request)) = self.executing(chat, &parts, &uri, &sent) {
+            drop(whole);
+            return match executing.begin(request, report).await? {
+                First::Came(came) => Ok(came),
+                First::Refused(head, body, sent) => {
+                    report.status(head.status.as_u16(), false);
+                    let answer = (head, body);
+                    self.refused(&asking, chat, answer, &sent, &keys, report)
+                        .await
+                }
+            };
+        }
         let request = outgoing(parts, uri, Content::Whole(sent.clone()));
         let (head, body) = asking.send(request).await?;
         drop(whole);
@@ -191,6 +207,33 @@ impl Passage<'_> {
         asking
             .answer(chat, looked.streams, (head, body), report)
             .await
+    }
+
+    /// The request with tools of ours, where that is configured and there are any to offer.
+    fn executing(
+        &self,
+        chat: &Chat,
+        parts: &Parts,
+        uri: &hyper::Uri,
+        sent: &Bytes,
+    ) -> Option<(Executing, Value)> {
+        let execute = self.upstream.execute.as_ref()?;
+        if chat.scope != Scope::Request {
+            return None;
+        }
+        let head = Head {
+            method: parts.method.clone(),
+            uri: uri.clone(),
+            headers: parts.headers.clone(),
+            until: self.until,
+        };
+        let place = Place {
+            app: self.app,
+            upstream: self.upstream,
+            chat,
+            caller: self.caller,
+        };
+        Executing::prepare(place, execute, head, sent)
     }
 
     /// Whether the body is one that we read.

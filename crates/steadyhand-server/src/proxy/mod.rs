@@ -6,6 +6,7 @@
 //! ask.rs        sent once, within the time there is                   client.rs    pooled connections
 //! passing.rs    a stream on its way, with an end to every wait        tap.rs       its calls are checked on the side
 //! trouble.rs    no answer, told in the provider's own shape           report.rs    counted, logged, kept in history, told live
+//! execute/      tools registered here are offered, run and answered inside
 //! study.rs      a refusal: which place, which rule                    cases.rs     rules that are not known here, as files
 //! ```
 //!
@@ -16,6 +17,7 @@ mod cases;
 mod client;
 mod coding;
 mod endpoint;
+mod execute;
 mod figures;
 mod folder;
 mod headers;
@@ -44,6 +46,7 @@ use crate::config::proxy::ProxySettings;
 use crate::telemetry::ProxyFigures;
 use cases::Cases;
 use client::Client;
+use execute::Hidden;
 use figures::Counts;
 use keep::Kept;
 use upstream::Upstreams;
@@ -61,6 +64,7 @@ pub(crate) struct Proxy {
     counts: Counts,
     cases: Cases,
     kept: Kept,
+    hidden: Hidden,
     /// Places for large conversations, which take a thread and much memory for a while.
     large: Arc<Semaphore>,
     /// Cancelled when exchanges must come to their end.
@@ -76,6 +80,7 @@ impl Proxy {
             counts: Counts::default(),
             cases: Cases::new(state),
             kept: Kept::new(state),
+            hidden: Hidden::default(),
             large: Arc::new(Semaphore::new(look::LARGE_AT_ONCE)),
             ending: CancellationToken::new(),
         }

@@ -266,7 +266,7 @@ pub(super) fn checked(provider: Provider, answer: Value) -> Seen {
 }
 
 /// Google's pieces: each brings whole calls; together they are one answer.
-fn of_pieces(pieces: Vec<Value>) -> Seen {
+pub(super) fn of_pieces(pieces: Vec<Value>) -> Seen {
     let mut problems = Vec::new();
     let mut whole: Option<Value> = None;
     for piece in pieces {

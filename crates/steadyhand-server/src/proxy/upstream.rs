@@ -17,6 +17,8 @@ const BODY_BYTES: usize = 32 * 1024 * 1024;
 const FIRST: Duration = Duration::from_secs(600);
 const IDLE: Duration = Duration::from_secs(300);
 const WHOLE: Duration = Duration::from_secs(3600);
+/// SPEC L07.
+const ROUNDS: u32 = 5;
 
 /// A provider as it is configured.
 #[derive(Debug, Clone)]
@@ -27,9 +29,18 @@ pub(super) struct Upstream {
     /// The host, and the port where it is not the usual one: for people.
     pub(super) place: String,
     pub(super) repair: bool,
+    pub(super) execute: Option<Execute>,
     pub(super) keep: bool,
     pub(super) body_bytes: usize,
     pub(super) patience: Patience,
+}
+
+/// Which tools are offered, and how often they may be called.
+#[derive(Debug, Clone)]
+pub(super) struct Execute {
+    /// Names or patterns; all if there are none.
+    pub(super) tools: Vec<String>,
+    pub(super) rounds_max: u32,
 }
 
 /// How long a provider is waited for.
@@ -85,6 +96,10 @@ impl Upstream {
             base: base.trim_end_matches('/').to_owned(),
             place,
             repair: settings.repair.unwrap_or(true),
+            execute: settings.execute.unwrap_or(false).then(|| Execute {
+                tools: settings.tools.clone(),
+                rounds_max: settings.max_iterations.unwrap_or(ROUNDS),
+            }),
             keep: settings.keep_conversations.unwrap_or(false),
             body_bytes: settings.body.map_or(BODY_BYTES, |size| size.0 as usize),
             patience: Patience {

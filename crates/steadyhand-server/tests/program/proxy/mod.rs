@@ -4,6 +4,7 @@
 mod cases;
 mod corpus;
 mod crowd;
+mod execute;
 mod faults;
 mod forwarding;
 mod history;

@@ -10,7 +10,7 @@ use steadyhand_strict::StrictProviders;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::{peer, proxy};
+use super::{peer, proxy_with};
 use crate::serve::Served;
 use crate::support::PATIENCE;
 
@@ -82,7 +82,7 @@ async fn check(client: Client, name: &str, rules: Rules, refusals: &[&str]) {
         let message = row["message"].as_str().unwrap_or_default();
         assert!(message.contains(refusal), "{name}, directly: {row}");
     }
-    let (served, base_url) = before(&direct, rules).await;
+    let (served, base_url) = before(&direct, rules, "").await;
     let mended = client.run(name, &base_url).await;
     assert_eq!(mended.len(), rows.len());
     for (row, before) in mended.iter().zip(&rows) {
@@ -102,12 +102,12 @@ async fn check(client: Client, name: &str, rules: Rules, refusals: &[&str]) {
 }
 
 /// The proxy before a strict provider, and what a client is given as its base URL.
-async fn before(direct: &str, rules: Rules) -> (Served, String) {
+async fn before(direct: &str, rules: Rules, more: &str) -> (Served, String) {
     let site = match rules {
         Rules::OpenAiResponses => "openai",
         rules => rules.as_str(),
     };
-    let served = proxy(site, direct).await;
+    let served = proxy_with(site, direct, more).await;
     // What SDKs of this provider add to their base URL is the provider's own path.
     let version = match site {
         "openai" => "/v1",
@@ -244,4 +244,28 @@ async fn r03_vercels_ai_sdk_gets_answers_of_anthropic_where_it_got_400() {
 async fn r03_vercels_ai_sdk_gets_answers_of_openai_where_it_got_400() {
     let refusals = ["string too long"];
     check(node("vercel-ai"), "vercel-openai", Rules::OpenAi, &refusals).await;
+}
+
+/// What is told while tools are run is a stream of our own making: the SDKs must read it as the provider's.
+#[tokio::test(flavor = "multi_thread")]
+async fn l07_the_sdks_read_what_is_told_while_tools_are_offered() {
+    for (name, rules) in [
+        ("anthropic", Rules::Anthropic),
+        ("openai", Rules::OpenAi),
+        ("openai-responses", Rules::OpenAiResponses),
+        ("ollama", Rules::Ollama),
+    ] {
+        let strict = StrictProviders::start().await.expect("a port");
+        let more = "execute = true\n[tools.echo]\nkind = \"builtin\"\nuse = \"echo\"";
+        let (served, base_url) = before(&strict.base_url(rules), rules, more).await;
+        for row in python("model-sdks-py").run(name, &base_url).await {
+            assert_eq!(row["answer"], "ok", "{name}: {row}");
+        }
+        let offered = strict.heard().pop().expect("a request").request;
+        assert!(
+            offered["tools"].to_string().contains("\"echo\""),
+            "{offered}"
+        );
+        drop(served);
+    }
 }
