@@ -31,10 +31,19 @@ openai_py_version=3.49.0
 ollama_py_version=0.6.3
 anthropic_js_version=1.8.0
 openai_js_version=7.53.0
+# What applications are built with on top of them: clients that go through our proxy.
+langchain_anthropic_version=1.7.7
+langchain_openai_version=1.7.3
+vercel_ai_version=7.0.169
+vercel_anthropic_version=4.0.102
+vercel_openai_version=4.0.114
 schemathesis_version=4.32.5
 # Decoders of what we export, that are not ours.
 opentelemetry_proto_version=1.45.2
 prometheus_client_version=0.26.0
+# Drives Debian's Chromium, and finds what people with a screen reader or weak eyes could not use.
+playwright_core_version=1.65.0
+axe_core_version=4.14.0
 
 install_peers() {
     local peers=$1
@@ -55,9 +64,12 @@ install_peers() {
     install_langchain_mcp "$peers/langchain-mcp"
     install_model_sdks_py "$peers/model-sdks-py"
     install_model_sdks_js "$peers/model-sdks-js"
+    install_langchain_providers "$peers/langchain-providers"
+    install_vercel_ai "$peers/vercel-ai"
     install_from_pypi "$peers/schemathesis" schemathesis "$schemathesis_version"
     install_from_pypi "$peers/opentelemetry-proto" opentelemetry-proto "$opentelemetry_proto_version"
     install_from_pypi "$peers/prometheus-client" prometheus-client "$prometheus_client_version"
+    install_browser_driver "$peers/browser"
 }
 
 # One Python package in a home of its own. The stamp is written last, so an installation that was cut short
@@ -110,6 +122,17 @@ install_mcp_py() {
     python3 -m venv "$home" &&
         "$home/bin/python" -m pip install --quiet "mcp==$mcp_py_sdk_version" \
             "mcp-server-time==$mcp_py_servers_version" "mcp-server-git==$mcp_py_servers_version" &&
+        touch "$stamp"
+}
+
+# The browser itself is Debian's: see ./test. This downloads none.
+install_browser_driver() {
+    local home=$1 stamp="$1/steadyhand-$playwright_core_version-$axe_core_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    mkdir -p "$home" &&
+        npm install --prefix "$home" --no-audit --no-fund --silent \
+            "playwright-core@$playwright_core_version" "axe-core@$axe_core_version" &&
         touch "$stamp"
 }
 
@@ -171,6 +194,27 @@ install_model_sdks_js() {
     mkdir -p "$home" &&
         npm install --prefix "$home" --no-audit --no-fund --silent "@anthropic-ai/sdk@$anthropic_js_version" \
             "openai@$openai_js_version" &&
+        touch "$stamp"
+}
+
+install_langchain_providers() {
+    local home=$1 stamp="$1/steadyhand-$langchain_anthropic_version-$langchain_openai_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    python3 -m venv "$home" &&
+        "$home/bin/python" -m pip install --quiet "langchain-anthropic==$langchain_anthropic_version" \
+            "langchain-openai==$langchain_openai_version" &&
+        touch "$stamp"
+}
+
+# Needs the Node of the conformance suite.
+install_vercel_ai() {
+    local home=$1 stamp="$1/steadyhand-$vercel_ai_version-$vercel_anthropic_version-$vercel_openai_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    mkdir -p "$home" &&
+        npm install --prefix "$home" --no-audit --no-fund --silent "ai@$vercel_ai_version" \
+            "@ai-sdk/anthropic@$vercel_anthropic_version" "@ai-sdk/openai@$vercel_openai_version" &&
         touch "$stamp"
 }
 

@@ -1,5 +1,7 @@
 //! Conversations on disk: one file each, one message per line, so that a crash loses at most the line being written.
 
+pub mod seen;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};

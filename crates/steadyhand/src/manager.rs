@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use foldhash::fast::RandomState;
@@ -11,8 +12,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::arrival::Arrivals;
+use crate::call::Arguments;
 use crate::clock;
 use crate::event::Event;
+use crate::failure::Failure;
 use crate::guard::breaker::{Breaker, Change};
 use crate::guard::limit::Limit;
 use crate::guard::retry::Budget;
@@ -246,6 +249,43 @@ impl ToolManager {
             entry.tell_change(breaker.reset(), &self.inner.observers);
         }
         true
+    }
+
+    /// Checks arguments as a call would, without one: every fault in them, or nothing. None if there is no such tool.
+    pub fn check(&self, name: &str, mut arguments: Arguments) -> Option<Result<(), Box<Failure>>> {
+        let catalogue = self.catalogue();
+        let entry = catalogue.find(name)?;
+        let (schema, document) = (&entry.schema, entry.tool.schema());
+        let preparation = entry.tool.preparation();
+        let checked = schema.check(
+            &mut arguments,
+            document,
+            entry.rules,
+            preparation,
+            &mut Vec::new(),
+        );
+        Some(checked)
+    }
+
+    /// Lets the next call of a tool whose breaker is open through, as the trial, without waiting for the end of its
+    /// rest. False if there is no such tool.
+    pub fn allow_trial(&self, name: &str) -> bool {
+        let catalogue = self.catalogue();
+        let Some(entry) = catalogue.find(name) else {
+            return false;
+        };
+        if let Some(breaker) = &entry.breaker {
+            breaker.rested();
+        }
+        true
+    }
+
+    /// How long the open breaker of a tool still rests before a trial; none if it is not open.
+    pub fn rest_of_breaker(&self, name: &str) -> Option<Duration> {
+        let catalogue = self.catalogue();
+        let entry = catalogue.find(name)?;
+        let rest_ms = entry.breaker.as_ref()?.rest_ms(entry.ms(Instant::now()))?;
+        Some(Duration::from_millis(rest_ms))
     }
 
     pub(crate) fn catalogue(&self) -> Guard<Arc<Catalogue>> {

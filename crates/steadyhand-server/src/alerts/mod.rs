@@ -184,6 +184,13 @@ impl Alerts {
         Some(alert)
     }
 
+    /// How many are so now.
+    pub(crate) fn active(&self) -> usize {
+        let alerts = self.machine().alerts();
+        let is_active = |alert: &&Alert| alert.state != AlertState::Cleared;
+        alerts.iter().filter(is_active).count()
+    }
+
     /// Everything there is to know.
     pub(crate) fn view(&self) -> Value {
         let machine = self.machine();

@@ -6,6 +6,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::histogram::Histogram;
+use super::marks;
 use super::pending::Row;
 use super::record::CallState;
 use super::trends::{Bucket, Counts, Trends, Window};
@@ -13,10 +14,13 @@ use super::trends::{Bucket, Counts, Trends, Window};
 /// All tools together. SQLite numbers the others from 1.
 pub(super) const ALL_TOOLS: i64 = 0;
 
+/// A week, and a bit: the longest window there is.
+const MARKS_KEPT_MS: u64 = 8 * 86_400_000;
+
 /// What was counted of one tool in one span of time.
 #[derive(Debug, Clone, Default)]
-struct Tally {
-    counts: Counts,
+pub(super) struct Tally {
+    pub(super) counts: Counts,
     times: Histogram,
 }
 
@@ -38,7 +42,7 @@ impl Window {
     }
 
     /// Buckets of one window.
-    fn buckets(self) -> u64 {
+    pub(super) fn buckets(self) -> u64 {
         match self {
             Window::Hour => 60,
             Window::Day => 96,
@@ -47,7 +51,7 @@ impl Window {
     }
 
     /// Where the bucket of a moment begins.
-    fn bucket_of(self, ms: u64) -> u64 {
+    pub(super) fn bucket_of(self, ms: u64) -> u64 {
         ms - ms % self.bucket_ms()
     }
 }
@@ -145,7 +149,7 @@ impl Tallies {
 }
 
 impl Tally {
-    fn merge(&mut self, other: &Tally) {
+    pub(super) fn merge(&mut self, other: &Tally) {
         let (mine, more) = (&mut self.counts, &other.counts);
         for (mine, more) in [
             (&mut mine.calls, more.calls),
@@ -162,7 +166,7 @@ impl Tally {
         self.times.merge(&other.times);
     }
 
-    fn shown(self) -> Counts {
+    pub(super) fn shown(self) -> Counts {
         Counts {
             p50: self.times.percentile(0.50),
             p95: self.times.percentile(0.95),
@@ -172,7 +176,7 @@ impl Tally {
 }
 
 /// What is broken counts as nothing: it must not keep calls from being written.
-fn read(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Tally> {
+pub(super) fn read(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Tally> {
     let count = |column: usize| {
         row.get_ref(from + column).map(|value| match value {
             ValueRef::Integer(count) => count.max(0) as u64,
@@ -240,6 +244,8 @@ pub(super) fn trends(
         tool: tool.map(str::to_owned),
         window,
         bucket_ms: width,
+        times: total.times.spread(),
+        marks: marks::read(connection, first)?,
         total: total.shown(),
         previous: previous.shown(),
         buckets,
@@ -262,6 +268,7 @@ pub(super) fn forget_old(connection: &Connection, now_ms: u64) -> rusqlite::Resu
     let tools = list.query_map([], |row| row.get(0))?;
     let mut tools: Vec<i64> = tools.collect::<rusqlite::Result<_>>()?;
     tools.push(ALL_TOOLS);
+    marks::forget_old(connection, now_ms.saturating_sub(MARKS_KEPT_MS))?;
     let mut forget = connection
         .prepare_cached("DELETE FROM buckets WHERE width = ?1 AND tool = ?2 AND start < ?3")?;
     for window in Window::ALL {

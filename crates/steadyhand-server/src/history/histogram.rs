@@ -1,7 +1,14 @@
 //! How long calls took, in few bytes: a histogram that can be written down and added to another.
 
+use super::trends::Spread;
+
 /// Eight buckets per doubling, so a percentile is off by an eighth at most; from a microsecond to ten hours.
 const BUCKETS: usize = 256;
+/// From a tenth of a millisecond to an hour.
+const STEPS_MS: [f64; 24] = [
+    0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 10e3, 20e3,
+    30e3, 60e3, 120e3, 300e3, 600e3, 1800e3, 3600e3,
+];
 
 /// Counts of times, by their length.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +49,36 @@ impl Histogram {
             seen >= rank
         });
         Some(bucket_end(found.unwrap_or(BUCKETS - 1)) as f64 / 1e3)
+    }
+
+    /// By steps that people read: 1, 2, 5, 10 … Those at either end that have none are left out.
+    pub(super) fn spread(&self) -> Vec<Spread> {
+        let mut steps: Vec<Spread> = STEPS_MS
+            .into_iter()
+            .map(|up_to_ms| Spread { up_to_ms, calls: 0 })
+            .collect();
+        for (index, count) in self
+            .counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+        {
+            // By the middle of the bucket: its end may lie beyond the step that nearly all of it is in.
+            let start = index.checked_sub(1).map_or(0, bucket_end);
+            let middle_ms = (start + bucket_end(index)) as f64 / 2e3;
+            let step = steps.iter_mut().find(|step| middle_ms <= step.up_to_ms);
+            if let Some(step) = step {
+                step.calls += u64::from(*count);
+            } else if let Some(last) = steps.last_mut() {
+                last.calls += u64::from(*count);
+            }
+        }
+        let used = |step: &Spread| step.calls > 0;
+        let (first, last) = (steps.iter().position(used), steps.iter().rposition(used));
+        match (first, last) {
+            (Some(first), Some(last)) => steps[first..=last].to_vec(),
+            _ => Vec::new(),
+        }
     }
 
     /// Most buckets are empty: each that is not is its distance from the one before, and its count.

@@ -6,11 +6,14 @@ mod buckets;
 mod candidates;
 mod database;
 mod details;
+mod exchange;
 mod filter;
+mod fleet;
 mod health;
 pub(crate) mod histogram;
 mod keys;
 mod maintenance;
+mod marks;
 mod page;
 mod pending;
 mod reader;
@@ -36,13 +39,16 @@ use reader::Reader;
 use shared::Shared;
 use writer::Writer;
 
+pub use exchange::{Exchange, ExchangeFailure, Finding, LISTED_MAX, Refusal};
 pub use filter::{Filter, FilterError, StateWord};
+pub use fleet::{Fleet, ToolHour};
 pub use health::{Health, HealthState, HistoryError};
 pub use keys::KeptKeys;
+pub use marks::{Mark, MarkKind};
 pub use page::{Cursor, Page};
 pub use record::{CallDetails, CallRecord, CallState, CallSummary, Stage, StageKind, Try};
 pub use recorder::Recorder;
-pub use trends::{Bucket, Counts, Trends, Window};
+pub use trends::{Bucket, Counts, Spread, Trends, Window};
 
 /// Events of calls that may wait for the recorder: about three a call, and thousands of calls may come at once.
 const EVENTS_MAX: usize = 32 * 1024;
@@ -178,10 +184,51 @@ impl History {
         }
     }
 
+    /// Writes down an exchange with a provider. Never blocks; when history is behind, it is dropped and counted.
+    pub fn note(&self, exchange: &Exchange) {
+        let mut is_taken = false;
+        let shared = &self.inner.shared;
+        shared.add(|pending| is_taken = pending.exchange(exchange));
+        if !is_taken {
+            shared
+                .dropped
+                .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+
+    /// A page of exchanges with providers, the newest first, at most 1000; those before `before`, a record's key.
+    pub fn exchanges(
+        &self,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Exchange>, HistoryError> {
+        self.catch_up(SETTLE_ONE);
+        let limit = limit.clamp(1, PAGE_MAX);
+        let reader = &self.inner.reader;
+        reader.read(|connection| exchange::page(connection, before, limit))
+    }
+
     /// How a tool, or all of them, fared lately.
     pub fn trends(&self, tool: Option<&str>, window: Window) -> Result<Trends, HistoryError> {
         self.catch_up(SETTLE);
         self.inner.reader.trends(tool, window)
+    }
+
+    /// How all tools fared in the last hour, side by side.
+    pub fn fleet(&self) -> Result<Fleet, HistoryError> {
+        self.catch_up(SETTLE);
+        self.inner.reader.fleet()
+    }
+
+    /// Writes down that something changed, for the axes of charts.
+    pub fn mark(&self, mark: Mark) {
+        self.inner.shared.add(|pending| pending.mark(mark));
+    }
+
+    /// What changed since a moment, the oldest first; at most 100.
+    pub fn marks(&self, since_ms: u64) -> Result<Vec<Mark>, HistoryError> {
+        let reader = &self.inner.reader;
+        reader.read(|connection| marks::read(connection, since_ms))
     }
 
     /// Writes every call that is meant, one JSON record a line, the newest first. Gives back how many.

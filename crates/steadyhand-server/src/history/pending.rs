@@ -8,6 +8,8 @@ use serde_json::Value;
 use steadyhand::{Effect, FailureCode};
 use tokio::time::Instant;
 
+use super::exchange::{self, Exchange};
+use super::marks::Mark;
 use super::record::{CallState, Try};
 
 /// Calls that are followed while they run; of more, only the end is seen.
@@ -18,6 +20,8 @@ const BYTES_MAX: usize = 32 * 1024 * 1024;
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Breakers that opened and are not written yet.
 const TRIPS_MAX: usize = 4096;
+/// Changes that are not written yet.
+const MARKS_MAX: usize = 256;
 /// A call that runs longer than this is written before it ends.
 const SHORT: Duration = Duration::from_millis(100);
 /// So long after its deadline a call whose end was not seen is given up.
@@ -114,6 +118,8 @@ pub(super) struct Pending {
     pub(super) open: HashMap<u64, Open>,
     ended: VecDeque<Row>,
     trips: Vec<Trip>,
+    marks: Vec<Mark>,
+    exchanges: exchange::Waiting,
     bytes: usize,
     /// Rows in the hands of the writer, and their bytes.
     taken: (usize, usize),
@@ -140,11 +146,17 @@ pub(super) struct Batch {
     pub(super) ended: Vec<Row>,
     pub(super) running: Vec<(u64, Open)>,
     pub(super) trips: Vec<Trip>,
+    pub(super) marks: Vec<Mark>,
+    pub(super) exchanges: exchange::Waiting,
 }
 
 impl Batch {
     pub(super) fn is_empty(&self) -> bool {
-        self.ended.is_empty() && self.running.is_empty() && self.trips.is_empty()
+        self.ended.is_empty()
+            && self.running.is_empty()
+            && self.trips.is_empty()
+            && self.marks.is_empty()
+            && self.exchanges.is_empty()
     }
 }
 
@@ -188,8 +200,23 @@ impl Pending {
         }
     }
 
+    pub(super) fn mark(&mut self, mark: Mark) {
+        if self.marks.len() < MARKS_MAX {
+            self.marks.push(mark);
+        }
+    }
+
+    /// An exchange with a provider. False when there is no room for it.
+    pub(super) fn exchange(&mut self, exchange: &Exchange) -> bool {
+        !self.is_stopped && self.exchanges.push(exchange)
+    }
+
     pub(super) fn has_work(&self) -> bool {
-        !self.ended.is_empty() || !self.trips.is_empty() || self.unwritten > 0
+        !self.ended.is_empty()
+            || !self.trips.is_empty()
+            || !self.marks.is_empty()
+            || !self.exchanges.is_empty()
+            || self.unwritten > 0
     }
 
     /// Rows that wait, those in the writer's hands included.
@@ -232,6 +259,8 @@ impl Pending {
             ended,
             running,
             trips: std::mem::take(&mut self.trips),
+            marks: std::mem::take(&mut self.marks),
+            exchanges: std::mem::take(&mut self.exchanges),
         }
     }
 
@@ -255,8 +284,11 @@ impl Pending {
         for row in batch.ended.into_iter().rev() {
             self.ended.push_front(row);
         }
+        self.exchanges.give_back(batch.exchanges);
         let later = std::mem::replace(&mut self.trips, batch.trips);
         later.into_iter().for_each(|trip| self.trip(trip));
+        let later = std::mem::replace(&mut self.marks, batch.marks);
+        later.into_iter().for_each(|mark| self.mark(mark));
     }
 
     /// Calls whose end should have been seen long ago, and was not: events were dropped.

@@ -11,6 +11,7 @@ use steadyhand::wildcard::wild;
 
 use super::buckets;
 use super::database::{Database, Trouble};
+use super::fleet::{self, Fleet};
 use super::health::HistoryError;
 use super::pending::ms_of;
 use super::record::{CallDetails, CallRecord, CallSummary};
@@ -130,6 +131,10 @@ impl Reader {
         window: Window,
     ) -> Result<Trends, HistoryError> {
         self.read(|connection| buckets::trends(connection, tool, window, clock::wall_ms()))
+    }
+
+    pub(super) fn fleet(&self) -> Result<Fleet, HistoryError> {
+        self.read(|connection| fleet::fleet(connection, clock::wall_ms()))
     }
 }
 

@@ -11,7 +11,7 @@ use super::record::CallState;
 pub(super) const KIND: Kind = Kind {
     name: "history",
     application: 0x5348_4831,
-    migrations: &[FIRST, SECOND],
+    migrations: &[FIRST, SECOND, THIRD, FOURTH],
 };
 
 const FIRST: &str = "
@@ -79,6 +79,25 @@ const SECOND: &str = "
     DROP INDEX calls_slow;
     CREATE INDEX calls_by_tool ON calls (tool, state, row, took_us, code);
     CREATE INDEX calls_slow ON calls (tool, state, row, took_us, code) WHERE took_us >= 100000;
+";
+
+/// What changed at a moment, for the axes of charts.
+const THIRD: &str = "
+    CREATE TABLE marks (
+        row INTEGER PRIMARY KEY,
+        at_ms INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        text TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX marks_by_time ON marks (at_ms);
+";
+
+/// Exchanges with providers that went through the proxy.
+const FOURTH: &str = "
+    CREATE TABLE IF NOT EXISTS exchanges (
+        row INTEGER PRIMARY KEY,
+        json TEXT NOT NULL
+    ) STRICT;
 ";
 
 /// Calls at least this slow have an index of their own; the same number is in the schema.

@@ -5,6 +5,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::marks::Mark;
+
 /// How a tool, or all of them, fared lately.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Trends {
@@ -21,6 +23,21 @@ pub struct Trends {
     pub previous: Counts,
     /// The oldest first, without gaps; the last one is still being filled.
     pub buckets: Vec<Bucket>,
+    /// How the times of the whole window are spread, the shortest first.
+    #[serde(default)]
+    pub times: Vec<Spread>,
+    /// What changed within the window, the oldest first; at most 100.
+    #[serde(default)]
+    pub marks: Vec<Mark>,
+}
+
+/// Calls whose tool ran, by how long they took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Spread {
+    /// At most this long, in milliseconds, and longer than the one before.
+    pub up_to_ms: f64,
+    /// How many.
+    pub calls: u64,
 }
 
 /// One span of time.

@@ -7,6 +7,7 @@ use rusqlite::{
 };
 
 use super::buckets::Tallies;
+use super::marks;
 use super::pending::{Batch, Row};
 use super::recorder;
 use super::schema::{
@@ -159,7 +160,9 @@ impl Writing<'_> {
             };
             tallies.trip(tool, trip.at_ms);
         }
+        marks::write(transaction, &batch.marks)?;
         tallies.write(transaction)?;
+        batch.exchanges.write(transaction)?;
         Ok(left_out)
     }
 

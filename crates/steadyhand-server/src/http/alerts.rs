@@ -92,7 +92,7 @@ pub(crate) async fn silence(
     }
 }
 
-fn no_such_alert(id: &str) -> Refused {
+pub(crate) fn no_such_alert(id: &str) -> Refused {
     Refused::new(
         Why::NoSuchAlert,
         format!("there is no alert {id:?}, or it is over"),

@@ -127,17 +127,29 @@ pub(crate) async fn decide(
     sent: Sent<Decided>,
 ) -> Result<Response, Refused> {
     let said = sent.value;
+    let is_yes = said.decision == YesOrNo::Approve;
+    let decided = say(&app, &caller, &id, is_yes, said.arguments_hash, said.reason)?;
+    Ok(status::answer(&decided))
+}
+
+/// What somebody says to one call.
+pub(crate) fn say(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    is_yes: bool,
+    arguments_hash: String,
+    reason: Option<String>,
+) -> Result<Approval, Refused> {
     let decision = Decision {
-        is_yes: said.decision == YesOrNo::Approve,
-        arguments_hash: said.arguments_hash,
-        reason: said.reason.filter(|reason| !reason.trim().is_empty()),
+        is_yes,
+        arguments_hash,
+        reason: reason.filter(|reason| !reason.trim().is_empty()),
         by: caller.name.trim_start_matches('@').to_owned(),
         not_of: caller.identity.name.as_deref().map(str::to_owned),
     };
-    match app.desk.decide(&id, decision) {
-        Ok(approval) => Ok(status::answer(&approval)),
-        Err(cannot) => Err(refused(&cannot)),
-    }
+    let decided = app.desk.decide(id, decision);
+    decided.map_err(|cannot| refused(&cannot))
 }
 
 fn refused(cannot: &CannotDecide) -> Refused {

@@ -24,6 +24,11 @@ use crate::views;
     )
 )]
 pub(crate) async fn show(State(app): State<Arc<App>>) -> Response {
+    status::answer(&effective(&app))
+}
+
+/// The settings in force, and how the last change of them went.
+pub(crate) fn effective(app: &App) -> Value {
     let generation = app.runtime.generation();
     let mut view = views::settings::effective(&generation.configuration);
     view["generation"] = json!(generation.number);
@@ -32,7 +37,7 @@ pub(crate) async fn show(State(app): State<Arc<App>>) -> Response {
         Some(Ok(_)) => json!({"ok": true}),
         Some(Err(report)) => json!({"ok": false, "problems": in_json(&report.problems)}),
     };
-    status::answer(&view)
+    view
 }
 
 /// Read the configuration again

@@ -90,22 +90,22 @@ pub(crate) struct ExportAsked {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Listed {
     #[serde(flatten)]
-    call: CallSummary,
+    pub(crate) call: CallSummary,
     /// Since when it runs, in milliseconds
     #[serde(skip_serializing_if = "Option::is_none")]
-    elapsed_ms: Option<f64>,
+    pub(crate) elapsed_ms: Option<f64>,
 }
 
 /// A page of calls, the newest first; those that run come before all others
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Calls {
-    calls: Vec<Listed>,
+    pub(crate) calls: Vec<Listed>,
     /// Where the next page begins
     #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
+    pub(crate) next: Option<String>,
     /// The search stopped here, to be quick: go on with next
     #[serde(skip_serializing_if = "Option::is_none")]
-    searched_to_ms: Option<u64>,
+    pub(crate) searched_to_ms: Option<u64>,
 }
 
 /// Calls, past and running
@@ -126,25 +126,34 @@ pub(crate) async fn list(
     Asked(pairs): Asked<Vec<(String, String)>>,
     Asking(identity): Asking,
 ) -> Result<Response, Refused> {
-    let asked = Question::read(&pairs, &identity)?;
+    Ok(status::answer(&calls(&app, &identity, &pairs).await?))
+}
+
+/// The page of calls that a query asks for, as far as this one may see them.
+pub(crate) async fn calls(
+    app: &App,
+    identity: &Identity,
+    pairs: &[(String, String)],
+) -> Result<Calls, Refused> {
+    let asked = Question::read(pairs, identity)?;
     let running = match asked.cursor {
-        None => running_rows(&app, &asked.filter),
+        None => running_rows(app, &asked.filter),
         Some(_) => Vec::new(),
     };
     // What runs is known even when the database is not.
     if asked.filter.state == [StateWord::Running] {
-        return Ok(status::answer(&Calls {
+        return Ok(Calls {
             calls: running,
             next: None,
             searched_to_ms: None,
-        }));
+        });
     }
     let (filter, cursor, limit) = (asked.filter, asked.cursor, asked.limit);
     let page = look(&app.history, move |history| {
         history.page(&filter, cursor, limit)
     })
     .await?;
-    Ok(status::answer(&together(running, page)))
+    Ok(together(running, page))
 }
 
 /// One list: what runs is told by those who run it, not by what was written of it a moment ago.
@@ -262,7 +271,7 @@ fn listed(app: &App, call: &RunningCall) -> Listed {
             tool: call.tool.clone(),
             source: tool.and_then(|tool| tool.source().map(str::to_owned)),
             caller: Some(call.caller.to_string()),
-            started_ms: now_ms().saturating_sub(elapsed.as_millis() as u64),
+            started_ms: call.started_ms,
             state: CallState::Running,
             took_ms: None,
             deadline_ms: Some(app.deadline_of(call).as_secs_f64() * 1e3),
@@ -296,10 +305,15 @@ pub(crate) async fn one(
     Named(id): Named,
     Asking(identity): Asking,
 ) -> Result<Response, Refused> {
+    Ok(status::answer(&whole(&app, &identity, &id).await?))
+}
+
+/// Everything about one call.
+pub(crate) async fn whole(app: &App, identity: &Identity, id: &str) -> Result<Whole, Refused> {
     let is_meant = |call: &RunningCall| identity.sees(Some(&call.caller));
-    if let Some(running) = app.running.find(&id, is_meant) {
-        let row = listed(&app, &running);
-        let (wanted, owner) = (id.clone(), identity.sees_only().cloned());
+    if let Some(running) = app.running.find(id, is_meant) {
+        let row = listed(app, &running);
+        let (wanted, owner) = (id.to_owned(), identity.sees_only().cloned());
         // What is known of it besides, if the database knows it already.
         let written = look(&app.history, move |history| {
             history.call_of(&wanted, owner.as_deref())
@@ -309,25 +323,26 @@ pub(crate) async fn one(
             Ok(Some(record)) if record.call.state == CallState::Running => record.details,
             _ => CallDetails::default(),
         };
-        return Ok(status::answer(&Whole { row, details }));
+        return Ok(Whole { row, details });
     }
-    let record = find(&app, &identity, &id).await?;
+    let record = find(app, identity, id).await?;
     let row = Listed {
         call: record.call,
         elapsed_ms: None,
     };
-    Ok(status::answer(&Whole {
+    Ok(Whole {
         row,
         details: record.details,
-    }))
+    })
 }
 
+/// One call in full.
 #[derive(Serialize)]
-struct Whole {
+pub(crate) struct Whole {
     #[serde(flatten)]
-    row: Listed,
+    pub(crate) row: Listed,
     #[serde(flatten)]
-    details: CallDetails,
+    pub(crate) details: CallDetails,
 }
 
 /// Whether a tool that is not safe to repeat is run all the same, and how the outcome is wanted.
@@ -467,15 +482,25 @@ pub(crate) async fn trends(
     State(app): State<Arc<App>>,
     Asked(asked): Asked<TrendsAsked>,
 ) -> Result<Response, Refused> {
-    let trends = look(&app.history, move |history| {
-        history.trends(asked.tool.as_deref(), asked.window)
+    Ok(status::answer(
+        &trends_of(&app, asked.tool, asked.window).await?,
+    ))
+}
+
+/// How a tool, or all of them, fared.
+pub(crate) async fn trends_of(
+    app: &App,
+    tool: Option<String>,
+    window: Window,
+) -> Result<Trends, Refused> {
+    look(&app.history, move |history| {
+        history.trends(tool.as_deref(), window)
     })
-    .await?;
-    Ok(status::answer(&trends))
+    .await
 }
 
 /// A call that this one may see: one of somebody else's is as good as none.
-pub(super) async fn find(app: &App, identity: &Identity, id: &str) -> Result<CallRecord, Refused> {
+pub(crate) async fn find(app: &App, identity: &Identity, id: &str) -> Result<CallRecord, Refused> {
     let (wanted, owner) = (id.to_owned(), identity.sees_only().cloned());
     let found = look(&app.history, move |history| {
         history.call_of(&wanted, owner.as_deref())

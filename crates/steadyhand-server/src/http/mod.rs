@@ -1,33 +1,37 @@
 //! REST: every route is one function in one of these files, and the document that describes them is made from it.
 
 mod access;
-mod alerts;
-mod approvals;
+pub(crate) mod alerts;
+pub(crate) mod approvals;
 mod batches;
-mod calls;
-mod config;
+pub(crate) mod calls;
+pub(crate) mod config;
 mod conversations;
 mod events;
+mod exchanges;
 mod health;
-mod history;
+pub(crate) mod history;
 mod keys;
-mod limits;
+pub(crate) mod limits;
 mod mcp;
 mod metrics;
 mod oauth;
 mod openapi;
+mod overview;
 mod pins;
 mod rights;
 mod running;
-mod servers;
+pub(crate) mod said;
+pub(crate) mod servers;
 mod shapes;
 pub(crate) mod status;
-mod tools;
+pub(crate) mod tools;
 mod who;
 
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -51,12 +55,15 @@ use crate::access::{Budget, Door, Identity};
 use crate::alerts::Alerts;
 use crate::approvals::Desk;
 use crate::behind::Behind;
+use crate::dashboard::{self, Sessions};
 use crate::history::History;
 use crate::live::{ApprovalChanged, Live, LiveEvent};
+use crate::overview::changes;
 use crate::pins::Pins;
+use crate::proxy::{self, Proxy};
 use crate::runtime::Runtime;
 use crate::telemetry::{Figures, HistoryFigures, Otlp, ProcessFigures, ServerFigures};
-pub(crate) use access::Access;
+pub(crate) use access::{Access, TOKEN_HEADER};
 use limits::Bodies;
 pub(crate) use limits::Limits;
 pub(crate) use running::{Place, Running, RunningCall};
@@ -78,9 +85,19 @@ pub(crate) struct App {
     pub(crate) alerts: Alerts,
     pub(crate) desk: Desk,
     pub(crate) pins: Pins,
+    /// Whether there are pages for people.
+    pub(crate) has_dashboard: bool,
+    /// Who is logged in to them.
+    pub(crate) sessions: Sessions,
+    /// Where it listens, to be told to people.
+    pub(crate) address: SocketAddr,
+    /// Where the state is kept, once it is known.
+    pub(crate) state: OnceLock<PathBuf>,
     pub(crate) bodies: Bodies,
     /// We as an MCP server.
     pub(crate) gateway: Gateway,
+    /// What stands before providers.
+    pub(crate) proxy: Arc<Proxy>,
     /// Places for large conversations, which take a thread and much memory for a while.
     pub(crate) large_conversations: Arc<Semaphore>,
     /// Places for exports, which take a thread for as long as their reader likes.
@@ -103,14 +120,17 @@ impl App {
         pins: Pins,
     ) -> App {
         let live = Live::new(runtime.manager().clone());
-        let figures = Arc::new(figures(&runtime, &history, &live));
+        let proxy = Arc::new(Proxy::new(runtime.state()));
+        let figures = Arc::new(figures(&runtime, &history, &live, &proxy));
         let (executor, http) = (runtime.executor().clone(), runtime.http().clone());
         let alerts = Alerts::new(http.clone(), live.clone());
         let otlp = Otlp::new(executor, Arc::clone(&figures), http);
         let running: Arc<Running> = Arc::default();
         let behind = Behind::of_server(runtime.clone(), Arc::clone(&running), limits);
+        changes::remember(&live, &history);
         App {
             gateway: Gateway::new(Arc::new(behind)),
+            proxy,
             runtime,
             history,
             live,
@@ -118,12 +138,16 @@ impl App {
             otlp,
             running,
             limits,
+            address: access.address(),
             access: ArcSwap::from_pointee(access),
             door,
             budget: ArcSwapOption::empty(),
             alerts,
             desk,
             pins,
+            has_dashboard: true,
+            sessions: Sessions::default(),
+            state: OnceLock::new(),
             bodies: Bodies::default(),
             large_conversations: Arc::new(Semaphore::new(conversations::LARGE_AT_ONCE)),
             exports: Arc::new(Semaphore::new(history::EXPORTS_AT_ONCE)),
@@ -210,8 +234,9 @@ impl App {
 }
 
 /// What the exporters of metrics ask the rest of the program for.
-fn figures(runtime: &Runtime, history: &History, live: &Live) -> Figures {
+fn figures(runtime: &Runtime, history: &History, live: &Live, proxy: &Arc<Proxy>) -> Figures {
     let (asked, history, live) = (runtime.clone(), history.clone(), live.clone());
+    let proxy = Arc::clone(proxy);
     Figures::new(runtime.manager().clone(), move || {
         let health = history.health();
         ProcessFigures {
@@ -223,6 +248,7 @@ fn figures(runtime: &Runtime, history: &History, live: &Live) -> Figures {
             event_readers: live.readers() as u64,
             events_dropped: live.dropped(),
             servers: asked.servers().iter().map(server_figures).collect(),
+            proxy: proxy.figures(),
         }
     })
 }
@@ -238,9 +264,15 @@ fn server_figures(state: &steadyhand_mcp::ServerState) -> ServerFigures {
 /// All routes.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let (routes, _) = openapi::routes().split_for_parts();
-    routes
+    let routes = routes
         .route("/mcp", axum::routing::any(mcp::endpoint))
-        .route_layer(axum::middleware::from_fn(rights::check))
+        .route("/proxy/{*rest}", axum::routing::any(proxy::endpoint))
+        .route_layer(axum::middleware::from_fn(rights::check));
+    let routes = match app.has_dashboard {
+        true => routes.merge(dashboard::guarded(&app)),
+        false => routes,
+    };
+    routes
         .fallback(no_such_route)
         .method_not_allowed_fallback(no_such_method)
         .with_state(app)
@@ -302,7 +334,20 @@ async fn may_enter(app: &App, request: &Parts) -> Result<Option<Arc<Identity>>, 
     if path.starts_with("/health/") || path.starts_with(oauth::WELL_KNOWN) {
         return Ok(None);
     }
-    access.identify(&request.headers).await.map(Some)
+    if path.starts_with(proxy::PREFIX) {
+        return access.identify_forwarded(&request.headers).await.map(Some);
+    }
+    // Browsers have no header to show: the pages know who asks by a login of their own.
+    if app.has_dashboard && dashboard::owns(path) {
+        return Ok(None);
+    }
+    match request.method {
+        // Links of a page lead here, too.
+        Method::GET | Method::HEAD if app.has_dashboard => {
+            dashboard::identify(app, &request.headers).await.map(Some)
+        }
+        _ => access.identify(&request.headers).await.map(Some),
+    }
 }
 
 async fn no_such_route(method: Method, uri: Uri) -> Refused {

@@ -10,8 +10,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{
-    App, alerts, approvals, batches, calls, config, conversations, events, health, history, keys,
-    metrics, oauth, pins, servers, shapes, tools, who,
+    App, alerts, approvals, batches, calls, config, conversations, events, exchanges, health,
+    history, keys, metrics, oauth, overview, pins, said, servers, shapes, tools, who,
 };
 
 #[derive(OpenApi)]
@@ -41,15 +41,20 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(tools::list))
         .routes(routes!(tools::one))
         .routes(routes!(tools::reset_breaker))
+        .routes(routes!(tools::allow_trial))
+        .routes(routes!(overview::overview))
         .routes(routes!(pins::list))
         .routes(routes!(pins::accept))
         .routes(routes!(metrics::all))
         .routes(routes!(metrics::one))
         .routes(routes!(metrics::prometheus))
+        .routes(routes!(said::list))
+        .routes(routes!(said::one))
         .routes(routes!(conversations::validate))
         .routes(routes!(conversations::repair))
         .routes(routes!(conversations::turn))
         .routes(routes!(conversations::error_response))
+        .routes(routes!(exchanges::list))
         .routes(routes!(config::show))
         .routes(routes!(config::reload))
         .routes(routes!(events::stream))

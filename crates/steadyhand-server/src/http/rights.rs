@@ -8,9 +8,10 @@ use axum::response::{IntoResponse, Response};
 use super::status::{Refused, Why};
 use super::who::Asking;
 use crate::access::{By, Right};
+use crate::proxy;
 
 /// Every address but those that everybody may ask: whether the server lives.
-pub(crate) const TABLE: [(&str, &str, Right); 39] = [
+pub(crate) const TABLE: [(&str, &str, Right); 44] = [
     ("POST", "/v1/calls", Right::Call),
     ("GET", "/v1/calls", Right::Know),
     ("GET", "/v1/calls/{id}", Right::Know),
@@ -22,6 +23,10 @@ pub(crate) const TABLE: [(&str, &str, Right); 39] = [
     ("GET", "/v1/tools", Right::Know),
     ("GET", "/v1/tools/{name}", Right::Know),
     ("POST", "/v1/tools/{name}/breaker/reset", Right::Operate),
+    ("POST", "/v1/tools/{name}/breaker/trial", Right::Operate),
+    ("GET", "/v1/overview", Right::View),
+    ("GET", "/v1/conversations", Right::View),
+    ("GET", "/v1/conversations/{id}", Right::View),
     ("GET", "/v1/tool-changes", Right::View),
     ("POST", "/v1/tool-changes/{name}/accept", Right::Operate),
     ("POST", "/v1/validate", Right::Know),
@@ -31,6 +36,7 @@ pub(crate) const TABLE: [(&str, &str, Right); 39] = [
     ("GET", "/v1/metrics/{tool}", Right::View),
     ("GET", "/metrics", Right::View),
     ("GET", "/v1/trends", Right::View),
+    ("GET", "/v1/exchanges", Right::View),
     ("GET", "/v1/events", Right::View),
     ("GET", "/v1/servers", Right::View),
     ("GET", "/v1/servers/{name}/logs", Right::View),
@@ -119,6 +125,10 @@ fn may_pass(request: &Request) -> Result<(), Refused> {
 }
 
 fn right_of(method: &Method, path: &str) -> Option<Right> {
+    // Providers have addresses and methods of their own; all of them cost somebody money.
+    if path.starts_with(proxy::PREFIX) {
+        return Some(Right::Call);
+    }
     // A HEAD is a GET without its answer.
     let method = match method.as_str() {
         "HEAD" => "GET",

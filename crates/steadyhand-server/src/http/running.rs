@@ -55,6 +55,8 @@ pub(crate) struct RunningCall {
     pub(crate) tool: String,
     pub(crate) caller: Arc<str>,
     pub(crate) since: Instant,
+    /// The same as people read it, in milliseconds since 1970.
+    pub(crate) started_ms: u64,
     /// The caller's own, if it gave one.
     pub(crate) deadline: Option<Duration>,
     pub(crate) replay_of: Option<String>,
@@ -122,6 +124,7 @@ impl Running {
             tool: call.name.clone(),
             caller: Arc::clone(caller),
             since: Instant::now(),
+            started_ms: steadyhand::clock::wall_ms(),
             deadline: call.deadline,
             replay_of: call.replay_of.clone(),
             attempts,

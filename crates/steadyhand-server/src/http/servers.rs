@@ -90,7 +90,7 @@ pub(crate) async fn logs(
     Ok(status::answer(&views::servers::log(&name, &lines, next)))
 }
 
-fn find(app: &App, name: &str) -> Result<Server, Refused> {
+pub(crate) fn find(app: &App, name: &str) -> Result<Server, Refused> {
     if let Some(server) = app.runtime.server(name) {
         return Ok(server);
     }

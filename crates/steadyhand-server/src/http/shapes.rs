@@ -308,6 +308,9 @@ pub(crate) struct Breaker {
     state: BreakerState,
     /// How often it opened
     trips: u64,
+    /// When an open one lets a trial through, in milliseconds from now
+    #[schema(required = false, nullable = false)]
+    trial_in_ms: Option<u64>,
 }
 
 #[derive(Serialize, ToSchema)]

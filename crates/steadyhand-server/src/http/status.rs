@@ -11,6 +11,8 @@ use serde_json::{Map, Value, json};
 use steadyhand::{Outcome, Status};
 use steadyhand_mcp::serve::Standing;
 
+use crate::proxy::Trouble;
+
 /// Says in a header how a call ended, for those who do not read bodies.
 pub(crate) const OUTCOME_HEADER: &str = "steadyhand-outcome";
 /// The code of a failed call.
@@ -53,6 +55,8 @@ pub(crate) enum Why {
     NoSuchCall,
     /// No server has this name.
     NoSuchServer,
+    /// No conversation has this name.
+    NoSuchConversation,
     /// The body did not come in time.
     TooSlow,
     /// Running it again could do it twice.
@@ -76,7 +80,7 @@ pub(crate) enum Why {
 }
 
 impl Why {
-    fn status(self) -> StatusCode {
+    pub(crate) fn status(self) -> StatusCode {
         match self {
             Why::BadRequest => StatusCode::BAD_REQUEST,
             Why::NoToken => StatusCode::UNAUTHORIZED,
@@ -85,6 +89,7 @@ impl Why {
             | Why::NoSuchTool
             | Why::NoSuchCall
             | Why::NoSuchServer
+            | Why::NoSuchConversation
             | Why::NoSuchAlert
             | Why::NoSuchApproval
             | Why::NoSuchKey => StatusCode::NOT_FOUND,
@@ -119,6 +124,7 @@ impl Why {
             Why::NoSuchTool => "no_such_tool",
             Why::NoSuchCall => "no_such_call",
             Why::NoSuchServer => "no_such_server",
+            Why::NoSuchConversation => "no_such_conversation",
             Why::TooSlow => "too_slow",
             Why::NotSafeToRepeat => "not_safe_to_repeat",
             Why::CallHasEnded => "call_has_ended",
@@ -152,6 +158,7 @@ impl Why {
             | Why::NoSuchTool
             | Why::NoSuchCall
             | Why::NoSuchServer
+            | Why::NoSuchConversation
             | Why::TooSlow
             | Why::NotSafeToRepeat
             | Why::CallHasEnded
@@ -216,8 +223,18 @@ impl Refused {
         self.0.why
     }
 
+    /// What is wrong with what.
     pub(crate) fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// What to do.
+    pub(crate) fn help(&self) -> &str {
+        &self.0.help
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.0.why.status()
     }
 
     /// More for machines.
@@ -303,6 +320,18 @@ pub(crate) fn mcp(standing: Standing) -> StatusCode {
         Standing::NotHere => StatusCode::METHOD_NOT_ALLOWED,
         Standing::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
         Standing::Busy => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+/// How it stands when a provider gives no answer to what was forwarded to it.
+pub(crate) fn upstream(trouble: &Trouble) -> StatusCode {
+    match trouble {
+        Trouble::Unreachable(_) | Trouble::BrokeOff(_) | Trouble::Garbage(_) => {
+            StatusCode::BAD_GATEWAY
+        }
+        Trouble::Silent(_) | Trouble::TooLong(_) => StatusCode::GATEWAY_TIMEOUT,
+        Trouble::Closing | Trouble::NotSetUp(_) => StatusCode::SERVICE_UNAVAILABLE,
+        Trouble::Refused(why, _) => why.status(),
     }
 }
 

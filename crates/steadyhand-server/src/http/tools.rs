@@ -155,6 +155,34 @@ pub(crate) async fn reset_breaker(
     ))
 }
 
+/// Let one call through an open breaker
+///
+/// The next call is the trial, without waiting for the end of the rest; it decides whether the breaker closes.
+#[utoipa::path(
+    post,
+    path = "/v1/tools/{name}/breaker/trial",
+    tag = "tools",
+    params(("name" = String, Path, description = "The tool")),
+    responses(
+        (status = 200, description = "The breaker as it is now", body = shapes::BreakerReset),
+        shapes::NamedRefusals,
+    )
+)]
+pub(crate) async fn allow_trial(
+    State(app): State<Arc<App>>,
+    Named(name): Named,
+) -> Result<Response, Refused> {
+    let manager = app.runtime.manager();
+    let Some(tool) = manager.find(&name) else {
+        return Err(no_such_tool(&app, &name));
+    };
+    manager.allow_trial(&name);
+    let breaker = manager.breaker(&name);
+    Ok(status::answer(
+        &json!({"name": tool.name(), "breaker": breaker}),
+    ))
+}
+
 pub(crate) fn no_such_tool(app: &App, name: &str) -> Refused {
     let help = match views::tools::near(&app.runtime, name) {
         Some(near) => format!("Did you mean {near}? GET /v1/tools lists all"),

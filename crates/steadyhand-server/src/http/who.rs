@@ -40,6 +40,7 @@ impl<S: Sync> FromRequestParts<S> for Asking {
 }
 
 /// Who calls, and the trace the request is part of.
+#[derive(Clone)]
 pub(crate) struct Caller {
     /// `@ci/nightly`: who it is, and what it says it is.
     pub(crate) name: Arc<str>,
@@ -58,6 +59,22 @@ impl Caller {
         call.conversation.clone_from(&self.conversation);
         let budget = self.budget.clone();
         mark(call, &self.identity, &self.door, budget)
+    }
+
+    /// Who presses a button of a page.
+    pub(crate) fn of_page(app: &App, identity: Arc<Identity>) -> Caller {
+        let name = match &identity.name {
+            Some(own) => format!("{own}/dashboard").into(),
+            None => "dashboard".into(),
+        };
+        Caller {
+            name,
+            traceparent: None,
+            conversation: None,
+            identity,
+            door: Arc::clone(&app.door),
+            budget: app.budget.load_full(),
+        }
     }
 
     /// Whether so many calls may come now.

@@ -3,9 +3,11 @@
 
 mod calls;
 mod event;
+mod pulse;
 mod ring;
 mod sse;
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -17,12 +19,15 @@ use tokio_util::sync::CancellationToken;
 
 pub use event::{
     AlertChanged, ApprovalChanged, AttemptFailed, BreakerChanged, BreakerNow, CallFinished,
-    CallProgress, CallStarted, ConfigChanged, FallbackStarted, LiveEvent, ServerChanged, Skipped,
-    Snapshot, SnapshotReason, ToolsChanged,
+    CallProgress, CallStarted, ConfigChanged, ExchangeTold, FallbackStarted, LiveEvent,
+    ServerChanged, Skipped, Snapshot, SnapshotReason, ToolsChanged,
 };
+pub use pulse::{Ended, LastError, Second, ToolPulse};
 pub use sse::{Asked, CannotWatch, open, sse};
 
 use calls::Calls;
+use pulse::Pulse;
+pub(crate) use pulse::RECENT_MAX;
 use ring::{Batch, Filter, Place, Ring};
 
 /// People do not see a fiftieth of a second, and a thread that is woken for every event costs more than all it does.
@@ -51,11 +56,16 @@ struct Inner {
     readers: AtomicUsize,
     closing: CancellationToken,
     watch: OnceLock<Watch>,
+    /// Told of what is no call, too.
+    also: OnceLock<Also>,
 }
+
+type Also = Box<dyn Fn(&LiveEvent) + Send + Sync>;
 
 struct State {
     ring: Ring,
     calls: Calls,
+    pulse: Pulse,
     /// Events the engine has dropped, as far as readers were told.
     dropped: u64,
 }
@@ -71,12 +81,14 @@ impl Live {
                 state: Mutex::new(State {
                     ring: Ring::default(),
                     calls: Calls::default(),
+                    pulse: Pulse::default(),
                     dropped: 0,
                 }),
                 newest: watch::Sender::new(0),
                 readers: AtomicUsize::new(0),
                 closing: CancellationToken::new(),
                 watch: OnceLock::new(),
+                also: OnceLock::new(),
             }),
         }
     }
@@ -97,8 +109,31 @@ impl Live {
 
     /// Tells of something that is no call: a new configuration, a server, the tools.
     pub fn publish(&self, event: LiveEvent) {
+        if let Some(also) = self.inner.also.get() {
+            also(&event);
+        }
         let newest = self.state().ring.push(event.bounded()).number;
         self.inner.newest.send_replace(newest);
+    }
+
+    /// From here on, this is called with what is no call. Once: a second one is not heard.
+    pub fn also_tell(&self, listener: impl Fn(&LiveEvent) + Send + Sync + 'static) {
+        let _ = self.inner.also.set(Box::new(listener));
+    }
+
+    /// What ended since a moment, by tool; at most the last minute.
+    pub fn pulse(&self, since_ms: u64) -> HashMap<String, ToolPulse> {
+        self.state().pulse.since(since_ms)
+    }
+
+    /// The number of the newest event: changes when something happened.
+    pub fn news(&self) -> watch::Receiver<u64> {
+        self.inner.newest.subscribe()
+    }
+
+    /// Cancelled when the server is about to end.
+    pub fn closing(&self) -> CancellationToken {
+        self.inner.closing.clone()
     }
 
     /// How many read now.
@@ -123,6 +158,7 @@ impl Live {
         let State {
             ring,
             calls,
+            pulse,
             dropped: told,
         } = &mut *state;
         let before = (ring.newest(), calls.held_count());
@@ -131,6 +167,7 @@ impl Live {
             ring.push(LiveEvent::Skipped(Skipped { count }));
             *told = dropped;
         }
+        pulse.observe(event);
         calls.observe(event, ring, Instant::now());
         let newest = ring.newest();
         let after = (newest, calls.held_count());

@@ -112,7 +112,9 @@ impl Server {
             Some(Arc::clone(&door)),
         );
         let tls = Tls::of(settings.tls.as_ref())?;
-        let app = Arc::new(App::new(runtime, history, limits, access, door, desk, pins));
+        let mut app = App::new(runtime, history, limits, access, door, desk, pins);
+        app.has_dashboard = settings.dashboard;
+        let app = Arc::new(app);
         // Without it calls go on, and nobody can watch them.
         if let Err(error) = app.live.follow(app.runtime.executor()) {
             tracing::error!(%error, "live events are not told: there is no thread for it");
@@ -123,6 +125,7 @@ impl Server {
         app.tell_of_approvals();
         export(&app, settings);
         watch_over(&app, settings);
+        app.proxy.apply(&settings.proxy);
         Ok(Server {
             listener,
             address,
@@ -153,6 +156,7 @@ impl Server {
 
     /// Lets commands of the same configuration find it, for as long as it lives.
     pub(crate) fn announce(&self, state: &std::path::Path) -> std::io::Result<()> {
+        let _ = self.app.state.set(state.to_owned());
         let generation = self.app.runtime.generation();
         let file = generation.configuration.file.as_deref();
         let (instance, local) = (&self.app.instance, &self.app.door.local);
@@ -204,6 +208,7 @@ impl Server {
     fn adapt(&self, settings: &Settings) {
         export(&self.app, settings);
         watch_over(&self.app, settings);
+        self.app.proxy.apply(&settings.proxy);
         if let Err(cannot) = self.may_go_on(settings) {
             tracing::error!(
                 reason = cannot.message,
@@ -345,7 +350,9 @@ impl Server {
             tell(&waiting(&self.app));
             second = Duration::from_secs(1);
         }
+        let _ = tokio::time::timeout_at(until, self.app.proxy.until_none()).await;
         let cancelled = self.app.running.cancel_all();
+        self.app.proxy.end();
         let _ = timeout(LAST_WORDS_MAX, self.app.running.until_none()).await;
         self.ending.cancel();
         // All places are free when no connection is left.

@@ -1,11 +1,13 @@
 //! What `[server]` says, with its references replaced, and whether it may be served like that.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use crate::access::Keys;
+use crate::config::proxy::ProxySettings;
 use crate::config::reference::Unresolved;
 use crate::config::settings::{
     AlertSettings, BudgetSettings, HistorySettings, JwtSettings, RequestLimits, ServerSettings,
@@ -25,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) limits: RequestLimits,
     pub(crate) history: HistorySettings,
+    /// Whether there are pages for people.
+    pub(crate) dashboard: bool,
     pub(crate) approval_wait: Option<Duration>,
     pub(crate) jwt: Option<JwtSettings>,
     pub(crate) budget: Option<BudgetSettings>,
@@ -34,6 +38,8 @@ pub(crate) struct Settings {
     pub(crate) alerts: Result<Vec<AlertSettings>, String>,
     /// Where traces and metrics are sent; the error says why that is not known.
     pub(crate) telemetry: Result<TelemetrySettings, String>,
+    /// Where the proxy forwards to; the error says why that is not known.
+    pub(crate) proxy: Result<BTreeMap<String, ProxySettings>, String>,
 }
 
 /// Why there is no server.
@@ -74,6 +80,9 @@ impl Settings {
         let telemetry = section("telemetry", configuration, surroundings)
             .map_err(missing)
             .and_then(|value| serde_json::from_value(value).map_err(|error| error.to_string()));
+        let proxy = section("proxy", configuration, surroundings)
+            .map_err(missing)
+            .and_then(|value| serde_json::from_value(value).map_err(|error| error.to_string()));
         let alerts = section("alerts", configuration, surroundings)
             .map_err(missing)
             .and_then(|value| match value {
@@ -101,6 +110,7 @@ impl Settings {
             allowed_hosts: server.allowed_hosts,
             limits: server.limits,
             history: server.history,
+            dashboard: server.dashboard.unwrap_or(true),
             approval_wait: server.approval_wait.map(|span| span.0),
             jwt: server.jwt,
             budget: server.budget,
@@ -116,6 +126,7 @@ impl Settings {
             }),
             alerts,
             telemetry,
+            proxy,
         })
     }
 

@@ -87,6 +87,9 @@ pub(crate) fn one(runtime: &Runtime, name: &str) -> Option<Value> {
         .collect();
     described["policy"] = Value::Object(policy);
     described["breaker"] = json!(manager.breaker(name));
+    if let Some(rest) = manager.rest_of_breaker(name) {
+        described["breaker"]["trialInMs"] = json!(rest.as_millis() as u64);
+    }
     described["metrics"] = json!(manager.metrics(name));
     Some(described)
 }

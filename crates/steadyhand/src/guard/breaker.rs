@@ -192,6 +192,17 @@ impl Machine {
         self.moved_to(Phase::Closed { failures: 0 })
     }
 
+    /// The rest of an open breaker is over, by hand: the next call is the trial.
+    pub fn rested(self) -> Machine {
+        match self.phase {
+            Phase::Open { .. } => Machine {
+                phase: Phase::Open { until_ms: 0 },
+                ..self
+            },
+            Phase::Closed { .. } | Phase::HalfOpen { .. } => self,
+        }
+    }
+
     fn moved_to(self, phase: Phase) -> Machine {
         Machine {
             generation: (self.generation + 1) & GENERATION_MAX,
@@ -340,6 +351,22 @@ impl Breaker {
     /// Closes it by hand.
     pub fn reset(&self) -> Option<Change> {
         self.update(Machine::reset)
+    }
+
+    /// Ends the rest of an open breaker by hand: the next call is the trial.
+    pub fn rested(&self) {
+        self.update(Machine::rested);
+    }
+
+    /// How long an open breaker still rests.
+    pub fn rest_ms(&self, now_ms: u64) -> Option<u64> {
+        match self.machine().phase {
+            Phase::Open { until_ms } => {
+                let rest_ms = until_ms.saturating_sub(now_ms);
+                Some(rest_ms.min(self.policy.cooldown_ms))
+            }
+            Phase::Closed { .. } | Phase::HalfOpen { .. } => None,
+        }
     }
 
     /// Where it stands.

@@ -187,7 +187,8 @@ async fn a_file_of_the_first_format_is_brought_up_to_date() {
     .await;
     let old = Connection::open(&path).unwrap();
     old.execute_batch(
-        "DROP INDEX calls_by_tool;
+        "DROP TABLE marks;
+         DROP INDEX calls_by_tool;
          DROP INDEX calls_slow;
          CREATE INDEX calls_by_tool ON calls (tool, state, row, took_us);
          CREATE INDEX calls_slow ON calls (tool, state, row, took_us) WHERE took_us >= 100000;

@@ -137,7 +137,7 @@ async fn what_is_no_call_is_refused_with_its_place_and_nothing_is_run() {
 async fn what_is_not_there_is_told_in_the_same_shape() {
     let served = Served::start().await;
     for (method, path, expected) in [
-        ("GET", "/", (404, "no_such_route")),
+        ("GET", "/nowhere", (404, "no_such_route")),
         ("GET", "/v2/calls", (404, "no_such_route")),
         ("PATCH", "/v1/calls", (405, "no_such_method")),
         ("GET", "/v1/tools/nothing", (404, "no_such_tool")),

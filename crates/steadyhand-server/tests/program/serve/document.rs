@@ -5,10 +5,12 @@ use serde_json::Value;
 use super::{Served, TOOLS};
 
 /// What API.md fixes, as far as it is there.
-const ROUTES: [(&str, &str); 41] = [
+const ROUTES: [(&str, &str); 45] = [
     ("get", "/v1/tools"),
     ("get", "/v1/tools/{name}"),
     ("post", "/v1/tools/{name}/breaker/reset"),
+    ("post", "/v1/tools/{name}/breaker/trial"),
+    ("get", "/v1/overview"),
     ("post", "/v1/calls"),
     ("get", "/v1/calls"),
     ("get", "/v1/calls/{id}"),
@@ -23,6 +25,8 @@ const ROUTES: [(&str, &str); 41] = [
     ("post", "/v1/repair"),
     ("post", "/v1/error-response"),
     ("get", "/v1/trends"),
+    ("get", "/v1/conversations"),
+    ("get", "/v1/conversations/{id}"),
     ("get", "/v1/config"),
     ("post", "/v1/config/reload"),
     ("get", "/v1/servers"),

@@ -1,0 +1,288 @@
+//! Who may see the pages and press their buttons: the login where a token is set, and forms of our own pages only.
+
+use std::sync::Arc;
+
+use axum::extract::{Form, MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Redirect, Response};
+use secrecy::ExposeSecret;
+use serde::Deserialize;
+
+use super::sessions::LASTS;
+use super::{Menu, Page, pages, refusal, shell};
+use crate::access::{Identity, Right};
+use crate::http::status::{Refused, WasRefused, Why};
+use crate::http::{App, Asking};
+
+const SESSION_COOKIE: &str = "steadyhand_session";
+const THEME_COOKIE: &str = "steadyhand_theme";
+/// Everything comes from here, nothing is run or styled that is not one of our own files.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+    connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// The first parts of paths that are pages.
+const PARTS: [&str; 13] = [
+    "",
+    "calls",
+    "tools",
+    "servers",
+    "approvals",
+    "alerts",
+    "conversations",
+    "trends",
+    "config",
+    "theme",
+    "login",
+    "logout",
+    "assets",
+];
+
+/// Whether a path is one of the dashboard's: it has a login of its own.
+pub(crate) fn owns(path: &str) -> bool {
+    let first = path.trim_start_matches('/').split('/').next();
+    PARTS.contains(&first.unwrap_or_default())
+}
+
+/// Lets in who has shown the token, and takes forms from our own pages only.
+pub(super) async fn check(
+    State(app): State<Arc<App>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let (path, headers) = (request.uri().path().to_owned(), request.headers().clone());
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    if !is_read && !is_own_form(&headers) {
+        let refused = Refused::new(
+            Why::Foreign,
+            "the form was not sent by a page of this server",
+            "Open the dashboard itself, and press the button there; programs use POST under /v1",
+        );
+        return dressed(refusal(&headers, &refused));
+    }
+    let is_open = path == "/login" || path == "/theme" || path.starts_with("/assets/");
+    if is_open {
+        return dressed(next.run(request).await);
+    }
+    let identity = match identify(&app, &headers).await {
+        Ok(identity) => identity,
+        // A stream ends for good with 204; one that got a page would try again for ever.
+        Err(_) if live_wanted(&headers) => return StatusCode::NO_CONTENT.into_response(),
+        Err(refused) => {
+            let back = match is_read {
+                true => request.uri().to_string(),
+                false => "/".to_owned(),
+            };
+            let form = login_form(&headers, &back, None, StatusCode::UNAUTHORIZED);
+            return dressed(noted(form, refused));
+        }
+    };
+    let right = right_of(&request, is_read);
+    if !identity.may(right) {
+        let refused = Refused::new(
+            Why::NotAllowed,
+            format!(
+                "You are logged in as {}, which may not {} here",
+                identity.role.word(),
+                right.word()
+            ),
+            format!("Log in with a key of another role: {}", right.roles()),
+        );
+        return dressed(noted(refusal(&headers, &refused), refused));
+    }
+    request.extensions_mut().insert(Asking(identity));
+    dressed(next.run(request).await)
+}
+
+/// What one must be allowed to see a page or press a button: the same as at the route of REST that does it.
+fn right_of(request: &Request, is_read: bool) -> Right {
+    let path = request.extensions().get::<MatchedPath>();
+    match path.map(MatchedPath::as_str) {
+        Some("/logout") => Right::Know,
+        _ if is_read => Right::View,
+        Some("/calls/{id}/cancel" | "/calls/{id}/replay" | "/tools/{name}/run") => Right::Call,
+        Some("/config/reload") => Right::Administer,
+        _ => Right::Operate,
+    }
+}
+
+/// Who asks: by the header that programs send, or by the login of a browser.
+pub(crate) async fn identify(app: &App, headers: &HeaderMap) -> Result<Arc<Identity>, Refused> {
+    let access = app.access.load_full();
+    let session = cookie(headers, SESSION_COOKIE).filter(|kept| !kept.is_empty());
+    let credential = session.and_then(|kept| app.sessions.credential(kept));
+    match credential {
+        Some(credential) if !headers.contains_key(header::AUTHORIZATION) => {
+            let shown = Some(credential.expose_secret());
+            access.identify_by(shown).await
+        }
+        _ => access.identify(headers).await,
+    }
+}
+
+/// With the refusal, to be written down as such.
+fn noted(mut response: Response, refused: Refused) -> Response {
+    let refused = WasRefused(Arc::new(refused));
+    response.extensions_mut().insert(refused);
+    response
+}
+
+fn live_wanted(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::ACCEPT)
+        .is_some_and(|accept| accept == "text/event-stream")
+}
+
+/// The headers of every page.
+fn dressed(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    let fixed = [
+        ("content-security-policy", POLICY),
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("referrer-policy", "same-origin"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    response
+}
+
+/// Browsers say from which page a form comes, and no page can make them say something else.
+fn is_own_form(headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(site) = text("sec-fetch-site") {
+        return site == "same-origin";
+    }
+    let host = text("host").unwrap_or_default();
+    let origin = text("origin").unwrap_or_default();
+    let from = origin
+        .strip_prefix("http://")
+        .or_else(|| origin.strip_prefix("https://"));
+    from.is_some_and(|from| from.eq_ignore_ascii_case(host))
+}
+
+/// Whether the browser has a login.
+pub(super) fn is_logged_in(headers: &HeaderMap) -> bool {
+    cookie(headers, SESSION_COOKIE).is_some_and(|kept| !kept.is_empty())
+}
+
+/// The colours that were chosen.
+pub(super) fn theme_of(headers: &HeaderMap) -> Option<&'static str> {
+    match cookie(headers, THEME_COOKIE)? {
+        "light" => Some("light"),
+        "dark" => Some("dark"),
+        _ => None,
+    }
+}
+
+fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let all = headers.get_all(header::COOKIE).iter();
+    all.filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value)
+}
+
+#[derive(Deserialize)]
+pub(super) struct LoginForm {
+    #[serde(default)]
+    token: String,
+    #[serde(default)]
+    back: String,
+}
+
+/// `GET /login`
+pub(super) async fn login_page(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    if identify(&app, &headers).await.is_ok() {
+        return Redirect::to("/").into_response();
+    }
+    login_form(&headers, "/", None, StatusCode::OK)
+}
+
+/// `POST /login`
+pub(super) async fn login(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Form(form): Form<LoginForm>,
+) -> Response {
+    let shown = form.token.trim();
+    let access = app.access.load_full();
+    if let Err(refused) = access.identify_by(Some(shown)).await {
+        let wrong = "That is neither the token of this server nor one of its keys.";
+        let form = login_form(&headers, &form.back, Some(wrong), StatusCode::UNAUTHORIZED);
+        return noted(form, refused);
+    }
+    let session = app.sessions.begin(shown);
+    let mut response = Redirect::to(own_path(&form.back)).into_response();
+    set_cookie(&mut response, SESSION_COOKIE, &session, LASTS.as_secs());
+    response
+}
+
+/// `POST /logout`
+pub(super) async fn logout(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    if let Some(kept) = cookie(&headers, SESSION_COOKIE) {
+        app.sessions.end(kept);
+    }
+    let mut response = Redirect::to("/login").into_response();
+    set_cookie(&mut response, SESSION_COOKIE, "", 0);
+    response
+}
+
+#[derive(Deserialize)]
+pub(super) struct ThemeForm {
+    #[serde(default)]
+    theme: String,
+    #[serde(default)]
+    back: String,
+}
+
+/// `POST /theme`
+pub(super) async fn theme(Form(form): Form<ThemeForm>) -> Response {
+    let mut response = Redirect::to(own_path(&form.back)).into_response();
+    let theme = match form.theme.as_str() {
+        "light" => "light",
+        "dark" => "dark",
+        _ => "auto",
+    };
+    set_cookie(&mut response, THEME_COOKIE, theme, 365 * 24 * 60 * 60);
+    response
+}
+
+fn set_cookie(response: &mut Response, name: &str, value: &str, seconds: u64) {
+    let cookie = format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict");
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+}
+
+/// A way back that leads nowhere else.
+fn own_path(back: &str) -> &str {
+    let is_plain = back
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    match back.starts_with('/') && !back.starts_with("//") && is_plain {
+        true => back,
+        false => "/",
+    }
+}
+
+fn login_form(
+    headers: &HeaderMap,
+    back: &str,
+    problem: Option<&str>,
+    status: StatusCode,
+) -> Response {
+    let page = Page::new(
+        "Log in",
+        Menu::None,
+        pages::login::body(own_path(back), problem),
+    );
+    (status, shell::bare(headers, &page)).into_response()
+}

@@ -1,0 +1,227 @@
+//! The dashboard: pages made on the server from what REST answers, kept fresh by one stream each.
+//!
+//! A page's address gives the page to a browser, the same page again and again to an `EventSource`, and only its
+//! inner part to our script when it polls. Everything works without a script, too.
+
+mod actions;
+mod assets;
+mod draw;
+mod form;
+mod format;
+mod guard;
+mod live;
+mod pages;
+mod parts;
+mod sessions;
+mod shell;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, Uri};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use maud::Markup;
+use tower_http::compression::CompressionLayer;
+
+use crate::access::Identity;
+use crate::http::status::{Refused, Why};
+use crate::http::{App, Asked, Asking, Named};
+pub(crate) use guard::{identify, owns};
+use live::show;
+pub(crate) use sessions::Sessions;
+
+/// What a page is made from, besides the state of things.
+pub(crate) struct Request {
+    pub(crate) app: Arc<App>,
+    /// What stands behind the question mark.
+    pub(crate) query: Vec<(String, String)>,
+    /// Who asks.
+    pub(crate) identity: Arc<Identity>,
+}
+
+impl Request {
+    /// A value of the query.
+    pub(crate) fn asked(&self, name: &str) -> Option<&str> {
+        let found = self
+            .query
+            .iter()
+            .find(|(key, value)| key == name && !value.is_empty());
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// One page.
+pub(crate) struct Page {
+    pub(crate) title: String,
+    /// Which part of the menu it belongs to.
+    pub(crate) menu: Menu,
+    pub(crate) body: Markup,
+    /// Calls that wait for a yes, for the menu.
+    pub(crate) waiting: usize,
+}
+
+impl Page {
+    pub(crate) fn new(title: impl Into<String>, menu: Menu, body: Markup) -> Page {
+        Page {
+            title: title.into(),
+            menu,
+            body,
+            waiting: 0,
+        }
+    }
+}
+
+/// The menu, in its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Menu {
+    Overview,
+    Calls,
+    Tools,
+    Servers,
+    Approvals,
+    Alerts,
+    Conversations,
+    Trends,
+    Config,
+    /// A page that is in no part of it.
+    None,
+}
+
+/// All pages and actions.
+pub(crate) fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/", get(overview))
+        .route("/calls", get(calls))
+        .route("/calls/{id}", get(call))
+        .route("/calls/{id}/cancel", post(actions::cancel))
+        .route("/calls/{id}/replay", post(actions::replay))
+        .route("/tools", get(tools))
+        .route("/tools/{name}", get(tool))
+        .route("/tools/{name}/run", post(actions::run))
+        .route("/tools/{name}/reset", post(actions::reset))
+        .route("/tools/{name}/trial", post(actions::trial))
+        .route("/servers", get(servers))
+        .route("/servers/{name}", get(server))
+        .route("/servers/{name}/restart", post(actions::restart))
+        .route("/approvals", get(approvals))
+        .route("/approvals/{id}", post(actions::decide))
+        .route("/alerts", get(alerts))
+        .route("/alerts/{id}/ack", post(actions::acknowledge))
+        .route("/alerts/{id}/silence", post(actions::silence))
+        .route("/conversations", get(conversations))
+        .route("/conversations/{id}", get(conversation))
+        .route("/trends", get(trends))
+        .route("/config", get(config))
+        .route("/config/reload", post(actions::reload))
+        .route("/theme", post(guard::theme))
+        .route("/login", get(guard::login_page).post(guard::login))
+        .route("/logout", post(guard::logout))
+        .route("/assets/{name}", get(assets::serve))
+        .layer(CompressionLayer::new())
+}
+
+/// Who is not let in sees the way in.
+pub(crate) fn guarded(app: &Arc<App>) -> Router<Arc<App>> {
+    routes().layer(middleware::from_fn_with_state(
+        Arc::clone(app),
+        guard::check,
+    ))
+}
+
+/// The address that was asked for.
+#[derive(Clone)]
+pub(crate) struct Address {
+    headers: HeaderMap,
+    uri: Uri,
+    query: Vec<(String, String)>,
+    identity: Arc<Identity>,
+}
+
+impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Address {
+    type Rejection = Response;
+
+    async fn from_request_parts(
+        parts: &mut axum::http::request::Parts,
+        state: &S,
+    ) -> Result<Address, Response> {
+        let query = Asked::<Vec<(String, String)>>::from_request_parts(parts, state).await;
+        let Asked(query) = query.map_err(|refused| refusal(&parts.headers, &refused))?;
+        let Ok(Asking(identity)) = Asking::from_request_parts(parts, state).await;
+        Ok(Address {
+            identity,
+            headers: parts.headers.clone(),
+            uri: parts.uri.clone(),
+            query,
+        })
+    }
+}
+
+/// A name in the path; what cannot be read is told as a page.
+pub(crate) struct Name(pub(crate) String);
+
+impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Name {
+    type Rejection = Response;
+
+    async fn from_request_parts(
+        parts: &mut axum::http::request::Parts,
+        state: &S,
+    ) -> Result<Name, Response> {
+        match Named::from_request_parts(parts, state).await {
+            Ok(Named(name)) => Ok(Name(name)),
+            Err(refused) => Err(refusal(&parts.headers, &refused)),
+        }
+    }
+}
+
+/// Routes of pages that are about everything of a kind.
+macro_rules! pages {
+    ($($name:ident),*) => {$(
+        async fn $name(State(app): State<Arc<App>>, address: Address) -> Response {
+            show(app, address, |request| async move { pages::$name::page(&request).await }).await
+        }
+    )*};
+}
+
+/// Routes of pages that are about one thing.
+macro_rules! named_pages {
+    ($($name:ident),*) => {$(
+        async fn $name(State(app): State<Arc<App>>, Name(name): Name, address: Address) -> Response {
+            show(app, address, move |request| {
+                let name = name.clone();
+                async move { pages::$name::page(&request, &name).await }
+            }).await
+        }
+    )*};
+}
+
+pages!(
+    overview,
+    calls,
+    tools,
+    servers,
+    approvals,
+    alerts,
+    conversations,
+    trends,
+    config
+);
+named_pages!(call, tool, server, conversation);
+
+/// A refusal as a page.
+pub(crate) fn refusal(headers: &HeaderMap, refused: &Refused) -> Response {
+    let body = parts::refusal(refused.message(), refused.help());
+    let page = Page::new("That did not work", Menu::None, body);
+    (refused.status(), shell::whole(headers, &page, None)).into_response()
+}
+
+/// What is not in a form that was sent.
+pub(crate) fn incomplete(message: &str) -> Refused {
+    Refused::new(
+        Why::BadRequest,
+        message,
+        "Go back, reload the page and try again",
+    )
+}

@@ -1,0 +1,212 @@
+//! `/conversations/{id}`: who said what, which call has which result, and what a provider would refuse. From
+//! `GET /v1/conversations/{id}`.
+
+use maud::{Markup, html};
+
+use super::super::format::{bytes, counted, cut, html_bytes, json, line, moment, visible};
+use super::super::parts::badge;
+use super::super::{Menu, Page, Request};
+use crate::conversations::seen::{Said, SeenCall, SeenConversation, SeenTurn, Speaker};
+use crate::http::said;
+use crate::http::status::Refused;
+use crate::overview;
+
+/// What is shown of all that was said, and of one text, in bytes of HTML.
+const PAGE_BYTES: usize = 40 * 1024;
+const TEXT_BYTES: usize = 3 * 1024;
+/// The same where one message alone is more than a page.
+const SHORT_TEXT_BYTES: usize = 300;
+/// What is around a text.
+const MARKUP_BYTES: usize = 500;
+/// Calls that are shown of one message.
+const CALLS_MAX: usize = 20;
+
+pub(in super::super) async fn page(request: &Request, id: &str) -> Result<Page, Refused> {
+    let conversation = said::read(&request.app, id).await?;
+    let shown = fitting(&conversation.turns);
+    let left_out = shown.first().map_or(0, |turn| turn.number - 1);
+    let body = html! {
+        p.way { a href="/conversations" { "Conversations" } }
+        div.head.page { h1 { "Conversation " code { (visible(&conversation.id)) } " " (state(&conversation)) } }
+        p.sentence data-testid="sentence" { (sentence(&conversation)) }
+        (problems(&conversation))
+        @if conversation.turns.is_empty() { section.panel { p.empty { "Nothing was said yet." } } }
+        @if left_out > 0 || conversation.left_out_bytes > 0 {
+            p.note { "What came before is not on this page: "
+                @if left_out > 0 { (counted(left_out as u64, "turn")) } @else { (bytes(conversation.left_out_bytes)) }
+                ". The whole is in its file in the state folder." }
+        }
+        @for turn in &shown { (turn_of(turn)) }
+    };
+    Ok(Page::new(
+        format!("Conversation {}", line(id, 40)),
+        Menu::Conversations,
+        body,
+    ))
+}
+
+/// A turn, or the end of it, as far as there is room.
+struct Shown<'a> {
+    number: usize,
+    turn: &'a SeenTurn,
+    said: &'a [Said],
+    text_bytes: usize,
+}
+
+/// The last of what was said, as much as a page can hold.
+fn fitting(turns: &[SeenTurn]) -> Vec<Shown<'_>> {
+    let mut room = PAGE_BYTES;
+    let mut shown = Vec::new();
+    for (at, turn) in turns.iter().enumerate().rev() {
+        let mut first = turn.said.len();
+        let mut text_bytes = TEXT_BYTES;
+        for said in turn.said.iter().rev() {
+            let taken = size(said);
+            // The last one is shown whatever it takes, with less of each text.
+            let is_last = shown.is_empty() && first == turn.said.len();
+            if taken > room && !is_last {
+                break;
+            }
+            if taken > room {
+                text_bytes = SHORT_TEXT_BYTES;
+            }
+            room = room.saturating_sub(taken);
+            first -= 1;
+        }
+        let said = &turn.said[first..];
+        if !said.is_empty() {
+            shown.push(Shown {
+                number: at + 1,
+                turn,
+                said,
+                text_bytes,
+            });
+        }
+        if first > 0 {
+            break;
+        }
+    }
+    shown.reverse();
+    shown
+}
+
+fn size(said: &Said) -> usize {
+    let text = |text: &str| html_bytes(text).min(TEXT_BYTES) + MARKUP_BYTES;
+    let call = |call: &SeenCall| {
+        let result = call.result.as_ref();
+        text(&json(&call.arguments)) + result.map_or(0, |result| text(&result.text))
+    };
+    text(&said.text) + said.calls.iter().take(CALLS_MAX).map(call).sum::<usize>()
+}
+
+fn state(conversation: &SeenConversation) -> Markup {
+    match (
+        conversation.open_calls.is_empty(),
+        conversation.problems.is_empty(),
+    ) {
+        (true, true) => badge("good", "Complete"),
+        (false, _) => badge("bad", "Open call"),
+        (true, false) => badge("warn", "Look at"),
+    }
+}
+
+fn sentence(conversation: &SeenConversation) -> Markup {
+    let open = conversation.open_calls.len();
+    html! {
+        (counted(conversation.turns.len() as u64, "turn")) ", " (counted(conversation.calls as u64, "call")) ". "
+        @if conversation.calls == 0 { "No tool was asked for." }
+        @else if open == 0 { "Every call has its result." }
+        @else {
+            strong { (counted(open as u64, "call")) " without a result" } ", so a provider would refuse the next message: "
+            @for id in conversation.open_calls.iter().take(5) { code { (line(id, 80)) } " " }
+            "It is answered when the conversation goes on (" code { "steadyhand chat --resume=" (visible(&conversation.id)) } ")."
+        }
+        " Last said " (moment(conversation.changed_ms)) "."
+        @if conversation.unreadable > 0 { " " (counted(conversation.unreadable as u64, "line")) " of its file cannot be read." }
+    }
+}
+
+fn problems(conversation: &SeenConversation) -> Markup {
+    html! {
+        @if !conversation.problems.is_empty() {
+            section.panel.cause aria-labelledby="problems-title" data-testid="faults" {
+                div.head { h2 id="problems-title" { "What a provider would refuse, mended when it goes on" } }
+                ul.plain { @for problem in &conversation.problems { li { code { (visible(&problem.code)) } " " (line(&problem.message, 300)) } } }
+            }
+        }
+    }
+}
+
+fn turn_of(shown: &Shown<'_>) -> Markup {
+    let (turn, number) = (shown.turn, shown.number);
+    let is_whole = turn.calls == turn.results;
+    let left_out = turn.said.len() - shown.said.len();
+    html! {
+        section.panel.turn id=(format!("turn-{number}")) aria-labelledby=(format!("turn-{number}-title")) data-testid="turn" {
+            div.head {
+                h2 id=(format!("turn-{number}-title")) { "Turn " (number) }
+                @if turn.calls > 0 {
+                    span.mute { (counted(turn.calls as u64, "call")) ", " (counted(turn.results as u64, "result")) " "
+                        @if is_whole { (badge("good", "Complete")) } @else { (badge("bad", "Open call")) } }
+                }
+            }
+            @if left_out > 0 { p.note { "The first " (counted(left_out as u64, "message")) " of it are not on this page." } }
+            @for said in shown.said { (message(said, shown.text_bytes)) }
+        }
+    }
+}
+
+fn message(said: &Said, text_bytes: usize) -> Markup {
+    let (who, word) = match said.by {
+        Speaker::System => ("system", "Told to be"),
+        Speaker::Human => ("human", "Person"),
+        Speaker::Model => ("model", "Model"),
+        Speaker::Tool => ("tool", "Result without its call"),
+        Speaker::Other => ("other", "Other"),
+    };
+    html! {
+        div.message.(who) {
+            span.who { (word) }
+            div {
+                @if !said.text.trim().is_empty() { p.lines { (text(&said.text, said.bytes, text_bytes)) } }
+                @else if said.calls.is_empty() { p.mute { "Said nothing." } }
+                @for call in said.calls.iter().take(CALLS_MAX) { (called(call, text_bytes)) }
+                @if said.calls.len() > CALLS_MAX { p.note { (counted((said.calls.len() - CALLS_MAX) as u64, "more call")) } }
+            }
+        }
+    }
+}
+
+fn called(call: &SeenCall, text_bytes: usize) -> Markup {
+    html! {
+        details.called data-testid="called" {
+            summary {
+                strong { (line(&call.tool, 80)) } " "
+                @match &call.result {
+                    None => (badge("bad", "No result")),
+                    Some(result) if result.is_error => (badge("bad", "Failed")),
+                    Some(_) => (badge("good", "OK")),
+                }
+                " " code.mute { (line(&call.arguments.to_string(), 90)) }
+            }
+            dl.pairs {
+                dt { "Id" } dd { a href=(overview::page("calls", &call.id)) { code { (line(&call.id, 120)) } } }
+                dt { "Arguments" } dd { pre tabindex="0" aria-label="Arguments" { (cut(&json(&call.arguments), text_bytes).0) } }
+                dt { "Result" } dd {
+                    @match &call.result {
+                        None => { "None: the model waits for it." }
+                        Some(result) if result.text.trim().is_empty() => { "The tool answered with no content." }
+                        Some(result) => { pre tabindex="0" aria-label="Result" { (text(&result.text, result.bytes, text_bytes)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// As much of it as fits, and how much there is besides.
+fn text(text: &str, all: usize, bytes_max: usize) -> Markup {
+    let (shown, _) = cut(text, bytes_max);
+    let is_cut = shown.len() < visible(text).len() || text.len() < all;
+    html! { (shown) @if is_cut { span.mute { " … " (bytes(all as u64)) " in all" } } }
+}

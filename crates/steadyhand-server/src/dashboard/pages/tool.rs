@@ -1,0 +1,240 @@
+//! `/tools/{name}`: how a tool fares, why its breaker is open, what governs it, and a form to try it. From
+//! `GET /v1/tools/{name}`, `/v1/trends?tool=`, `/v1/calls?tool=`.
+
+use maud::{Markup, html};
+use serde_json::Value;
+use steadyhand::BreakerState;
+
+use super::super::draw;
+use super::super::form::{self, Filled};
+use super::super::format::{self, clock, count, counted, line, some_share, visible};
+use super::super::parts::{badge, block, breaker_state, button, call_path, call_state, took};
+use super::super::{Menu, Page, Request};
+use crate::history::{CallSummary, Counts, Trends, Window};
+use crate::http::history::{Calls, calls, trends_of};
+use crate::http::status::Refused;
+use crate::http::tools::no_such_tool;
+use crate::overview::{self, error_rate};
+use crate::views;
+
+/// The last calls, as squares and in a list.
+const LAST: usize = 20;
+const LISTED: usize = 8;
+const SCHEMA_BYTES: usize = 8 * 1024;
+
+pub(in super::super) async fn page(request: &Request, name: &str) -> Result<Page, Refused> {
+    let from = match request.asked("from") {
+        Some(id) => Filled::of_call(request, id).await?,
+        None => Filled::default(),
+    };
+    with_form(request, name, &from).await
+}
+
+/// The page with a form that holds something already.
+pub(in super::super) async fn with_form(
+    request: &Request,
+    name: &str,
+    filled: &Filled,
+) -> Result<Page, Refused> {
+    let app = &request.app;
+    let Some(view) = views::tools::one(&app.runtime, name) else {
+        return Err(no_such_tool(app, name));
+    };
+    let name = view["name"].as_str().unwrap_or(name);
+    let trends = trends_of(app, Some(name.to_owned()), Window::Hour)
+        .await
+        .ok();
+    let pairs =
+        [("tool", name), ("limit", "20")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let last = calls(app, &request.identity, &pairs).await.ok();
+    let last = last.map(|Calls { calls, .. }| {
+        calls
+            .into_iter()
+            .map(|listed| listed.call)
+            .take(LAST)
+            .collect()
+    });
+    let last: Vec<CallSummary> = last.unwrap_or_default();
+    let body = html! {
+        p.way { a href="/tools" { "Tools" } }
+        div.head.page {
+            h1 { (visible(name)) " " (state(&view)) }
+            span.mute { (line(&kind(&view), 120)) }
+        }
+        p.about { (line(view["description"].as_str().unwrap_or_default(), 600)) }
+        @if let Some(reason) = view["reason"].as_str() { p.bad data-testid="reason" { (line(reason, 600)) } }
+        @if let Some(trends) = &trends { (figures(&view, trends)) }
+        div.columns.even {
+            section.panel aria-labelledby="times-title" {
+                div.head { h2 id="times-title" { "Latency, last hour" } a href=(format!("/trends?tool={}", query(name))) { "Trends" } }
+                @if let Some(trends) = &trends { (draw::histogram::picture(&trends.times)) (super::super::parts::marks(&trends.marks, 3)) }
+                @else { p.empty { "The history cannot be read." } }
+            }
+            section.panel aria-labelledby="try-title" {
+                div.head { h2 id="try-title" { "Try it" } }
+                (form::form(name, &view["schema"], filled, is_safe(&view)))
+            }
+        }
+        (breaker(&view, name, &last))
+        section.panel aria-labelledby="last-title" {
+            div.head { h2 id="last-title" { "Last calls" } a href=(format!("/calls?tool={}", query(name))) { "All of them" } }
+            (list(&last))
+        }
+        (failures(&view["metrics"]["errorsByCode"]))
+        (policy(&view["policy"]))
+        section.panel aria-labelledby="definition-title" {
+            div.head { h2 id="definition-title" { "Definition" } span.mute { "about " (count(tokens(&view))) " tokens in a model's context" } }
+            details { summary { "JSON Schema of its arguments" } (block("JSON Schema", &format::json(&view["schema"]), SCHEMA_BYTES)) }
+        }
+    };
+    Ok(Page::new(line(name, 60), Menu::Tools, body))
+}
+
+fn query(name: &str) -> String {
+    url::form_urlencoded::byte_serialize(name.as_bytes()).collect()
+}
+
+fn state(view: &Value) -> Markup {
+    match (view["available"].as_bool(), view["state"].as_str()) {
+        (Some(false), state) => badge(
+            "bad",
+            match state {
+                Some("not running") => "Not running",
+                Some("starting") => "Starting",
+                _ => "Disabled",
+            },
+        ),
+        _ => match breaker_of(view) {
+            Some(BreakerState::Closed) | None => badge("good", "Ready"),
+            some => breaker_state(some),
+        },
+    }
+}
+
+fn breaker_of(view: &Value) -> Option<BreakerState> {
+    match view["breaker"]["state"].as_str()? {
+        "open" => Some(BreakerState::Open),
+        "half-open" => Some(BreakerState::HalfOpen),
+        _ => Some(BreakerState::Closed),
+    }
+}
+
+fn kind(view: &Value) -> String {
+    let text = |key: &str| view[key].as_str().unwrap_or_default();
+    let value = |key: &str| {
+        view["policy"][key]["value"]
+            .as_str()
+            .unwrap_or("–")
+            .to_owned()
+    };
+    format!(
+        "{}, timeout {}, up to {} attempts, {} at once",
+        text("kind"),
+        value("timeout"),
+        value("retry.attempts"),
+        value("limits.concurrency")
+    )
+}
+
+fn is_safe(view: &Value) -> bool {
+    view["policy"]["idempotent"]["value"] == "yes"
+}
+
+fn figures(view: &Value, trends: &Trends) -> Markup {
+    let (now, before) = (&trends.total, &trends.previous);
+    let number = |counts: &Counts| count(counts.calls);
+    html! {
+        dl.figures {
+            div { dt { "Calls, 1 h" } dd { (number(now)) span.before { "before: " (number(before)) } } }
+            div { dt { "Errors" } dd class=[error_rate(now).filter(|rate| *rate >= 0.05).map(|_| "bad")] { (some_share(error_rate(now))) span.before { "before: " (some_share(error_rate(before))) } } }
+            div { dt { "p50" } dd { (format::some_span(now.p50)) span.before { "before: " (format::some_span(before.p50)) } } }
+            div { dt { "p95" } dd { (format::some_span(now.p95)) span.before { "before: " (format::some_span(before.p95)) } } }
+            div { dt { "In flight" } dd { (view["metrics"]["inFlight"].as_u64().unwrap_or(0)) @if let Some(queued @ 1..) = view["metrics"]["queued"].as_u64() { span.before { (queued) " waiting" } } } }
+            div { dt { "Retries" } dd { (count(now.retries)) span.before { "before: " (count(before.retries)) } } }
+        }
+    }
+}
+
+fn breaker(view: &Value, name: &str, last: &[CallSummary]) -> Markup {
+    let Some(state) = breaker_of(view) else {
+        return html! {};
+    };
+    let policy = |key: &str| {
+        view["policy"][key]["value"]
+            .as_str()
+            .unwrap_or("–")
+            .to_owned()
+    };
+    let failures = view["breaker"]["failures"].as_u64().unwrap_or(0);
+    let rest_ms = view["breaker"]["trialInMs"].as_u64();
+    let trial_at_ms = rest_ms.map(|ms| steadyhand::clock::wall_ms() + ms);
+    let path = overview::page("tools", name);
+    html! {
+        section.panel aria-labelledby="breaker-title" data-testid="breaker" {
+            div.head { h2 id="breaker-title" { "Breaker " (breaker_state(Some(state))) } span.mute { "opened " (counted(view["breaker"]["trips"].as_u64().unwrap_or(0), "time")) } }
+            @if !last.is_empty() {
+                div.last { "Last " (last.len()) " calls " (draw::breaker::squares(last)) " " strong { (failures) " in a row" } " failed, limit " (policy("breaker.failures")) }
+            }
+            (draw::breaker::machine(state, &policy("breaker.failures"), &policy("breaker.cooldown"), trial_at_ms))
+            @if let Some(at_ms) = view["breaker"]["lastFailure"].as_u64() { p.mute { "Last failure " (clock(at_ms)) } }
+            @if state != BreakerState::Closed {
+                div.actions {
+                    @if state == BreakerState::Open { (button(&format!("{path}/trial"), "Try now", "let the next call through")) }
+                    (button(&format!("{path}/reset"), "Close", "the breaker by hand"))
+                }
+            }
+        }
+    }
+}
+
+fn list(calls: &[CallSummary]) -> Markup {
+    html! {
+        @if calls.is_empty() { p.empty { "It was not called yet." } }
+        @else {
+            table.rows {
+                caption.hidden { "Last calls" }
+                thead.hidden { tr { th scope="col" { "Time" } th scope="col" { "Result" } th scope="col" { "Took" } th scope="col" { "What it said" } } }
+                tbody { @for call in calls.iter().take(LISTED) {
+                    tr id=(format!("last-{}", visible(&call.key))) data-testid="call" data-status=(call.state.as_str()) {
+                        th scope="row" { a.open href=(call_path(call)) { (clock(call.started_ms)) } }
+                        td { (call_state(call)) }
+                        td.number { (took(call)) }
+                        td.said { (line(call.message.as_deref().unwrap_or(""), 120)) }
+                    }
+                } }
+            }
+        }
+    }
+}
+
+fn failures(codes: &Value) -> Markup {
+    let codes = codes.as_object();
+    html! {
+        @if let Some(codes) = codes.filter(|codes| !codes.is_empty()) {
+            section.panel aria-labelledby="kinds-title" {
+                div.head { h2 id="kinds-title" { "Failures by kind" span.mute { " since the start" } } }
+                ul.kinds { @for (code, calls) in codes { li { code { (visible(code)) } " " strong { (count(calls.as_u64().unwrap_or(0))) } } } }
+            }
+        }
+    }
+}
+
+fn policy(policy: &Value) -> Markup {
+    html! {
+        section.panel aria-labelledby="policy-title" {
+            div.head { h2 id="policy-title" { "Policy" span.mute { " and where each value comes from" } } }
+            dl.policy {
+                @for (name, setting) in policy.as_object().into_iter().flatten() {
+                    div { dt { (name) } dd { (line(setting["value"].as_str().unwrap_or_default(), 80)) span.mute { (line(setting["origin"].as_str().unwrap_or_default(), 60)) } } }
+                }
+            }
+        }
+    }
+}
+
+/// About four bytes of JSON are a token.
+fn tokens(view: &Value) -> u64 {
+    let text =
+        [&view["name"], &view["description"], &view["schema"]].map(|part| part.to_string().len());
+    (text.iter().sum::<usize>() / 4) as u64
+}

@@ -1,0 +1,187 @@
+//! `/trends`: an hour, a day or a week in pictures. From `GET /v1/trends` with the same query.
+
+use maud::{Markup, html};
+
+use super::super::draw::chart::{Chart, Series, Shape};
+use super::super::draw::histogram;
+use super::super::format::{count, counted, share, some_share, some_span, span, visible};
+use super::super::parts;
+use super::super::{Menu, Page, Request};
+use crate::history::{Counts, Trends, Window};
+use crate::http::history::trends_of;
+use crate::http::status::Refused;
+use crate::overview::error_rate;
+
+const MARKS: usize = 12;
+const WINDOWS: [(Window, &str); 3] = [
+    (Window::Hour, "Hour"),
+    (Window::Day, "Day"),
+    (Window::Week, "Week"),
+];
+
+pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
+    let window: Window = request
+        .asked("window")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_default();
+    let tool = request.asked("tool").map(str::to_owned);
+    let trends = trends_of(&request.app, tool.clone(), window).await?;
+    let tools = request.app.runtime.manager().list();
+    let body = html! {
+        div.head.page {
+            h1 { "Trends" @if let Some(tool) = &tool { span.mute { " of " (visible(tool)) } } }
+            nav.quick aria-label="How far back" {
+                @for (one, name) in WINDOWS {
+                    a href=(address(tool.as_deref(), one)) aria-current=[(one == window).then_some("true")] { (name) }
+                }
+            }
+            form.search action="/trends" method="get" {
+                label for="tool" { "Tool" }
+                select id="tool" name="tool" data-keep {
+                    option value="" { "All tools" }
+                    @for one in tools.iter().take(500) {
+                        option value=(one.name()) selected[tool.as_deref() == Some(one.name())] { (visible(one.name())) }
+                    }
+                }
+                input type="hidden" name="window" value=(window.as_str());
+                button type="submit" { "Show" }
+            }
+        }
+        (sums(&trends.total, &trends.previous))
+        section.panel { (charts(&trends)) (parts::marks(&trends.marks, MARKS)) }
+        section.panel aria-labelledby="times-title" {
+            div.head { h2 id="times-title" { "How long calls took" } }
+            (histogram::picture(&trends.times))
+        }
+    };
+    Ok(Page::new("Trends", Menu::Trends, body))
+}
+
+fn address(tool: Option<&str>, window: Window) -> String {
+    let mut pairs = vec![("window".to_owned(), window.as_str().to_owned())];
+    pairs.extend(tool.map(|tool| ("tool".to_owned(), tool.to_owned())));
+    format!("/trends{}", super::calls::text(&pairs))
+}
+
+/// The window as numbers, each with what it was before.
+pub(super) fn sums(now: &Counts, before: &Counts) -> Markup {
+    let rows = [
+        ("Calls", count(now.calls), count(before.calls)),
+        (
+            "Error rate",
+            some_share(error_rate(now)),
+            some_share(error_rate(before)),
+        ),
+        ("p50", some_span(now.p50), some_span(before.p50)),
+        ("p95", some_span(now.p95), some_span(before.p95)),
+        ("Retries", count(now.retries), count(before.retries)),
+        ("Breaker trips", count(now.trips), count(before.trips)),
+    ];
+    html! {
+        dl.figures {
+            @for (name, now, before) in rows { div { dt { (name) } dd { (now) span.before { "before: " (before) } } } }
+        }
+    }
+}
+
+/// Everything that is counted, over time.
+pub(super) fn charts(trends: &Trends) -> Markup {
+    let of = |pick: &dyn Fn(&Counts) -> Option<f64>| -> Vec<Option<f64>> {
+        trends
+            .buckets
+            .iter()
+            .map(|bucket| pick(&bucket.counts))
+            .collect()
+    };
+    let some = |number: u64| Some(number as f64);
+    let failed = |counts: &Counts| counts.errors + counts.timeouts + counts.rejected;
+    let per = span(trends.bucket_ms as f64);
+    let total = &trends.total;
+    let charts = [
+        Chart {
+            id: "chart-calls",
+            title: "Calls",
+            summary: format!(
+                "{}, {} failed, a column is {per}",
+                counted(total.calls, "call"),
+                count(failed(total))
+            ),
+            series: vec![
+                Series {
+                    name: "calls",
+                    tone: "calm",
+                    shape: Shape::Columns,
+                    values: of(&|it| some(it.calls)),
+                },
+                Series {
+                    name: "failed",
+                    tone: "bad",
+                    shape: Shape::Columns,
+                    values: of(&|it| some(failed(it))),
+                },
+            ],
+            unit: |value| count(value as u64),
+            least: 5.0,
+        },
+        Chart {
+            id: "chart-errors",
+            title: "Error rate",
+            summary: some_share(error_rate(total)),
+            series: vec![Series {
+                name: "errors",
+                tone: "bad",
+                shape: Shape::Line,
+                values: of(&|it| error_rate(it)),
+            }],
+            unit: share,
+            least: 0.1,
+        },
+        Chart {
+            id: "chart-times",
+            title: "Time",
+            summary: format!("p50 {}, p95 {}", some_span(total.p50), some_span(total.p95)),
+            series: vec![
+                Series {
+                    name: "p50",
+                    tone: "calm",
+                    shape: Shape::Line,
+                    values: of(&|it| it.p50),
+                },
+                Series {
+                    name: "p95",
+                    tone: "warn",
+                    shape: Shape::Line,
+                    values: of(&|it| it.p95),
+                },
+            ],
+            unit: span,
+            least: 1.0,
+        },
+        Chart {
+            id: "chart-retries",
+            title: "Retries and breaker trips",
+            summary: format!(
+                "{}, {}",
+                counted(total.retries, "retry").replace("retrys", "retries"),
+                counted(total.trips, "trip")
+            ),
+            series: vec![
+                Series {
+                    name: "retries",
+                    tone: "calm",
+                    shape: Shape::Columns,
+                    values: of(&|it| some(it.retries)),
+                },
+                Series {
+                    name: "trips",
+                    tone: "bad",
+                    shape: Shape::Columns,
+                    values: of(&|it| some(it.trips)),
+                },
+            ],
+            unit: |value| count(value as u64),
+            least: 5.0,
+        },
+    ];
+    html! { div.charts { @for chart in &charts { (chart.draw(trends)) } } }
+}

@@ -1,0 +1,155 @@
+//! What is to be known at a glance: what is broken, how tools fare, what runs. `GET /v1/overview` answers it, and the
+//! dashboard's first page shows it.
+
+pub(crate) mod changes;
+mod lanes;
+mod problems;
+mod tools;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::approvals::{Approval, ApprovalState};
+use crate::history::{CallSummary, Filter, Fleet, Health, Mark, Trends, Window};
+use crate::http::App;
+use crate::views;
+pub(crate) use lanes::{Lane, Lanes};
+pub(crate) use problems::{Problem, Severity, page};
+pub(crate) use tools::{ToolRow, error_rate};
+
+/// Calls that are listed as the last ones.
+const RECENT: usize = 12;
+/// Running calls that are listed.
+const RUNNING_MAX: usize = 200;
+
+/// What is to be known at a glance
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Overview {
+    /// When this was so, in milliseconds since 1970
+    pub(crate) at_ms: u64,
+    /// What is broken, the most severe first; empty when all tools answer
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) figures: Figures,
+    /// The last half minute
+    pub(crate) lanes: Lanes,
+    /// Those in trouble first
+    pub(crate) tools: Vec<ToolRow>,
+    /// The last calls, the newest first
+    pub(crate) recent: Vec<CallSummary>,
+    /// All tools together, minute by minute, with what changed; absent when the history cannot be read
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub(crate) hour: Option<Trends>,
+    /// Why the history cannot be read
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub(crate) history_problem: Option<String>,
+}
+
+/// The figures of the first line
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Figures {
+    /// Calls that run now
+    pub(crate) in_flight: usize,
+    /// Of those, the ones that wait for a place
+    pub(crate) queued: u64,
+    /// Calls that ended in the last minute
+    pub(crate) calls_1m: u64,
+    /// Share of calls that failed in the last five minutes, 0 to 1; absent without calls
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub(crate) error_rate_5m: Option<f64>,
+    /// 95 in 100 calls of the last five minutes were at least this fast, in milliseconds
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub(crate) p95_5m: Option<f64>,
+    /// Breakers that are not closed
+    pub(crate) breakers_open: usize,
+    /// Tools that have one
+    pub(crate) breakers: usize,
+    /// Servers that run, or would on demand
+    pub(crate) servers_up: usize,
+    /// MCP servers in use
+    pub(crate) servers: usize,
+    pub(crate) tools: usize,
+    /// Calls that wait for a yes
+    pub(crate) waiting: usize,
+    /// Alerts that are not over
+    pub(crate) alerts: usize,
+}
+
+/// What the history knows, read in one go.
+struct Past {
+    fleet: Fleet,
+    hour: Trends,
+    recent: Vec<CallSummary>,
+}
+
+/// Looks at everything now.
+pub(crate) async fn look(app: &App) -> Overview {
+    let past = views::calls::ask(&app.history, |history| {
+        Ok(Past {
+            fleet: history.fleet()?,
+            hour: history.trends(None, Window::Hour)?,
+            recent: history.page(&Filter::default(), None, RECENT)?.calls,
+        })
+    });
+    let (past, history_problem) = match past.await {
+        Ok(past) => (Some(past), None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let at_ms = steadyhand::clock::wall_ms();
+    let (fleet, hour, recent) = match past {
+        Some(past) => (past.fleet, Some(past.hour), past.recent),
+        None => (Fleet::default(), None, Vec::new()),
+    };
+    let pulse = app.live.pulse(at_ms.saturating_sub(60_000));
+    let marks: &[Mark] = hour.as_ref().map_or(&[], |hour| &hour.marks);
+    let waiting = waiting(app);
+    let lanes = lanes::lanes(app, &pulse, at_ms, marks, &waiting);
+    let tools = tools::rows(app, &fleet, &pulse);
+    let servers = app.runtime.servers();
+    let problems = problems::all(app, &tools, &servers, &lanes, &waiting);
+    let seconds = pulse.values().flat_map(|tool| &tool.seconds);
+    let is_up = |server: &&steadyhand_mcp::ServerState| {
+        use steadyhand_mcp::Phase;
+        matches!(server.phase, Phase::Running | Phase::Idle)
+    };
+    let figures = Figures {
+        in_flight: app.running.count(),
+        queued: tools.iter().map(|tool| tool.queued).sum(),
+        calls_1m: seconds.map(|one| u64::from(one.ok + one.failed)).sum(),
+        error_rate_5m: tools::error_rate(&fleet.recent),
+        p95_5m: fleet.recent.p95,
+        breakers_open: tools.iter().filter(|tool| tool.is_guarded()).count(),
+        breakers: tools.iter().filter(|tool| tool.breaker.is_some()).count(),
+        servers_up: servers.iter().filter(is_up).count(),
+        servers: servers.len(),
+        tools: tools.len(),
+        waiting: waiting.len(),
+        alerts: app.alerts.active(),
+    };
+    Overview {
+        at_ms,
+        problems,
+        figures,
+        lanes,
+        tools,
+        recent,
+        hour,
+        history_problem,
+    }
+}
+
+/// Calls that wait for a yes, the oldest first.
+fn waiting(app: &App) -> Vec<Approval> {
+    let all = app.desk.list().into_iter();
+    all.filter(|approval| approval.state == ApprovalState::Waiting)
+        .collect()
+}
+
+/// How the history fares, in a sentence, if it does not fare well.
+pub(crate) fn history_trouble(health: &Health) -> Option<String> {
+    let reason = health.reason.as_deref()?;
+    Some(format!("Calls are not written down: {reason}"))
+}

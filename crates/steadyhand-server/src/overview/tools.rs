@@ -1,0 +1,159 @@
+//! Every tool in a line: its breaker, its last hour against the one before, its last error. Those in trouble first.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use serde::Serialize;
+use steadyhand::BreakerState;
+use utoipa::ToSchema;
+
+use crate::history::{Counts, Fleet};
+use crate::http::App;
+use crate::live::{LastError, ToolPulse};
+
+/// A tool is slower than before from this factor on.
+const SLOWER: f64 = 1.5;
+/// And by at least this much: nobody notices less.
+const SLOWER_MS: f64 = 20.0;
+/// Fewer calls say nothing about a tool's speed.
+const CALLS_MIN: u64 = 5;
+
+/// One tool
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ToolRow {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    /// What runs it
+    pub(crate) kind: String,
+    /// Where it comes from
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub(crate) source: Option<String>,
+    /// ready, starting, not running, disabled
+    pub(crate) state: String,
+    /// Why it cannot be called
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub(crate) reason: Option<String>,
+    /// closed, open, half-open; absent where there is none
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = String)]
+    pub(crate) breaker: Option<BreakerState>,
+    /// Failed calls in a row
+    pub(crate) failures: u64,
+    /// When an open breaker lets a trial through, in milliseconds since 1970
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub(crate) trial_at_ms: Option<u64>,
+    pub(crate) in_flight: u64,
+    pub(crate) queued: u64,
+    /// The last hour
+    pub(crate) hour: Counts,
+    /// The hour before it
+    pub(crate) previous: Counts,
+    /// The last five minutes
+    pub(crate) recent: Counts,
+    /// Share of the hour's calls that failed, 0 to 1
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub(crate) error_rate: Option<f64>,
+    /// p95 against the hour before: 2 is twice as slow; absent where too few calls tell
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub(crate) slower: Option<f64>,
+    /// Calls by minute, the oldest first
+    pub(crate) trend: Vec<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub(crate) last_error: Option<LastError>,
+}
+
+impl ToolRow {
+    /// Its breaker is not closed.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.breaker
+            .is_some_and(|state| state != BreakerState::Closed)
+    }
+
+    pub(crate) fn is_slower(&self) -> bool {
+        let by_ms = self.hour.p95.unwrap_or(0.0) - self.previous.p95.unwrap_or(0.0);
+        self.slower.is_some_and(|factor| factor >= SLOWER) && by_ms >= SLOWER_MS
+    }
+
+    /// The more, the worse.
+    fn trouble(&self) -> f64 {
+        let state = match self.breaker {
+            _ if self.reason.is_some() => 400.0,
+            Some(BreakerState::Open) => 300.0,
+            Some(BreakerState::HalfOpen) => 200.0,
+            _ => 0.0,
+        };
+        let slower = if self.is_slower() { 5.0 } else { 0.0 };
+        state + 100.0 * self.error_rate.unwrap_or(0.0) + slower
+    }
+}
+
+pub(super) fn rows(app: &App, fleet: &Fleet, pulse: &HashMap<String, ToolPulse>) -> Vec<ToolRow> {
+    let manager = app.runtime.manager();
+    let now_ms = steadyhand::clock::wall_ms();
+    let mut metrics: HashMap<String, _> = manager.all_metrics().into_iter().collect();
+    let mut rows: Vec<ToolRow> = manager
+        .list()
+        .iter()
+        .map(|tool| {
+            let name = tool.name();
+            let hour = fleet.tools.get(name).cloned().unwrap_or_default();
+            let metrics = metrics.remove(name);
+            let breaker = metrics.as_ref().and_then(|metrics| metrics.breaker);
+            let rest = manager.rest_of_breaker(name);
+            ToolRow {
+                name: name.to_owned(),
+                description: tool.description().to_owned(),
+                kind: tool.kind().to_owned(),
+                source: tool.source().map(str::to_owned),
+                state: app.runtime.state_of(name).to_owned(),
+                reason: app.runtime.unavailable(name),
+                breaker: breaker.map(|breaker| breaker.state),
+                failures: breaker.map_or(0, |breaker| breaker.failures),
+                trial_at_ms: rest.map(|rest| now_ms + rest.as_millis() as u64),
+                in_flight: metrics.as_ref().map_or(0, |metrics| metrics.in_flight),
+                queued: metrics.as_ref().map_or(0, |metrics| metrics.queued),
+                error_rate: error_rate(&hour.total),
+                slower: slower(&hour.total, &hour.previous),
+                last_error: pulse.get(name).and_then(|pulse| pulse.last_error.clone()),
+                hour: hour.total,
+                previous: hour.previous,
+                recent: hour.recent,
+                trend: hour.calls,
+            }
+        })
+        .collect();
+    let by_trouble = |a: &ToolRow, b: &ToolRow| {
+        let trouble = b
+            .trouble()
+            .partial_cmp(&a.trouble())
+            .unwrap_or(Ordering::Equal);
+        trouble
+            .then_with(|| b.hour.calls.cmp(&a.hour.calls))
+            .then_with(|| a.name.cmp(&b.name))
+    };
+    rows.sort_by(by_trouble);
+    rows
+}
+
+/// Errors and time-outs among the calls whose tool ran.
+pub(crate) fn error_rate(counts: &Counts) -> Option<f64> {
+    let ran = counts
+        .calls
+        .saturating_sub(counts.rejected + counts.cancelled);
+    let failed = counts.errors + counts.timeouts;
+    (ran > 0).then(|| failed as f64 / ran as f64)
+}
+
+fn slower(now: &Counts, before: &Counts) -> Option<f64> {
+    if now.calls < CALLS_MIN || before.calls < CALLS_MIN {
+        return None;
+    }
+    let factor = now.p95? / before.p95.filter(|ms| *ms > 0.0)?;
+    Some((factor * 100.0).round() / 100.0)
+}

@@ -1,0 +1,149 @@
+//! Every page: small, complete, usable by everyone, in both colours and on a phone.
+
+use serde_json::{Value, json};
+
+use super::{Browser, all_pages, calendar_is_down, seeded, slow_call};
+
+#[tokio::test]
+async fn r13_axe_finds_nothing_on_any_page_in_either_colour_and_the_console_is_silent() {
+    let served = seeded().await;
+    calendar_is_down(&served).await;
+    let running = slow_call(&served).await;
+    let mut pages = all_pages(&served).await;
+    pages.push(format!("/calls/{running}"));
+    let mut browser = Browser::start(&served).await;
+    let mut violations = Vec::new();
+    for scheme in ["light", "dark"] {
+        for path in &pages {
+            let found = browser
+                .run(&format!(
+                    "const page = state.{scheme} ??= await open(null, {{ colorScheme: '{scheme}' }});
+                     await page.goto(url + {}, {{ waitUntil: 'load' }}); return await axe(page);",
+                    json!(path)
+                ))
+                .await;
+            if found != json!([]) {
+                violations.push(format!("{path} in {scheme}: {found}"));
+            }
+        }
+    }
+    assert_eq!(violations, Vec::<String>::new());
+    let complaints = browser
+        .run("return complaints.filter((text) => !text.includes('404') && !text.includes('400'))")
+        .await;
+    assert_eq!(complaints, json!([]));
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn no_page_is_over_60_kb_and_the_first_one_with_its_files_is_not_either() {
+    let served = seeded().await;
+    for path in all_pages(&served).await {
+        let reply = served.get(&path).await;
+        assert!(
+            reply.text.len() < 60 * 1024,
+            "{path}: {} bytes",
+            reply.text.len()
+        );
+    }
+    let mut browser = Browser::start(&served).await;
+    let sum = browser
+        .run(
+            "const page = await open(); let sum = 0;
+             page.on('response', async (answer) => { const size = await answer.request().sizes().catch(() => null); sum += size?.responseBodySize ?? 0; });
+             await page.goto(url + '/', { waitUntil: 'load' }); await page.waitForTimeout(500); return sum;",
+        )
+        .await;
+    assert!(
+        sum.as_u64() > Some(5_000) && sum.as_u64() < Some(60 * 1024),
+        "{sum}"
+    );
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn on_a_phone_nothing_is_wider_than_the_screen() {
+    let served = seeded().await;
+    calendar_is_down(&served).await;
+    let mut browser = Browser::start(&served).await;
+    for path in all_pages(&served).await {
+        let seen = browser
+            .run(&format!(
+                "const page = state.page ??= await open(null, {{ viewport: {{ width: 390, height: 844 }}, hasTouch: true }});
+                 await page.goto(url + {}, {{ waitUntil: 'load' }});
+                 return await page.evaluate(() => document.documentElement.scrollWidth);",
+                json!(path)
+            ))
+            .await;
+        assert!(seen.as_u64() <= Some(390), "{path}: {seen}");
+    }
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn r13_trends_show_an_hour_a_day_and_a_week() {
+    let served = seeded().await;
+    let mut browser = Browser::start(&served).await;
+    let seen = browser
+        .run(
+            "const page = await open('/trends'); const seen = {};
+             for (const name of ['Hour', 'Day', 'Week']) {
+               await page.click(`nav >> text=${name}`);
+               seen[name] = { figures: await page.innerText('.figures'), charts: await page.locator('.chart svg').evaluateAll((all) => all.map((one) => one.getAttribute('aria-label'))),
+                 columns: await page.locator('#chart-calls path.col').evaluateAll((all) => all.map((one) => one.getAttribute('d').length)) };
+             }
+             return seen;",
+        )
+        .await;
+    for name in ["Hour", "Day", "Week"] {
+        let labels: Vec<&str> = seen[name]["charts"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
+        for words in [
+            "Calls: 13 calls, 7 failed",
+            "Error rate:",
+            "Time: p50",
+            "Retries and breaker trips: 5 retries, 1 trip",
+        ] {
+            assert!(
+                labels.iter().any(|label| label.starts_with(words)),
+                "{words} in {labels:?}"
+            );
+        }
+        assert!(seen[name]["columns"][0].as_u64() > Some(10), "{seen}");
+    }
+    browser.no_complaints().await;
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn what_a_page_shows_is_what_rest_answers() {
+    let served = seeded().await;
+    let overview = served.get("/v1/overview").await.json();
+    let rest: Vec<&str> = overview["tools"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
+    let mut browser = Browser::start(&served).await;
+    let shown = browser
+        .run("const page = await open('/tools'); return await page.locator('[data-testid=tool-row]').evaluateAll((all) => all.map((one) => one.dataset.tool))")
+        .await;
+    assert_eq!(shown, json!(rest));
+    let calls = served.get("/v1/calls?state=failed").await.json();
+    let keys: Vec<String> = calls["calls"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|call| format!("call-{}", call["key"].as_str().expect("a key")))
+        .collect();
+    let shown = browser
+        .run("const page = await open('/calls?state=failed'); return await page.locator('#calls tbody tr').evaluateAll((all) => all.map((one) => one.id))")
+        .await;
+    assert_eq!(shown, json!(keys));
+    browser.close().await;
+}
