@@ -31,6 +31,12 @@ openai_py_version=3.49.0
 ollama_py_version=0.6.3
 anthropic_js_version=1.8.0
 openai_js_version=7.53.0
+# What applications are built with on top of them: clients that go through our proxy.
+langchain_anthropic_version=1.7.7
+langchain_openai_version=1.7.3
+vercel_ai_version=7.0.169
+vercel_anthropic_version=4.0.102
+vercel_openai_version=4.0.114
 schemathesis_version=4.32.5
 # Decoders of what we export, that are not ours.
 opentelemetry_proto_version=1.45.2
@@ -58,6 +64,8 @@ install_peers() {
     install_langchain_mcp "$peers/langchain-mcp"
     install_model_sdks_py "$peers/model-sdks-py"
     install_model_sdks_js "$peers/model-sdks-js"
+    install_langchain_providers "$peers/langchain-providers"
+    install_vercel_ai "$peers/vercel-ai"
     install_from_pypi "$peers/schemathesis" schemathesis "$schemathesis_version"
     install_from_pypi "$peers/opentelemetry-proto" opentelemetry-proto "$opentelemetry_proto_version"
     install_from_pypi "$peers/prometheus-client" prometheus-client "$prometheus_client_version"
@@ -186,6 +194,27 @@ install_model_sdks_js() {
     mkdir -p "$home" &&
         npm install --prefix "$home" --no-audit --no-fund --silent "@anthropic-ai/sdk@$anthropic_js_version" \
             "openai@$openai_js_version" &&
+        touch "$stamp"
+}
+
+install_langchain_providers() {
+    local home=$1 stamp="$1/steadyhand-$langchain_anthropic_version-$langchain_openai_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    python3 -m venv "$home" &&
+        "$home/bin/python" -m pip install --quiet "langchain-anthropic==$langchain_anthropic_version" \
+            "langchain-openai==$langchain_openai_version" &&
+        touch "$stamp"
+}
+
+# Needs the Node of the conformance suite.
+install_vercel_ai() {
+    local home=$1 stamp="$1/steadyhand-$vercel_ai_version-$vercel_anthropic_version-$vercel_openai_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    mkdir -p "$home" &&
+        npm install --prefix "$home" --no-audit --no-fund --silent "ai@$vercel_ai_version" \
+            "@ai-sdk/anthropic@$vercel_anthropic_version" "@ai-sdk/openai@$vercel_openai_version" &&
         touch "$stamp"
 }
 

@@ -18,6 +18,7 @@ pub mod net;
 mod overview;
 pub mod pins;
 pub mod progress;
+mod proxy;
 pub mod runtime;
 mod scrub;
 mod serve;

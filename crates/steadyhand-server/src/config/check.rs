@@ -327,6 +327,7 @@ impl Checker<'_> {
     fn sections(&mut self, root: &Root) {
         self.models(root);
         self.transcriber(root);
+        self.proxies(root);
         if let Some(listen) = &root.server.listen
             && !listen.is_empty()
             && !listen.contains("${")

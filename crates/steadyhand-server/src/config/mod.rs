@@ -12,6 +12,7 @@ pub mod keyring;
 mod loading;
 pub mod models;
 pub mod problem;
+pub mod proxy;
 pub mod reference;
 pub mod schema;
 pub mod secret;
@@ -43,7 +44,7 @@ use loading::Loading;
 const OVERRIDE_PREFIX: &str = "STEADYHAND__";
 
 /// Sections of later parts of the program.
-const NOT_ACTIVE_YET: [&str; 2] = ["proxy", "alerts"];
+const NOT_ACTIVE_YET: [&str; 1] = ["alerts"];
 
 /// A configuration without errors.
 pub struct Configuration {

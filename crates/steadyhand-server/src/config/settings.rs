@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::models::Models;
+use super::proxy::ProxySettings;
 use super::text::SecretText;
 use super::transcriber::TranscriberSettings;
 use super::units::{Percent, Rate, Size, Span};
@@ -36,7 +37,7 @@ pub struct Root {
     pub tools: Map<String, Value>,
     /// MCP servers by name
     pub mcp: Map<String, Value>,
-    /// Providers that the proxy forwards to
+    /// Providers that the proxy forwards to: anthropic, openai, ollama, gemini, mistral
     pub proxy: BTreeMap<String, ProxySettings>,
     /// Who is told when something goes wrong
     pub alerts: Vec<AlertSettings>,
@@ -269,14 +270,6 @@ pub enum Approval {
     Ask,
     /// Every time.
     Always,
-}
-
-/// Where the proxy forwards to.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ProxySettings {
-    /// The provider's address, if not its public one
-    pub upstream: Option<SecretText>,
 }
 
 /// Who is told, and when.

@@ -3,6 +3,7 @@
 use rusqlite::{Connection, TransactionBehavior, params};
 use steadyhand::Effect;
 
+use super::exchange;
 use super::pending::row_at;
 use super::record::CallState;
 use super::schema::{effect_number, state_number};
@@ -79,6 +80,16 @@ pub(super) fn forget(
         give_back(connection)?;
     }
     Ok(forgotten)
+}
+
+/// Exchanges with providers that are too old, too many, or take room that calls need.
+pub(super) fn forget_exchanges(
+    connection: &Connection,
+    limits: Limits,
+    now_ms: u64,
+) -> rusqlite::Result<()> {
+    let is_full = Size::of(connection)?.used() > limits.file_bytes() as i64;
+    exchange::forget(connection, now_ms.saturating_sub(limits.keep_ms), is_full)
 }
 
 /// The oldest calls that came in before a moment: the first and the last row.

@@ -6,6 +6,7 @@ mod buckets;
 mod candidates;
 mod database;
 mod details;
+mod exchange;
 mod filter;
 mod fleet;
 mod health;
@@ -38,6 +39,7 @@ use reader::Reader;
 use shared::Shared;
 use writer::Writer;
 
+pub use exchange::{Exchange, ExchangeFailure, Finding, LISTED_MAX, Refusal};
 pub use filter::{Filter, FilterError, StateWord};
 pub use fleet::{Fleet, ToolHour};
 pub use health::{Health, HealthState, HistoryError};
@@ -180,6 +182,30 @@ impl History {
                 self.inner.reader.call(id, owner)
             }
         }
+    }
+
+    /// Writes down an exchange with a provider. Never blocks; when history is behind, it is dropped and counted.
+    pub fn note(&self, exchange: &Exchange) {
+        let mut is_taken = false;
+        let shared = &self.inner.shared;
+        shared.add(|pending| is_taken = pending.exchange(exchange));
+        if !is_taken {
+            shared
+                .dropped
+                .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+
+    /// A page of exchanges with providers, the newest first, at most 1000; those before `before`, a record's key.
+    pub fn exchanges(
+        &self,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Exchange>, HistoryError> {
+        self.catch_up(SETTLE_ONE);
+        let limit = limit.clamp(1, PAGE_MAX);
+        let reader = &self.inner.reader;
+        reader.read(|connection| exchange::page(connection, before, limit))
     }
 
     /// How a tool, or all of them, fared lately.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use steadyhand::{Effect, FailureCode};
 use tokio::time::Instant;
 
+use super::exchange::{self, Exchange};
 use super::marks::Mark;
 use super::record::{CallState, Try};
 
@@ -118,6 +119,7 @@ pub(super) struct Pending {
     ended: VecDeque<Row>,
     trips: Vec<Trip>,
     marks: Vec<Mark>,
+    exchanges: exchange::Waiting,
     bytes: usize,
     /// Rows in the hands of the writer, and their bytes.
     taken: (usize, usize),
@@ -145,6 +147,7 @@ pub(super) struct Batch {
     pub(super) running: Vec<(u64, Open)>,
     pub(super) trips: Vec<Trip>,
     pub(super) marks: Vec<Mark>,
+    pub(super) exchanges: exchange::Waiting,
 }
 
 impl Batch {
@@ -153,6 +156,7 @@ impl Batch {
             && self.running.is_empty()
             && self.trips.is_empty()
             && self.marks.is_empty()
+            && self.exchanges.is_empty()
     }
 }
 
@@ -202,9 +206,17 @@ impl Pending {
         }
     }
 
+    /// An exchange with a provider. False when there is no room for it.
+    pub(super) fn exchange(&mut self, exchange: &Exchange) -> bool {
+        !self.is_stopped && self.exchanges.push(exchange)
+    }
+
     pub(super) fn has_work(&self) -> bool {
-        let has_rows = !self.ended.is_empty() || self.unwritten > 0;
-        has_rows || !self.trips.is_empty() || !self.marks.is_empty()
+        !self.ended.is_empty()
+            || !self.trips.is_empty()
+            || !self.marks.is_empty()
+            || !self.exchanges.is_empty()
+            || self.unwritten > 0
     }
 
     /// Rows that wait, those in the writer's hands included.
@@ -248,6 +260,7 @@ impl Pending {
             running,
             trips: std::mem::take(&mut self.trips),
             marks: std::mem::take(&mut self.marks),
+            exchanges: std::mem::take(&mut self.exchanges),
         }
     }
 
@@ -271,6 +284,7 @@ impl Pending {
         for row in batch.ended.into_iter().rev() {
             self.ended.push_front(row);
         }
+        self.exchanges.give_back(batch.exchanges);
         let later = std::mem::replace(&mut self.trips, batch.trips);
         later.into_iter().for_each(|trip| self.trip(trip));
         let later = std::mem::replace(&mut self.marks, batch.marks);

@@ -11,7 +11,7 @@ use super::record::CallState;
 pub(super) const KIND: Kind = Kind {
     name: "history",
     application: 0x5348_4831,
-    migrations: &[FIRST, SECOND, THIRD],
+    migrations: &[FIRST, SECOND, THIRD, FOURTH],
 };
 
 const FIRST: &str = "
@@ -90,6 +90,14 @@ const THIRD: &str = "
         text TEXT NOT NULL
     ) STRICT;
     CREATE INDEX marks_by_time ON marks (at_ms);
+";
+
+/// Exchanges with providers that went through the proxy.
+const FOURTH: &str = "
+    CREATE TABLE IF NOT EXISTS exchanges (
+        row INTEGER PRIMARY KEY,
+        json TEXT NOT NULL
+    ) STRICT;
 ";
 
 /// Calls at least this slow have an index of their own; the same number is in the schema.

@@ -162,6 +162,7 @@ impl Writing<'_> {
         }
         marks::write(transaction, &batch.marks)?;
         tallies.write(transaction)?;
+        batch.exchanges.write(transaction)?;
         Ok(left_out)
     }
 

@@ -238,6 +238,7 @@ impl Writer {
         }
         if self.tidied.elapsed() >= TIDY {
             self.tidied = Instant::now();
+            maintenance::forget_exchanges(connection, limits, now_ms)?;
             maintenance::tell_interrupted(connection, self.run, now_ms)?;
             buckets::forget_old(connection, now_ms)?;
             if maintenance::forget_tools(connection)? {

@@ -13,6 +13,8 @@ use crate::access::{By, Digested, Door, Identity, Keys, NotLetIn};
 use crate::config::text::SecretText;
 
 const HOW_TO_SHOW: &str = "Send a key (steadyhand keys create) or the token that is set under [server]: Authorization: Bearer …";
+/// Holds our token where the usual header is somebody else's.
+pub(crate) const TOKEN_HEADER: &str = "steadyhand-token";
 
 /// The rules in force. Made anew when the configuration is.
 pub(crate) struct Access {
@@ -130,6 +132,33 @@ impl Access {
         }
     }
 
+    /// The same for what is forwarded: there our credentials have a header of their own, because the usual one holds
+    /// the provider's.
+    pub(crate) fn identify_forwarded(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Refused> {
+        let own = headers
+            .get(TOKEN_HEADER)
+            .and_then(|value| value.to_str().ok());
+        match own {
+            Some(own) => self.identify_by(Some(own.trim())),
+            None if self.is_shown_in_the_usual_header(headers) => self.identify(headers),
+            None if self.is_open() => Ok(unlimited(By::Nothing)),
+            None => Err(Refused::new(
+                Why::NoToken,
+                "this server wants credentials of its own, and the request has none",
+                "Send a key (steadyhand keys create) or the token that is set under [server] in the header steadyhand-token",
+            )),
+        }
+    }
+
+    /// Whether the usual header holds credentials of ours. It must not be forwarded then.
+    pub(crate) fn is_shown_in_the_usual_header(&self, headers: &HeaderMap) -> bool {
+        bearer(headers).is_some_and(|shown| {
+            let digest = Digested::of(shown);
+            let mut ours = self.token.iter().chain(&self.local);
+            Keys::are_meant(shown) || ours.any(|our| our.is(&digest))
+        })
+    }
+
     /// The page must be of the very address it asks, or of a host that is allowed by name.
     fn check_origin(&self, origin: &str, host: &str) -> Result<(), Refused> {
         let from = origin
@@ -175,6 +204,7 @@ impl Access {
     }
 }
 
+/// What is shown as a token in the usual header.
 /// The header, if it is there once. Two of them are read by each program on the way as it likes.
 fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, Refused> {
     let mut all = headers.get_all(&name).iter();

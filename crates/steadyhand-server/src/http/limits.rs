@@ -91,17 +91,43 @@ impl<T: Wanted> FromRequest<Arc<App>> for Sent<T> {
 /// A body as it came. The space it takes is given back when this goes.
 pub(crate) struct Whole {
     pub(crate) bytes: Bytes,
-    _space: Space,
+    space: Space,
 }
 
 impl Whole {
     pub(crate) async fn read(body: Body, app: &App) -> Result<Whole, Refused> {
+        Whole::read_up_to(body, app, app.limits.body_bytes).await
+    }
+
+    /// The same with another limit for its size.
+    pub(crate) async fn read_up_to(
+        body: Body,
+        app: &App,
+        body_bytes: usize,
+    ) -> Result<Whole, Refused> {
+        let limits = Limits {
+            body_bytes,
+            bodies_bytes: app.limits.bodies_bytes.max(2 * body_bytes),
+            ..app.limits
+        };
         let mut space = Space::none(&app.bodies);
-        let bytes = read(body, &app.limits, &mut space).await?;
-        Ok(Whole {
-            bytes,
-            _space: space,
-        })
+        let bytes = read(body, &limits, &mut space).await?;
+        Ok(Whole { bytes, space })
+    }
+
+    /// Makes room for what is read from it as JSON. False where it has more values than may be read.
+    pub(crate) fn make_room(
+        &mut self,
+        values_max: usize,
+        limits: &Limits,
+    ) -> Result<bool, Refused> {
+        if self.bytes.len() <= UNCOUNTED_BYTES {
+            return Ok(true);
+        }
+        match counted(&self.bytes, values_max) {
+            Ok(values) => self.space.grow(VALUE_BYTES * values, limits).map(|()| true),
+            Err(_) => Ok(false),
+        }
     }
 }
 

@@ -8,10 +8,11 @@ pub(crate) mod calls;
 pub(crate) mod config;
 mod conversations;
 mod events;
+mod exchanges;
 mod health;
 pub(crate) mod history;
 mod keys;
-mod limits;
+pub(crate) mod limits;
 mod mcp;
 mod metrics;
 mod openapi;
@@ -58,9 +59,10 @@ use crate::history::History;
 use crate::live::{ApprovalChanged, Live, LiveEvent};
 use crate::overview::changes;
 use crate::pins::Pins;
+use crate::proxy::{self, Proxy};
 use crate::runtime::Runtime;
 use crate::telemetry::{Figures, HistoryFigures, Otlp, ProcessFigures, ServerFigures};
-pub(crate) use access::Access;
+pub(crate) use access::{Access, TOKEN_HEADER};
 use limits::Bodies;
 pub(crate) use limits::Limits;
 pub(crate) use running::{Place, Running, RunningCall};
@@ -93,6 +95,8 @@ pub(crate) struct App {
     pub(crate) bodies: Bodies,
     /// We as an MCP server.
     pub(crate) gateway: Gateway,
+    /// What stands before providers.
+    pub(crate) proxy: Arc<Proxy>,
     /// Places for large conversations, which take a thread and much memory for a while.
     pub(crate) large_conversations: Arc<Semaphore>,
     /// Places for exports, which take a thread for as long as their reader likes.
@@ -115,7 +119,8 @@ impl App {
         pins: Pins,
     ) -> App {
         let live = Live::new(runtime.manager().clone());
-        let figures = Arc::new(figures(&runtime, &history, &live));
+        let proxy = Arc::new(Proxy::new(runtime.state()));
+        let figures = Arc::new(figures(&runtime, &history, &live, &proxy));
         let (executor, http) = (runtime.executor().clone(), runtime.http().clone());
         let alerts = Alerts::new(http.clone(), live.clone());
         let otlp = Otlp::new(executor, Arc::clone(&figures), http);
@@ -124,6 +129,7 @@ impl App {
         changes::remember(&live, &history);
         App {
             gateway: Gateway::new(Arc::new(behind)),
+            proxy,
             runtime,
             history,
             live,
@@ -227,8 +233,9 @@ impl App {
 }
 
 /// What the exporters of metrics ask the rest of the program for.
-fn figures(runtime: &Runtime, history: &History, live: &Live) -> Figures {
+fn figures(runtime: &Runtime, history: &History, live: &Live, proxy: &Arc<Proxy>) -> Figures {
     let (asked, history, live) = (runtime.clone(), history.clone(), live.clone());
+    let proxy = Arc::clone(proxy);
     Figures::new(runtime.manager().clone(), move || {
         let health = history.health();
         ProcessFigures {
@@ -240,6 +247,7 @@ fn figures(runtime: &Runtime, history: &History, live: &Live) -> Figures {
             event_readers: live.readers() as u64,
             events_dropped: live.dropped(),
             servers: asked.servers().iter().map(server_figures).collect(),
+            proxy: proxy.figures(),
         }
     })
 }
@@ -257,6 +265,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let (routes, _) = openapi::routes().split_for_parts();
     let routes = routes
         .route("/mcp", axum::routing::any(mcp::endpoint))
+        .route("/proxy/{*rest}", axum::routing::any(proxy::endpoint))
         .route_layer(axum::middleware::from_fn(rights::check));
     let routes = match app.has_dashboard {
         true => routes.merge(dashboard::guarded(&app)),
@@ -322,6 +331,9 @@ fn may_enter(app: &App, request: &Parts) -> Result<Option<Arc<Identity>>, Refuse
     // Those who look whether the server lives have no credentials.
     if request.uri.path().starts_with("/health/") {
         return Ok(None);
+    }
+    if request.uri.path().starts_with(proxy::PREFIX) {
+        return access.identify_forwarded(&request.headers).map(Some);
     }
     // Browsers have no header to show: the pages know who asks by a login of their own.
     if app.has_dashboard && dashboard::owns(request.uri.path()) {

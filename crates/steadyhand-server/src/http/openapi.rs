@@ -10,8 +10,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{
-    App, alerts, approvals, batches, calls, config, conversations, events, health, history, keys,
-    metrics, overview, pins, said, servers, shapes, tools, who,
+    App, alerts, approvals, batches, calls, config, conversations, events, exchanges, health,
+    history, keys, metrics, overview, pins, said, servers, shapes, tools, who,
 };
 
 #[derive(OpenApi)]
@@ -54,6 +54,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(conversations::repair))
         .routes(routes!(conversations::turn))
         .routes(routes!(conversations::error_response))
+        .routes(routes!(exchanges::list))
         .routes(routes!(config::show))
         .routes(routes!(config::reload))
         .routes(routes!(events::stream))

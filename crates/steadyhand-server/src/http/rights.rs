@@ -8,9 +8,10 @@ use axum::response::{IntoResponse, Response};
 use super::status::{Refused, Why};
 use super::who::Asking;
 use crate::access::Right;
+use crate::proxy;
 
 /// Every address but those that everybody may ask: whether the server lives.
-pub(crate) const TABLE: [(&str, &str, Right); 43] = [
+pub(crate) const TABLE: [(&str, &str, Right); 44] = [
     ("POST", "/v1/calls", Right::Call),
     ("GET", "/v1/calls", Right::Know),
     ("GET", "/v1/calls/{id}", Right::Know),
@@ -35,6 +36,7 @@ pub(crate) const TABLE: [(&str, &str, Right); 43] = [
     ("GET", "/v1/metrics/{tool}", Right::View),
     ("GET", "/metrics", Right::View),
     ("GET", "/v1/trends", Right::View),
+    ("GET", "/v1/exchanges", Right::View),
     ("GET", "/v1/events", Right::View),
     ("GET", "/v1/servers", Right::View),
     ("GET", "/v1/servers/{name}/logs", Right::View),
@@ -103,6 +105,10 @@ fn may_pass(request: &Request) -> Result<(), Refused> {
 }
 
 fn right_of(method: &Method, path: &str) -> Option<Right> {
+    // Providers have addresses and methods of their own; all of them cost somebody money.
+    if path.starts_with(proxy::PREFIX) {
+        return Some(Right::Call);
+    }
     // A HEAD is a GET without its answer.
     let method = match method.as_str() {
         "HEAD" => "GET",

@@ -11,6 +11,8 @@ use serde_json::{Map, Value, json};
 use steadyhand::{Outcome, Status};
 use steadyhand_mcp::serve::Standing;
 
+use crate::proxy::Trouble;
+
 /// Says in a header how a call ended, for those who do not read bodies.
 pub(crate) const OUTCOME_HEADER: &str = "steadyhand-outcome";
 /// The code of a failed call.
@@ -78,7 +80,7 @@ pub(crate) enum Why {
 }
 
 impl Why {
-    fn status(self) -> StatusCode {
+    pub(crate) fn status(self) -> StatusCode {
         match self {
             Why::BadRequest => StatusCode::BAD_REQUEST,
             Why::NoToken => StatusCode::UNAUTHORIZED,
@@ -304,6 +306,18 @@ pub(crate) fn mcp(standing: Standing) -> StatusCode {
         Standing::NotHere => StatusCode::METHOD_NOT_ALLOWED,
         Standing::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
         Standing::Busy => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+/// How it stands when a provider gives no answer to what was forwarded to it.
+pub(crate) fn upstream(trouble: &Trouble) -> StatusCode {
+    match trouble {
+        Trouble::Unreachable(_) | Trouble::BrokeOff(_) | Trouble::Garbage(_) => {
+            StatusCode::BAD_GATEWAY
+        }
+        Trouble::Silent(_) | Trouble::TooLong(_) => StatusCode::GATEWAY_TIMEOUT,
+        Trouble::Closing | Trouble::NotSetUp(_) => StatusCode::SERVICE_UNAVAILABLE,
+        Trouble::Refused(why, _) => why.status(),
     }
 }
 

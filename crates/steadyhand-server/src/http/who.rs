@@ -40,6 +40,7 @@ impl<S: Sync> FromRequestParts<S> for Asking {
 }
 
 /// Who calls, and the trace the request is part of.
+#[derive(Clone)]
 pub(crate) struct Caller {
     /// `@ci/nightly`: who it is, and what it says it is.
     pub(crate) name: Arc<str>,

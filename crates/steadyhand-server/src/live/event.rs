@@ -35,6 +35,8 @@ pub enum LiveEvent {
     AlertChanged(AlertChanged),
     /// `approval_changed`
     ApprovalChanged(ApprovalChanged),
+    /// `exchange`
+    Exchange(ExchangeTold),
     /// `snapshot`
     Snapshot(Snapshot),
     /// `skipped`
@@ -43,7 +45,7 @@ pub enum LiveEvent {
 
 impl LiveEvent {
     /// All types, as they stand in the stream.
-    pub const TYPES: [&'static str; 13] = [
+    pub const TYPES: [&'static str; 14] = [
         "call_started",
         "call_progress",
         "attempt_failed",
@@ -55,6 +57,7 @@ impl LiveEvent {
         "tools_changed",
         "alert_changed",
         "approval_changed",
+        "exchange",
         "snapshot",
         "skipped",
     ];
@@ -73,6 +76,7 @@ impl LiveEvent {
             LiveEvent::ToolsChanged(_) => "tools_changed",
             LiveEvent::AlertChanged(_) => "alert_changed",
             LiveEvent::ApprovalChanged(_) => "approval_changed",
+            LiveEvent::Exchange(_) => "exchange",
             LiveEvent::Snapshot(_) => "snapshot",
             LiveEvent::Skipped(_) => "skipped",
         }
@@ -92,6 +96,7 @@ impl LiveEvent {
             | LiveEvent::ConfigChanged(_)
             | LiveEvent::ServerChanged(_)
             | LiveEvent::ToolsChanged(_)
+            | LiveEvent::Exchange(_)
             | LiveEvent::Snapshot(_)
             | LiveEvent::Skipped(_) => None,
         }
@@ -119,6 +124,7 @@ impl LiveEvent {
             LiveEvent::ApprovalChanged(event) => {
                 event.call_id = bounded(&event.call_id, NAME_BYTES_MAX);
             }
+            LiveEvent::Exchange(event) => text(&mut event.model),
             LiveEvent::CallStarted(_)
             | LiveEvent::CallProgress(_)
             | LiveEvent::AttemptFailed(_)
@@ -158,6 +164,9 @@ impl LiveEvent {
             }
             LiveEvent::ApprovalChanged(event) => {
                 event.id.len() + event.tool.len() + event.call_id.len()
+            }
+            LiveEvent::Exchange(event) => {
+                event.model.as_ref().map_or(0, String::len) + event.codes.len() * 16
             }
             LiveEvent::Snapshot(_) | LiveEvent::Skipped(_) => 0,
         }
@@ -351,6 +360,36 @@ pub struct ApprovalChanged {
     pub call_id: String,
     /// In milliseconds since 1970
     pub at_ms: u64,
+}
+
+/// An exchange with a provider through the proxy in which something was mended, refused, broken or missing.
+/// `GET /v1/exchanges` has the rest.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ExchangeTold {
+    /// The name in the proxy's address
+    pub provider: String,
+    /// The model that was asked
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub model: Option<String>,
+    /// When it ended, in milliseconds since 1970
+    pub at_ms: u64,
+    /// The status that was answered
+    pub status: u16,
+    /// How many changes were made to the conversation
+    pub fixes: usize,
+    /// How much is wrong with the calls in the answer
+    pub problems: usize,
+    /// The kinds of both, each once
+    pub codes: Vec<&'static str>,
+    /// Why there was no answer, or no whole one
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub failure: Option<&'static str>,
+    /// The provider refused the conversation by a rule that we do not know
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    pub unknown_rule: bool,
 }
 
 /// What is to be known now, for a reader that cannot go on from where it was: everything it showed before is void.

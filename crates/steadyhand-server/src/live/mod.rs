@@ -19,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use event::{
     AlertChanged, ApprovalChanged, AttemptFailed, BreakerChanged, BreakerNow, CallFinished,
-    CallProgress, CallStarted, ConfigChanged, FallbackStarted, LiveEvent, ServerChanged, Skipped,
-    Snapshot, SnapshotReason, ToolsChanged,
+    CallProgress, CallStarted, ConfigChanged, ExchangeTold, FallbackStarted, LiveEvent,
+    ServerChanged, Skipped, Snapshot, SnapshotReason, ToolsChanged,
 };
 pub use pulse::{Ended, LastError, Second, ToolPulse};
 pub use sse::{Asked, CannotWatch, open, sse};

@@ -57,6 +57,7 @@ fn mark_of(event: &LiveEvent) -> Option<Mark> {
         | LiveEvent::BreakerChanged(_)
         | LiveEvent::AlertChanged(_)
         | LiveEvent::ApprovalChanged(_)
+        | LiveEvent::Exchange(_)
         | LiveEvent::Snapshot(_)
         | LiveEvent::Skipped(_) => None,
     }

@@ -8,7 +8,7 @@ mod standing_before;
 pub mod watch;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -236,6 +236,11 @@ impl Runtime {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Where state is kept.
+    pub(crate) fn state(&self) -> &Path {
+        &self.inner.options.state
     }
 
     /// Waits, for at most this long, until nothing is left of the programs that calls have started.

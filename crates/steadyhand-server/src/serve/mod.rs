@@ -122,6 +122,7 @@ impl Server {
         app.tell_of_approvals();
         export(&app, settings);
         watch_over(&app, settings);
+        app.proxy.apply(&settings.proxy);
         Ok(Server {
             listener,
             address,
@@ -204,6 +205,7 @@ impl Server {
     fn adapt(&self, settings: &Settings) {
         export(&self.app, settings);
         watch_over(&self.app, settings);
+        self.app.proxy.apply(&settings.proxy);
         if let Err(cannot) = self.may_go_on(settings) {
             tracing::error!(
                 reason = cannot.message,
@@ -333,7 +335,9 @@ impl Server {
             tell(&waiting(&self.app));
             second = Duration::from_secs(1);
         }
+        let _ = tokio::time::timeout_at(until, self.app.proxy.until_none()).await;
         let cancelled = self.app.running.cancel_all();
+        self.app.proxy.end();
         let _ = timeout(LAST_WORDS_MAX, self.app.running.until_none()).await;
         self.ending.cancel();
         // All places are free when no connection is left.

@@ -1,11 +1,13 @@
 //! What `[server]` says, with its references replaced, and whether it may be served like that.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use crate::access::Keys;
+use crate::config::proxy::ProxySettings;
 use crate::config::reference::Unresolved;
 use crate::config::settings::{
     AlertSettings, BudgetSettings, HistorySettings, RequestLimits, ServerSettings,
@@ -35,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) alerts: Result<Vec<AlertSettings>, String>,
     /// Where traces and metrics are sent; the error says why that is not known.
     pub(crate) telemetry: Result<TelemetrySettings, String>,
+    /// Where the proxy forwards to; the error says why that is not known.
+    pub(crate) proxy: Result<BTreeMap<String, ProxySettings>, String>,
 }
 
 /// Why there is no server.
@@ -73,6 +77,9 @@ impl Settings {
             format!("{} in {setting}: {}; {}", it.reference, it.reason, it.help)
         };
         let telemetry = section("telemetry", configuration, surroundings)
+            .map_err(missing)
+            .and_then(|value| serde_json::from_value(value).map_err(|error| error.to_string()));
+        let proxy = section("proxy", configuration, surroundings)
             .map_err(missing)
             .and_then(|value| serde_json::from_value(value).map_err(|error| error.to_string()));
         let alerts = section("alerts", configuration, surroundings)
@@ -117,6 +124,7 @@ impl Settings {
             }),
             alerts,
             telemetry,
+            proxy,
         })
     }
 

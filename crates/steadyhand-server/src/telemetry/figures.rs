@@ -42,6 +42,19 @@ pub struct ProcessFigures {
     pub events_dropped: u64,
     /// MCP servers.
     pub servers: Vec<ServerFigures>,
+    /// The proxy, where something has passed it.
+    pub proxy: Option<ProxyFigures>,
+}
+
+/// What has passed the proxy.
+#[derive(Debug, Clone, Default)]
+pub struct ProxyFigures {
+    /// Exchanges that ended, by provider and how.
+    pub exchanges: Vec<(&'static str, &'static str, u64)>,
+    /// Exchanges that are under way.
+    pub open: u64,
+    /// Answers whose calls were broken, by provider.
+    pub broken_answers: Vec<(&'static str, u64)>,
 }
 
 /// How the history is doing.
@@ -201,6 +214,7 @@ impl Figures {
             ),
         ];
         families.extend(of_conversations());
+        families.extend(process.proxy.iter().flat_map(of_proxy));
         if let Some(history) = history {
             families.push(gauge(
                 "history.queued",
@@ -255,6 +269,37 @@ fn of_conversations() -> Option<Family> {
         help: "Changes that repairs made to conversations",
         points: Points::Counter(points),
     })
+}
+
+fn of_proxy(proxy: &ProxyFigures) -> [Family; 3] {
+    let provider = |name: &str| vec![("provider", name.to_owned())];
+    let exchanges = proxy.exchanges.iter();
+    let broken = proxy.broken_answers.iter();
+    [
+        Family {
+            name: "proxy.exchanges",
+            help: "Exchanges that went through the proxy, by how they ended",
+            points: Points::Counter(
+                exchanges
+                    .map(|(name, result, count)| (with(provider(name), "result", result), *count))
+                    .collect(),
+            ),
+        },
+        Family {
+            name: "proxy.broken_answers",
+            help: "Answers of providers whose tool calls were broken",
+            points: Points::Counter(
+                broken
+                    .map(|(name, count)| (provider(name), *count))
+                    .collect(),
+            ),
+        },
+        gauge(
+            "proxy.open",
+            "Exchanges that are under way in the proxy",
+            proxy.open,
+        ),
+    ]
 }
 
 fn of_tools(tools: &[(String, ToolMetrics)]) -> Vec<Family> {

@@ -5,5 +5,5 @@ pub mod figures;
 pub mod otlp;
 pub mod prometheus;
 
-pub use figures::{Figures, HistoryFigures, ProcessFigures, ServerFigures};
+pub use figures::{Figures, HistoryFigures, ProcessFigures, ProxyFigures, ServerFigures};
 pub use otlp::Otlp;

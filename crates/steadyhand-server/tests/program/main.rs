@@ -24,6 +24,7 @@ mod live;
 mod mcp;
 mod openapi;
 mod pins;
+mod proxy;
 mod serve;
 mod support;
 mod telemetry;

@@ -1,0 +1,80 @@
+//! `[proxy.anthropic]` and its like: where the proxy forwards to, and what it may do on the way.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use url::Url;
+
+use super::check::Checker;
+use super::document::escaped;
+use super::problem::Problem;
+use super::settings::Root;
+use super::text::SecretText;
+use super::units::{Size, Span};
+use super::words::nearest;
+
+/// The providers that the proxy knows, as they stand in its addresses.
+pub(crate) const PROXIES: [&str; 5] = ["anthropic", "openai", "ollama", "gemini", "mistral"];
+
+/// Where the proxy forwards to, and what it may do on the way.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProxySettings {
+    /// The provider's address, if not its public one
+    pub upstream: Option<SecretText>,
+    /// false forwards conversations as they are; they are repaired if not said
+    pub repair: Option<bool>,
+    /// Offer the tools registered here to the model, run their calls and answer with what it says in the end
+    pub execute: Option<bool>,
+    /// With execute: names or patterns of the tools that are offered; all if not said
+    pub tools: Vec<String>,
+    /// With execute: how many rounds of tools one request may take; 5 if not said
+    #[schemars(range(min = 1, max = 1000))]
+    pub max_iterations: Option<u32>,
+    /// Keep the conversations that pass, secrets removed, for the dashboard; they are not kept if not said
+    pub keep_conversations: Option<bool>,
+    /// The largest conversation; 32MiB if not said
+    pub body: Option<Size>,
+    /// How long the provider may take to begin its answer; 10m if not said
+    pub first: Option<Span>,
+    /// How long it may be silent in the middle of one; 5m if not said
+    pub idle: Option<Span>,
+    /// How long the whole exchange may take; 1h if not said
+    pub timeout: Option<Span>,
+}
+
+impl Checker<'_> {
+    pub(super) fn proxies(&mut self, root: &Root) {
+        for (name, proxy) in &root.proxy {
+            let at = format!("/proxy/{}", escaped(name));
+            if !PROXIES.contains(&name.as_str()) {
+                let help = match nearest(name, PROXIES.into_iter()) {
+                    Some(near) => format!("Did you mean {near}?"),
+                    None => format!("There are {}", PROXIES.join(", ")),
+                };
+                let problem = Problem::error(format!("there is no provider \"{name}\" to proxy"));
+                self.put_at_key(problem.help(help), &at, "no such provider");
+            }
+            let upstream = proxy.upstream.as_ref().map(SecretText::expose);
+            if upstream.is_some_and(|url| !url.contains("${") && !is_base(url)) {
+                // Its text is not repeated: it may hold a key.
+                let message = format!("proxy.{name}.upstream is no http or https URL");
+                let problem = Problem::error(message).help(
+                    "Write one such as \"https://api.example.com\", without a user or a query",
+                );
+                self.put_at_value(problem, &format!("{at}/upstream"), "here");
+            }
+        }
+    }
+}
+
+/// A place to forward to: no user, no query, no fragment, which would get lost on the way.
+pub(crate) fn is_base(url: &str) -> bool {
+    Url::parse(url.trim()).is_ok_and(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && url.username().is_empty()
+            && url.password().is_none()
+            && url.query().is_none()
+            && url.fragment().is_none()
+    })
+}

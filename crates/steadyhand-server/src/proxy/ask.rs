@@ -1,0 +1,219 @@
+//! One exchange with a provider: sent once, and an answer within the time there is.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::response::Parts;
+use axum::http::{HeaderMap, Request, header};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use steadyhand::conversation::Provider;
+use tokio::time::{Instant, timeout_at};
+
+use super::Proxy;
+use super::coding::{Decoder, Unreadable};
+use super::execute::Telling;
+use super::report::Report;
+use super::site::Chat;
+use super::tap::{self, Framing, Tap};
+use super::trouble::Trouble;
+use super::upstream::Upstream;
+
+/// Answers that come at once are held until they are whole, up to this size: whoever waits for one can be told
+/// honestly when it is not.
+const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// The same once it is decoded.
+const DECODED_BYTES_MAX: usize = 4 * HELD_BYTES_MAX;
+
+/// An answer.
+pub(super) enum Came {
+    /// All of it.
+    Whole(Parts, Bytes),
+    /// On its way.
+    Flows(Box<Flow>),
+    /// On its way, while tools are run for it here.
+    Told(Box<Telling>),
+}
+
+/// An answer that is on its way.
+pub(super) struct Flow {
+    pub(super) head: Parts,
+    pub(super) body: Incoming,
+    /// What has come of it.
+    pub(super) before: Vec<Bytes>,
+    pub(super) tap: Option<Tap>,
+    /// How it is cut into events, where it is.
+    pub(super) framing: Option<Framing>,
+}
+
+/// Who is asked, and how long.
+pub(super) struct Asking<'a> {
+    pub(super) proxy: &'a Proxy,
+    pub(super) upstream: &'a Upstream,
+    pub(super) until: Instant,
+}
+
+impl Asking<'_> {
+    /// Sends a request, and waits for the head of its answer.
+    pub(super) async fn send(&self, request: Request<Body>) -> Result<(Parts, Incoming), Trouble> {
+        let patience = self.upstream.patience;
+        let sending = self.proxy.client.send(request);
+        let sent = self.within(patience.first, sending).await??;
+        Ok(sent.into_parts())
+    }
+
+    /// The answer to a request that brought no conversation: it passes.
+    pub(super) fn pass(head: Parts, body: Incoming) -> Came {
+        Came::Flows(Box::new(Flow {
+            head,
+            body,
+            before: Vec::new(),
+            tap: None,
+            framing: None,
+        }))
+    }
+
+    /// The answer to a conversation: a stream passes, and is looked at; the others are held until they are whole.
+    pub(super) async fn answer(
+        &self,
+        chat: &Chat,
+        streams: bool,
+        (head, body): (Parts, Incoming),
+        report: &mut Report,
+    ) -> Result<Came, Trouble> {
+        let framing = framing(chat, streams, &head.headers);
+        report.status(head.status.as_u16(), framing.is_some());
+        if let Some(framing) = framing.filter(|_| head.status.is_success()) {
+            let decoder = Decoder::of(&head.headers);
+            // Words of ours would be noise in a compressed stream.
+            let is_plain = decoder.as_ref().is_some_and(Decoder::is_plain);
+            let tap = Tap::new(chat.provider, framing, decoder, report.keeps());
+            return Ok(Came::Flows(Box::new(Flow {
+                head,
+                body,
+                before: Vec::new(),
+                tap: Some(tap),
+                framing: is_plain.then_some(framing),
+            })));
+        }
+        let mut body = body;
+        let bytes = match self.collect(&mut body).await? {
+            Collected::Whole(bytes) => bytes,
+            Collected::More(before) => {
+                return Ok(Came::Flows(Box::new(Flow {
+                    head,
+                    body,
+                    before,
+                    tap: None,
+                    framing: None,
+                })));
+            }
+        };
+        if head.status.is_success() {
+            check(chat.provider, &head.headers, &bytes, report)?;
+        }
+        Ok(Came::Whole(head, bytes))
+    }
+
+    /// A body, up to a size.
+    pub(super) async fn collect(&self, body: &mut Incoming) -> Result<Collected, Trouble> {
+        let mut pieces: Vec<Bytes> = Vec::new();
+        let mut length = 0;
+        loop {
+            let frame = self
+                .within(self.upstream.patience.idle, body.frame())
+                .await?;
+            let Some(frame) = frame else { break };
+            let frame = frame.map_err(|error| Trouble::of_reading(&error))?;
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            length += data.len();
+            pieces.push(data);
+            if length > HELD_BYTES_MAX {
+                return Ok(Collected::More(pieces));
+            }
+        }
+        Ok(Collected::Whole(match pieces.len() {
+            1 => pieces.swap_remove(0),
+            _ => pieces.concat().into(),
+        }))
+    }
+
+    /// Waits for something of the provider's, within a span and the whole time there is, unless we end.
+    pub(super) async fn within<T>(
+        &self,
+        span: Duration,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Trouble> {
+        let now = Instant::now();
+        let until = self.until.min(now + span);
+        tokio::select! {
+            biased;
+            done = timeout_at(until, work) => done.map_err(|_| match until == self.until {
+                true => Trouble::TooLong(self.upstream.patience.whole),
+                false => Trouble::Silent(span),
+            }),
+            () = self.proxy.ending.cancelled() => Err(Trouble::Closing),
+        }
+    }
+}
+
+/// A body that was collected.
+pub(super) enum Collected {
+    Whole(Bytes),
+    /// There is more than is held.
+    More(Vec<Bytes>),
+}
+
+/// A whole answer: is it one, and are its calls whole?
+fn check(
+    provider: Provider,
+    headers: &HeaderMap,
+    bytes: &Bytes,
+    report: &mut Report,
+) -> Result<(), Trouble> {
+    let Some(decoder) = Decoder::of(headers) else {
+        return Ok(());
+    };
+    let plain;
+    let text: &[u8] = match decoder.is_plain() {
+        true => bytes,
+        false => {
+            plain = match decoder.whole(bytes, DECODED_BYTES_MAX) {
+                Ok(plain) => plain,
+                Err(Unreadable) => return Err(Trouble::Garbage("it cannot be decoded".to_owned())),
+            };
+            &plain
+        }
+    };
+    match serde_json::from_slice(text) {
+        Ok(answer) => report.saw(tap::checked(provider, answer)),
+        Err(_) if text.is_empty() => {
+            return Err(Trouble::Garbage("nothing came".to_owned()));
+        }
+        // Deeper than we read, or a stream under another name: an answer for all that.
+        Err(error) if error.to_string().starts_with("recursion limit") => {}
+        Err(_) if text.starts_with(b"data:") || text.starts_with(b"event:") => {}
+        Err(error) => {
+            return Err(Trouble::Garbage(format!("it is no JSON: {error}")));
+        }
+    }
+    Ok(())
+}
+
+/// How an answer is cut into events; none where it comes at once.
+pub(super) fn framing(chat: &Chat, streams: bool, headers: &HeaderMap) -> Option<Framing> {
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    match kind.to_ascii_lowercase().as_str() {
+        "text/event-stream" => Some(Framing::Events),
+        "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Some(Framing::Lines),
+        _ if chat.streams => Some(Framing::Array),
+        "application/json" => None,
+        // Some forget to say what they send.
+        _ if streams => Some(Framing::Events),
+        _ => None,
+    }
+}

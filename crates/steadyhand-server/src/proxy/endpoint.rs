@@ -1,0 +1,343 @@
+//! `/proxy/{provider}/…`: one request from a client, to its answer.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{Method, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::ask::{Asking, Came, Collected, Flow};
+use super::cases::Case;
+use super::execute::{Executing, First, Head, Place};
+use super::headers::{self, FIXES_HEADER};
+use super::keep::Keeping;
+use super::keys::Keys;
+use super::look::{self, Looked};
+use super::passing::{Course, Passing};
+use super::report::Report;
+use super::site::{self, Chat, Scope};
+use super::study::study;
+use super::trouble::{self, Trouble};
+use super::upstream::Upstream;
+use crate::history::Refusal;
+use crate::http::limits::Whole;
+use crate::http::status::{Refused, Why};
+use crate::http::{App, Caller};
+
+/// Everything that comes to the proxy.
+pub(crate) async fn endpoint(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let own = parts
+        .uri
+        .path_and_query()
+        .map(|own| own.as_str().to_owned());
+    let own = own.unwrap_or_default();
+    let Some((site, rest)) = site::split(&own) else {
+        let names = site::Site::ALL.map(site::Site::as_str).join(", ");
+        return Refused::new(
+            Why::NoSuchRoute,
+            format!("there is no provider at {}", parts.uri.path()),
+            format!("The path begins with /proxy/ and one of {names}"),
+        )
+        .into_response();
+    };
+    let path = rest.split('?').next().unwrap_or_default();
+    let chat = match parts.method {
+        Method::POST => Chat::at(site, path),
+        _ => None,
+    };
+    let shape = chat.as_ref().map_or(site.provider(), |chat| chat.provider);
+    let mut report = Report::begin(&app, site, path, &caller.name);
+    let upstreams = app.proxy.upstreams.load_full();
+    let came = match upstreams.get(site) {
+        Err(trouble) => Err(trouble),
+        Ok(upstream) => {
+            report.goes_to(upstream);
+            let passage = Passage {
+                app: &app,
+                caller: &caller,
+                upstream,
+                chat: chat.as_ref(),
+                path,
+                rest,
+                until: Instant::now() + upstream.patience.whole,
+            };
+            let came = passage.run(parts, body, &mut report).await;
+            came.map(|came| (came, passage.until, upstream))
+        }
+    };
+    match came {
+        Ok((Came::Whole(head, bytes), _, _)) => {
+            report.answered();
+            let mut response = Response::from_parts(head, Body::from(bytes));
+            *response.headers_mut() =
+                headers::of_answer(std::mem::take(response.headers_mut()), report.fixes());
+            response
+        }
+        Ok((Came::Flows(flow), until, upstream)) => {
+            flowing(*flow, &app, upstream, until, chat.as_ref(), report)
+        }
+        Ok((Came::Told(telling), _, _)) => telling.respond(report),
+        Err(trouble) => {
+            report.status(crate::http::status::upstream(&trouble).as_u16(), false);
+            let words = report.failed(&trouble);
+            let mut response = trouble::response(shape, &trouble, &words);
+            if let Some(fixes) = headers::listed(report.fixes()) {
+                response.headers_mut().insert(FIXES_HEADER, fixes);
+            }
+            response
+        }
+    }
+}
+
+/// An answer that passes as it comes.
+fn flowing(
+    flow: Flow,
+    app: &App,
+    upstream: &Upstream,
+    until: Instant,
+    chat: Option<&Chat>,
+    mut report: Report,
+) -> Response {
+    let Flow {
+        mut head,
+        body,
+        before,
+        tap,
+        framing,
+    } = flow;
+    head.headers = headers::of_answer(head.headers, report.fixes());
+    report.status(head.status.as_u16(), tap.is_some());
+    let mut passing = Passing::new(
+        body,
+        Course {
+            patience: upstream.patience,
+            until,
+            closing: app.proxy.ending.clone().cancelled_owned(),
+            report,
+        },
+    )
+    .after(before);
+    if let Some(tap) = tap {
+        passing = passing.tapped(tap);
+    }
+    if let (Some(framing), Some(chat)) = (framing, chat) {
+        passing = passing.ending(chat.provider, framing);
+    }
+    Response::from_parts(head, Body::new(passing))
+}
+
+/// One request on its way.
+struct Passage<'a> {
+    app: &'a Arc<App>,
+    caller: &'a Caller,
+    upstream: &'a Upstream,
+    chat: Option<&'a Chat>,
+    /// The provider's own path.
+    path: &'a str,
+    /// The same with its query.
+    rest: &'a str,
+    until: Instant,
+}
+
+impl Passage<'_> {
+    async fn run(
+        &self,
+        mut parts: Parts,
+        body: Body,
+        report: &mut Report,
+    ) -> Result<Came, Trouble> {
+        if self.app.closing.is_cancelled() {
+            return Err(Trouble::Closing);
+        }
+        let uri = self.upstream.uri(self.rest)?;
+        if self
+            .app
+            .access
+            .load()
+            .is_shown_in_the_usual_header(&parts.headers)
+        {
+            parts.headers.remove(header::AUTHORIZATION);
+        }
+        let asking = Asking {
+            proxy: &self.app.proxy,
+            upstream: self.upstream,
+            until: self.until,
+        };
+        let Some(chat) = self.chat else {
+            let request = outgoing(parts, uri, Content::Passing(body));
+            let (head, body) = asking.send(request).await?;
+            return Ok(Asking::pass(head, body));
+        };
+        let keys = Keys::of(&parts.headers, &parts.uri);
+        let mut whole = Whole::read_up_to(body, self.app, self.upstream.body_bytes).await?;
+        let looked = match self.may_look(&parts, &mut whole)? {
+            true => look::look(chat, &whole.bytes, &self.app.proxy.large).await,
+            false => Looked::untouched(&whole.bytes),
+        };
+        let sent = looked.bytes;
+        report.asked(looked.model.as_deref(), looked.fixes);
+        if self.upstream.keep {
+            report.keep(Keeping::new(chat.provider, sent.clone(), keys.scrubber()));
+        }
+        if let Some((executing, request)) = self.executing(chat, &parts, &uri, &sent) {
+            drop(whole);
+            return match executing.begin(request, report).await? {
+                First::Came(came) => Ok(came),
+                First::Refused(head, body, sent) => {
+                    report.status(head.status.as_u16(), false);
+                    let answer = (head, body);
+                    self.refused(&asking, chat, answer, &sent, &keys, report)
+                        .await
+                }
+            };
+        }
+        let request = outgoing(parts, uri, Content::Whole(sent.clone()));
+        let (head, body) = asking.send(request).await?;
+        drop(whole);
+        if matches!(head.status.as_u16(), 400 | 422) {
+            report.status(head.status.as_u16(), false);
+            return self
+                .refused(&asking, chat, (head, body), &sent, &keys, report)
+                .await;
+        }
+        asking
+            .answer(chat, looked.streams, (head, body), report)
+            .await
+    }
+
+    /// The request with tools of ours, where that is configured and there are any to offer.
+    fn executing(
+        &self,
+        chat: &Chat,
+        parts: &Parts,
+        uri: &hyper::Uri,
+        sent: &Bytes,
+    ) -> Option<(Executing, Value)> {
+        let execute = self.upstream.execute.as_ref()?;
+        if chat.scope != Scope::Request {
+            return None;
+        }
+        let head = Head {
+            method: parts.method.clone(),
+            uri: uri.clone(),
+            headers: parts.headers.clone(),
+            until: self.until,
+        };
+        let place = Place {
+            app: self.app,
+            upstream: self.upstream,
+            chat,
+            caller: self.caller,
+        };
+        Executing::prepare(place, execute, head, sent)
+    }
+
+    /// Whether the body is one that we read.
+    fn may_look(&self, parts: &Parts, whole: &mut Whole) -> Result<bool, Trouble> {
+        let is_plain = parts
+            .headers
+            .get(header::CONTENT_ENCODING)
+            .is_none_or(|coding| coding == "identity");
+        if !self.upstream.repair || !is_plain {
+            return Ok(false);
+        }
+        let has_room = whole.make_room(look::VALUES_MAX, &self.app.limits)?;
+        Ok(has_room)
+    }
+
+    /// The provider says no. Where that is by a rule we do not know, the case is kept; the answer is its own.
+    async fn refused(
+        &self,
+        asking: &Asking<'_>,
+        chat: &Chat,
+        (head, mut body): (axum::http::response::Parts, hyper::body::Incoming),
+        sent: &Bytes,
+        keys: &Keys,
+        report: &mut Report,
+    ) -> Result<Came, Trouble> {
+        let said = match asking.collect(&mut body).await? {
+            Collected::Whole(said) => said,
+            Collected::More(before) => {
+                return Ok(Came::Flows(Box::new(Flow {
+                    head,
+                    body,
+                    before,
+                    tap: None,
+                    framing: None,
+                })));
+            }
+        };
+        if let Some(refusal) = self.studied(chat, &head, &said, sent, keys, report) {
+            report.refused(refusal);
+        }
+        Ok(Came::Whole(head, said))
+    }
+
+    fn studied(
+        &self,
+        chat: &Chat,
+        head: &axum::http::response::Parts,
+        said: &Bytes,
+        sent: &Bytes,
+        keys: &Keys,
+        report: &Report,
+    ) -> Option<Refusal> {
+        let decoder = super::coding::Decoder::of(&head.headers)?;
+        let said = decoder.whole(said, 4 * 1024 * 1024).ok()?;
+        let request: Value = serde_json::from_slice(sent).ok()?;
+        let mut studied = study(chat.provider, &request, &said)?;
+        let scrubber = keys.scrubber();
+        if let Some(scrubbed) = scrubber.text(&studied.said) {
+            studied.said = scrubbed;
+        }
+        let is_known = !studied.known.is_empty();
+        let case = Case {
+            provider: chat.provider,
+            path: self.path,
+            status: head.status.as_u16(),
+            studied: &studied,
+            request: &request,
+            fixes: report.fixes(),
+        };
+        // Rare, and a small file: worth the moment that this thread waits for the disk.
+        let case = match is_known {
+            true => None,
+            false => tokio::task::block_in_place(|| self.app.proxy.cases.keep(&case)),
+        };
+        Some(Refusal {
+            message: studied.said,
+            at: studied.at,
+            is_known,
+            case,
+        })
+    }
+}
+
+/// What a request carries.
+enum Content {
+    Whole(Bytes),
+    Passing(Body),
+}
+
+/// The request as the provider gets it.
+fn outgoing(parts: Parts, uri: hyper::Uri, content: Content) -> Request {
+    let is_whole = matches!(content, Content::Whole(_));
+    let body = match content {
+        Content::Whole(bytes) => Body::from(bytes),
+        Content::Passing(body) => body,
+    };
+    let mut request = Request::new(body);
+    *request.method_mut() = parts.method;
+    *request.uri_mut() = uri;
+    *request.headers_mut() = headers::of_request(parts.headers, is_whole);
+    request
+}

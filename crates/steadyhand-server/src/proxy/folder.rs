@@ -1,0 +1,83 @@
+//! A folder of small files that only their owner reads: so many, so large, the oldest make room.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// A bounded folder below the state folder.
+#[derive(Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    files_max: usize,
+    bytes_max: usize,
+}
+
+impl Folder {
+    pub(super) fn new(path: PathBuf, files_max: usize, bytes_max: usize) -> Folder {
+        Folder {
+            path,
+            files_max,
+            bytes_max,
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.path.join(name).exists()
+    }
+
+    /// Writes a file whole, in the place of one that has its name.
+    pub(super) fn put(&self, name: &str, text: &[u8]) -> io::Result<PathBuf> {
+        if text.len() > self.bytes_max {
+            return Err(io::Error::other("it is too large to be kept"));
+        }
+        let mut folder = DirBuilder::new();
+        folder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
+        folder.create(&self.path)?;
+        let path = self.path.join(name);
+        let unfinished = self
+            .path
+            .join(format!("{name}.{}.new", uuid::Uuid::new_v4()));
+        let mut options = OpenOptions::new();
+        options.create_new(true).write(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&unfinished)?;
+        let written = file
+            .write_all(text)
+            .and_then(|()| std::fs::rename(&unfinished, &path));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&unfinished);
+        }
+        written?;
+        self.make_room();
+        Ok(path)
+    }
+
+    fn make_room(&self) {
+        let entries = std::fs::read_dir(&self.path)
+            .into_iter()
+            .flatten()
+            .flatten();
+        let mut files: Vec<_> = entries
+            .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+            .collect();
+        if files.len() <= self.files_max {
+            return;
+        }
+        files.sort();
+        let too_many = files.len() - self.files_max;
+        for (_, path) in &files[..too_many] {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}

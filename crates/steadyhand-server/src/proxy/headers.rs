@@ -1,0 +1,84 @@
+//! What is forwarded of a message's head: everything but what concerns one connection only, and what is ours.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use steadyhand::conversation::Fix;
+
+use crate::http::TOKEN_HEADER;
+
+/// Says what was mended, in the answer: `missing_result;at="/messages/1/content/0", …`.
+pub(super) const FIXES_HEADER: &str = "steadyhand-fixes";
+/// Fixes that are listed; the others are counted.
+const LISTED_MAX: usize = 32;
+const PLACE_CHARS_MAX: usize = 100;
+
+/// Ours: nobody else understands them.
+const OWN: [&str; 2] = [TOKEN_HEADER, "steadyhand-caller"];
+
+/// They concern one connection (RFC 9110, 7.6.1), or are made anew for the next one.
+const OF_A_CONNECTION: [HeaderName; 9] = [
+    header::CONNECTION,
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+    header::EXPECT,
+    HeaderName::from_static("keep-alive"),
+];
+
+/// The head of a request, for the provider. `is_whole` where the body is sent at once: its length is counted anew.
+pub(super) fn of_request(mut headers: HeaderMap, is_whole: bool) -> HeaderMap {
+    drop_those_of_a_connection(&mut headers);
+    headers.remove(header::HOST);
+    for own in OWN {
+        headers.remove(own);
+    }
+    if is_whole {
+        headers.remove(header::CONTENT_LENGTH);
+    }
+    headers
+}
+
+/// The head of an answer, for the client.
+pub(super) fn of_answer(mut headers: HeaderMap, fixes: &[Fix]) -> HeaderMap {
+    drop_those_of_a_connection(&mut headers);
+    if let Some(listed) = listed(fixes) {
+        headers.insert(FIXES_HEADER, listed);
+    }
+    headers
+}
+
+/// The fixes as they stand in the header; none if there are none.
+pub(super) fn listed(fixes: &[Fix]) -> Option<HeaderValue> {
+    if fixes.is_empty() {
+        return None;
+    }
+    let place = |at: &str| -> String {
+        let legal = |char: char| match char {
+            '"' | '\\' => '?',
+            ' '..='~' => char,
+            _ => '?',
+        };
+        at.chars().take(PLACE_CHARS_MAX).map(legal).collect()
+    };
+    let one = |fix: &Fix| format!("{};at=\"{}\"", fix.code.as_str(), place(&fix.at));
+    let mut all: Vec<String> = fixes.iter().take(LISTED_MAX).map(one).collect();
+    if fixes.len() > LISTED_MAX {
+        all.push(format!("more;count={}", fixes.len() - LISTED_MAX));
+    }
+    HeaderValue::from_str(&all.join(", ")).ok()
+}
+
+fn drop_those_of_a_connection(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in OF_A_CONNECTION.iter().chain(&named) {
+        headers.remove(name);
+    }
+}

@@ -1,0 +1,98 @@
+//! A conversation on its way in: looked at, mended where its provider would refuse it, else forwarded byte for byte.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use serde_json::Value;
+use steadyhand::conversation::{Fix, Options, messages_key, repair, repair_with};
+use tokio::sync::Semaphore;
+
+use super::site::{Chat, Scope};
+use super::splice::spliced;
+
+/// Values of a request that are read; one that has more is forwarded as it is.
+pub(super) const VALUES_MAX: usize = 300_000;
+/// Smaller ones are looked at in less time than it takes to hand them over.
+const BYTES_ON_THE_SPOT: usize = 256 * 1024;
+/// Large ones that are looked at at the same time; the next ones wait.
+pub(super) const LARGE_AT_ONCE: usize = 2;
+
+/// A request as it is forwarded.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Looked {
+    pub(super) bytes: Bytes,
+    pub(super) fixes: Vec<Fix>,
+    pub(super) model: Option<String>,
+    /// The client asks for a stream.
+    pub(super) streams: bool,
+}
+
+/// Large ones are looked at on a thread of their own, a few at a time: others do not wait for them.
+pub(super) async fn look(chat: &Chat, bytes: &Bytes, large: &Arc<Semaphore>) -> Looked {
+    if bytes.len() <= BYTES_ON_THE_SPOT {
+        return looked(chat, bytes);
+    }
+    let Ok(turn) = Arc::clone(large).acquire_owned().await else {
+        return Looked::untouched(bytes);
+    };
+    let (chat, held) = (chat.clone(), bytes.clone());
+    let looking = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        looked(&chat, &held)
+    });
+    // A bug of ours must not cost anybody an answer.
+    looking.await.unwrap_or_else(|_| Looked::untouched(bytes))
+}
+
+impl Looked {
+    /// What cannot be read is forwarded: its provider will know what to say.
+    pub(super) fn untouched(bytes: &Bytes) -> Looked {
+        Looked {
+            bytes: bytes.clone(),
+            ..Looked::default()
+        }
+    }
+}
+
+fn looked(chat: &Chat, bytes: &Bytes) -> Looked {
+    let Ok(request) = serde_json::from_slice::<Value>(bytes) else {
+        return Looked::untouched(bytes);
+    };
+    let named = request.get("model").and_then(Value::as_str);
+    let model = named.map(str::to_owned).or_else(|| chat.model.clone());
+    let streams = request["stream"] == true;
+    let (mended, fixes) = match chat.scope {
+        Scope::Request => {
+            let options = match &chat.model {
+                Some(model) => Options::new().model(model),
+                None => Options::new(),
+            };
+            repair_with(chat.provider, &options, request)
+        }
+        Scope::Messages => mended_messages(chat, request),
+    };
+    let bytes = match fixes.is_empty() {
+        true => bytes.clone(),
+        false => spliced(bytes, &mended, messages_key(chat.provider)).into(),
+    };
+    Looked {
+        bytes,
+        fixes,
+        model,
+        streams,
+    }
+}
+
+fn mended_messages(chat: &Chat, mut request: Value) -> (Value, Vec<Fix>) {
+    let key = messages_key(chat.provider);
+    let messages = match request.get_mut(key) {
+        Some(messages) if messages.is_array() => messages,
+        _ => return (request, Vec::new()),
+    };
+    let (mended, mut fixes) = repair(chat.provider, messages.take());
+    *messages = mended;
+    for fix in &mut fixes {
+        fix.at = format!("/{key}{}", fix.at);
+    }
+    (request, fixes)
+}

@@ -1,0 +1,110 @@
+//! The provider proxy: a client changes its base URL, and its conversations are mended on the way to the provider.
+//!
+//! ```text
+//! endpoint.rs   /proxy/{provider}/…: one request, one answer          site.rs      whose address, which paths are chats
+//! look.rs       the conversation is mended, or keeps its bytes        splice.rs    what was not mended keeps its bytes
+//! ask.rs        sent once, within the time there is                   client.rs    pooled connections
+//! passing.rs    a stream on its way, with an end to every wait        tap.rs       its calls are checked on the side
+//! trouble.rs    no answer, told in the provider's own shape           report.rs    counted, logged, kept in history, told live
+//! execute/      tools registered here are offered, run and answered inside
+//! study.rs      a refusal: which place, which rule                    cases.rs     rules that are not known here, as files
+//! ```
+//!
+//! Keys pass through and are in no log, no record and no file.
+
+mod ask;
+mod cases;
+mod client;
+mod coding;
+mod endpoint;
+mod execute;
+mod figures;
+mod folder;
+mod headers;
+mod keep;
+mod keys;
+mod look;
+mod passing;
+mod report;
+mod shape;
+mod site;
+mod splice;
+mod study;
+mod tap;
+mod trouble;
+mod upstream;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::proxy::ProxySettings;
+use crate::telemetry::ProxyFigures;
+use cases::Cases;
+use client::Client;
+use execute::Hidden;
+use figures::Counts;
+use keep::Kept;
+use upstream::Upstreams;
+
+pub(crate) use endpoint::endpoint;
+pub(crate) use trouble::Trouble;
+
+/// What the addresses of the proxy begin with.
+pub(crate) const PREFIX: &str = "/proxy/";
+
+/// What the exchanges of one process share.
+pub(crate) struct Proxy {
+    upstreams: ArcSwap<Upstreams>,
+    client: Client,
+    counts: Counts,
+    cases: Cases,
+    kept: Kept,
+    hidden: Hidden,
+    /// Places for large conversations, which take a thread and much memory for a while.
+    large: Arc<Semaphore>,
+    /// Cancelled when exchanges must come to their end.
+    ending: CancellationToken,
+}
+
+impl Proxy {
+    /// With the providers' public addresses; what it keeps is below this folder.
+    pub(crate) fn new(state: &Path) -> Proxy {
+        Proxy {
+            upstreams: ArcSwap::from_pointee(Upstreams::of(&Ok(BTreeMap::new()))),
+            client: Client::default(),
+            counts: Counts::default(),
+            cases: Cases::new(state),
+            kept: Kept::new(state),
+            hidden: Hidden::default(),
+            large: Arc::new(Semaphore::new(look::LARGE_AT_ONCE)),
+            ending: CancellationToken::new(),
+        }
+    }
+
+    /// Takes over what the configuration says; exchanges that are under way go on as they began.
+    pub(crate) fn apply(&self, settings: &Result<BTreeMap<String, ProxySettings>, String>) {
+        if let Err(problem) = settings {
+            tracing::error!("the proxy forwards nothing: {problem}");
+        }
+        self.upstreams.store(Arc::new(Upstreams::of(settings)));
+    }
+
+    pub(crate) fn figures(&self) -> Option<ProxyFigures> {
+        self.counts.figures()
+    }
+
+    /// Waits until no exchange is under way.
+    pub(crate) async fn until_none(&self) {
+        self.counts.until_none().await;
+    }
+
+    /// Ends those that are; their clients are told.
+    pub(crate) fn end(&self) {
+        self.ending.cancel();
+    }
+}

@@ -1,0 +1,259 @@
+//! The body of an answer on its way to the client: every piece is passed on as it comes, and no wait is without an end.
+
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use steadyhand::conversation::Provider;
+use tokio::time::{Instant, Sleep, sleep_until};
+use tokio_util::sync::WaitForCancellationFutureOwned;
+
+use super::report::Report;
+use super::tap::{Framing, Tap};
+use super::trouble::{self, Trouble};
+use super::upstream::Patience;
+
+/// An answer that passes. Dropping it ends the exchange with the provider.
+pub(super) struct Passing {
+    upstream: Incoming,
+    /// What came before it was decided to pass it on.
+    before: VecDeque<Bytes>,
+    tap: Option<Tap>,
+    /// How a stream ends that breaks off, where its client would understand it.
+    ending: Option<(Provider, Framing)>,
+    /// The last bytes that were passed on.
+    tail: Tail,
+    idle: std::time::Duration,
+    whole: std::time::Duration,
+    last: Instant,
+    until: Instant,
+    timer: Pin<Box<Sleep>>,
+    closing: Pin<Box<WaitForCancellationFutureOwned>>,
+    state: State,
+    report: Report,
+}
+
+enum State {
+    Flowing,
+    /// The last words are said; once they are on their way, the connection is cut.
+    LastWords,
+    Cut,
+    Done,
+}
+
+/// What is told to a body that passes.
+pub(super) struct Course {
+    pub(super) patience: Patience,
+    /// When the whole exchange must be over.
+    pub(super) until: Instant,
+    pub(super) closing: WaitForCancellationFutureOwned,
+    pub(super) report: Report,
+}
+
+impl Passing {
+    pub(super) fn new(upstream: Incoming, course: Course) -> Passing {
+        let now = Instant::now();
+        let Course {
+            patience,
+            until,
+            closing,
+            report,
+        } = course;
+        Passing {
+            upstream,
+            before: VecDeque::new(),
+            tap: None,
+            ending: None,
+            tail: Tail::default(),
+            idle: patience.idle,
+            whole: patience.whole,
+            last: now,
+            until,
+            timer: Box::pin(sleep_until(until.min(now + patience.idle))),
+            closing: Box::pin(closing),
+            state: State::Flowing,
+            report,
+        }
+    }
+
+    /// After these pieces.
+    pub(super) fn after(mut self, before: impl Into<VecDeque<Bytes>>) -> Passing {
+        self.before = before.into();
+        self
+    }
+
+    /// Looked at while it passes.
+    pub(super) fn tapped(mut self, tap: Tap) -> Passing {
+        self.tap = Some(tap);
+        self
+    }
+
+    /// With last words, where it breaks off between two events.
+    pub(super) fn ending(mut self, shape: Provider, framing: Framing) -> Passing {
+        self.ending = (framing != Framing::Array).then_some((shape, framing));
+        self
+    }
+
+    fn passed(&mut self, data: &Bytes) {
+        if let Some(tap) = &mut self.tap {
+            tap.push(data);
+        }
+        self.tail.push(data);
+    }
+
+    fn finished(&mut self) {
+        self.state = State::Done;
+        if let Some(tap) = self.tap.take() {
+            self.report.saw(tap.finish());
+        }
+        self.report.answered();
+    }
+
+    /// It breaks off here: the client is told, in words if it can be.
+    fn broken(&mut self, trouble: &Trouble) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let words = self.report.failed(trouble);
+        self.tap = None;
+        let ending = self
+            .ending
+            .filter(|(_, framing)| self.tail.is_end(*framing));
+        let Some((shape, _)) = ending else {
+            self.state = State::Done;
+            return Poll::Ready(Some(Err(io::Error::other(words))));
+        };
+        self.state = State::LastWords;
+        let event = trouble::event(shape, trouble, &words);
+        Poll::Ready(Some(Ok(Frame::data(event))))
+    }
+
+    /// Whether it is over by the clock, or because we end.
+    fn is_over(&mut self, context: &mut Context<'_>) -> Option<Trouble> {
+        if self.closing.as_mut().poll(context).is_ready() {
+            return Some(Trouble::Closing);
+        }
+        loop {
+            if self.timer.as_mut().poll(context).is_pending() {
+                return None;
+            }
+            // The timer is not moved with every piece: it may ring early.
+            let now = Instant::now();
+            if now >= self.until {
+                return Some(Trouble::TooLong(self.whole));
+            }
+            if now >= self.last + self.idle {
+                return Some(Trouble::Silent(self.idle));
+            }
+            let next = self.until.min(self.last + self.idle);
+            self.timer.as_mut().reset(next);
+        }
+    }
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        let is_flowing = matches!(self.state, State::Flowing);
+        // An empty body is never asked for.
+        if is_flowing && self.before.is_empty() && self.upstream.is_end_stream() {
+            self.finished();
+        }
+    }
+}
+
+impl Body for Passing {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let this = &mut *self;
+        match this.state {
+            State::Flowing => {}
+            State::LastWords => {
+                // What was said is sent before the connection is cut.
+                this.state = State::Cut;
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            State::Cut => {
+                this.state = State::Done;
+                let why = "the answer broke off at its provider";
+                return Poll::Ready(Some(Err(io::Error::other(why))));
+            }
+            State::Done => return Poll::Ready(None),
+        }
+        if let Some(data) = this.before.pop_front() {
+            this.passed(&data);
+            return Poll::Ready(Some(Ok(Frame::data(data))));
+        }
+        match Pin::new(&mut this.upstream).poll_frame(context) {
+            Poll::Ready(Some(Ok(frame))) => {
+                this.last = Instant::now();
+                if let Some(data) = frame.data_ref() {
+                    this.passed(&data.clone());
+                }
+                // Where the length is known nobody asks whether there is more.
+                if this.upstream.is_end_stream() {
+                    this.finished();
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Poll::Ready(Some(Err(error))) => this.broken(&Trouble::of_reading(&error)),
+            Poll::Ready(None) => {
+                this.finished();
+                Poll::Ready(None)
+            }
+            Poll::Pending => match this.is_over(context) {
+                Some(trouble) => this.broken(&trouble),
+                None => Poll::Pending,
+            },
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self.state {
+            State::Flowing => self.before.is_empty() && self.upstream.is_end_stream(),
+            State::Done => true,
+            State::LastWords | State::Cut => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let before: u64 = self.before.iter().map(|data| data.len() as u64).sum();
+        match (before, self.upstream.size_hint().exact()) {
+            (0, Some(exact)) => SizeHint::with_exact(exact),
+            _ => SizeHint::default(),
+        }
+    }
+}
+
+/// The last bytes of a body.
+#[derive(Default)]
+struct Tail {
+    bytes: [u8; 4],
+    has_any: bool,
+}
+
+impl Tail {
+    fn push(&mut self, data: &[u8]) {
+        self.has_any |= !data.is_empty();
+        for byte in &data[data.len().saturating_sub(4)..] {
+            self.bytes.rotate_left(1);
+            self.bytes[3] = *byte;
+        }
+    }
+
+    /// Whether an event has ended here.
+    fn is_end(&self, framing: Framing) -> bool {
+        let ends = |end: &[u8]| self.bytes.ends_with(end);
+        !self.has_any
+            || match framing {
+                Framing::Events => ends(b"\n\n") || ends(b"\r\n\r\n") || ends(b"\r\r"),
+                Framing::Lines => ends(b"\n"),
+                Framing::Array => false,
+            }
+    }
+}

@@ -1,0 +1,229 @@
+//! What is told of an exchange when it has ended: counted always; logged, kept in history and told live where something
+//! was mended, refused, broken or missing.
+
+use std::sync::Arc;
+
+use steadyhand::clock;
+use steadyhand::conversation::{Fix, Problem};
+use steadyhand::redact;
+use tokio::time::Instant;
+
+use super::figures::{Ended, UnderWay};
+use super::keep::Keeping;
+use super::site::Site;
+use super::tap::Seen;
+use super::trouble::Trouble;
+use super::upstream::Upstream;
+use crate::history::{Exchange, ExchangeFailure, Finding, LISTED_MAX, Refusal};
+use crate::http::App;
+use crate::live::{ExchangeTold, LiveEvent};
+
+const PATH_CHARS_MAX: usize = 200;
+const MODEL_CHARS_MAX: usize = 100;
+const MESSAGE_BYTES_MAX: usize = 300;
+
+/// Follows one exchange. When it goes, what is known is told; an end that nobody saw is the client's going away.
+pub(super) struct Report {
+    app: Arc<App>,
+    site: Site,
+    upstream: Option<Upstream>,
+    exchange: Exchange,
+    begun: Instant,
+    fixes: Vec<Fix>,
+    problems: Vec<Problem>,
+    failure: Option<&'static str>,
+    ended: Option<Ended>,
+    keeping: Option<Keeping>,
+    _under_way: UnderWay,
+}
+
+impl Report {
+    /// A request has come in, at a path of the provider's own, without a query: that may hold a key.
+    pub(super) fn begin(app: &Arc<App>, site: Site, path: &str, caller: &str) -> Report {
+        Report {
+            site,
+            upstream: None,
+            exchange: Exchange {
+                at_ms: clock::wall_ms(),
+                provider: site.as_str().to_owned(),
+                path: path.chars().take(PATH_CHARS_MAX).collect(),
+                caller: Some(caller.to_owned()),
+                ..Exchange::default()
+            },
+            begun: Instant::now(),
+            fixes: Vec::new(),
+            problems: Vec::new(),
+            failure: None,
+            ended: None,
+            keeping: None,
+            _under_way: app.proxy.counts.begin(),
+            app: Arc::clone(app),
+        }
+    }
+
+    pub(super) fn goes_to(&mut self, upstream: &Upstream) {
+        self.upstream = Some(upstream.clone());
+    }
+
+    pub(super) fn asked(&mut self, model: Option<&str>, fixes: Vec<Fix>) {
+        let model = model.map(|model| model.chars().take(MODEL_CHARS_MAX).collect());
+        self.exchange.model = model;
+        self.fixes = fixes;
+    }
+
+    pub(super) fn fixes(&self) -> &[Fix] {
+        &self.fixes
+    }
+
+    /// The conversation is to be kept.
+    pub(super) fn keep(&mut self, keeping: Keeping) {
+        self.keeping = Some(keeping);
+    }
+
+    pub(super) fn keeps(&self) -> bool {
+        self.keeping.is_some()
+    }
+
+    /// The head of the answer has come.
+    pub(super) fn status(&mut self, status: u16, streamed: bool) {
+        self.exchange.status = status;
+        self.exchange.streamed = streamed;
+    }
+
+    /// What was found in the answer.
+    pub(super) fn saw(&mut self, seen: Seen) {
+        if seen.broke_off {
+            tracing::warn!(
+                provider = self.site.as_str(),
+                "the stream of an answer ended before the answer did"
+            );
+        }
+        self.problems = seen.problems;
+        if let (Some(keeping), Some(answer)) = (&mut self.keeping, seen.answer) {
+            keeping.answered(answer);
+        }
+    }
+
+    /// The provider refused the conversation.
+    pub(super) fn refused(&mut self, refusal: Refusal) {
+        self.exchange.refusal = Some(refusal);
+    }
+
+    /// All of the answer has passed.
+    pub(super) fn answered(&mut self) {
+        self.ended = Some(match self.exchange.status {
+            0..=399 => Ended::Answered,
+            _ => Ended::Refused,
+        });
+    }
+
+    /// There is no answer, or no whole one. Gives back what to tell the client.
+    pub(super) fn failed(&mut self, trouble: &Trouble) -> String {
+        let words = trouble.words(self.upstream.as_ref());
+        self.failure = Some(trouble.code());
+        self.exchange.failure = Some(ExchangeFailure {
+            code: trouble.code().to_owned(),
+            message: words.clone(),
+        });
+        self.ended = Some(Ended::Failed);
+        words
+    }
+
+    fn is_worth_telling(&self) -> bool {
+        !self.fixes.is_empty()
+            || !self.problems.is_empty()
+            || self.exchange.failure.is_some()
+            || self.exchange.refusal.is_some()
+    }
+
+    fn log(&self) {
+        let provider = self.site.as_str();
+        for problem in self.problems.iter().take(LISTED_MAX) {
+            let message = redact::text(&problem.message);
+            tracing::warn!(provider, at = %problem.at, code = problem.code.as_str(), "a call in the answer is broken: {message}");
+        }
+        if let Some(failure) = &self.exchange.failure {
+            tracing::warn!(provider, code = failure.code, "{}", failure.message);
+        }
+        if let Some(refusal) = &self.exchange.refusal {
+            let at = refusal.at.as_deref().unwrap_or("?");
+            match refusal.is_known {
+                true => tracing::info!(
+                    provider,
+                    at,
+                    "the provider refused a conversation: {}",
+                    refusal.message
+                ),
+                false => tracing::warn!(
+                    provider,
+                    at,
+                    case = refusal.case.as_deref(),
+                    "the provider refused a conversation by a rule that is not known here: {}",
+                    refusal.message
+                ),
+            }
+        }
+    }
+
+    fn tell(&mut self) {
+        let codes = self
+            .fixes
+            .iter()
+            .map(|fix| fix.code.as_str())
+            .chain(self.problems.iter().map(|problem| problem.code.as_str()));
+        let mut codes: Vec<&'static str> = codes.collect();
+        codes.sort_unstable();
+        codes.dedup();
+        let refusal = self.exchange.refusal.as_ref();
+        self.app.live.publish(LiveEvent::Exchange(ExchangeTold {
+            provider: self.exchange.provider.clone(),
+            model: self.exchange.model.clone(),
+            at_ms: clock::wall_ms(),
+            status: self.exchange.status,
+            fixes: self.fixes.len(),
+            problems: self.problems.len(),
+            codes,
+            failure: self.failure,
+            unknown_rule: refusal.is_some_and(|refusal| !refusal.is_known),
+        }));
+        let mut exchange = std::mem::take(&mut self.exchange);
+        exchange.took_ms = self.begun.elapsed().as_secs_f64() * 1e3;
+        exchange.fix_count = self.fixes.len();
+        let fixes = self.fixes.iter();
+        exchange.fixes = fixes
+            .take(LISTED_MAX)
+            .map(|fix| finding(&fix.at, fix.code.as_str(), &fix.message))
+            .collect();
+        let problems = self.problems.iter();
+        exchange.problems = problems
+            .take(LISTED_MAX)
+            .map(|problem| finding(&problem.at, problem.code.as_str(), &problem.message))
+            .collect();
+        self.app.history.note(&exchange);
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        let ended = self.ended.unwrap_or(Ended::Left);
+        self.app.proxy.counts.end(self.site, ended);
+        if !self.problems.is_empty() {
+            self.app.proxy.counts.broken(self.site);
+        }
+        if let Some(keeping) = self.keeping.take() {
+            keeping.put(&self.app.proxy.kept, &self.exchange, &self.fixes);
+        }
+        if self.is_worth_telling() {
+            self.log();
+            self.tell();
+        }
+    }
+}
+
+fn finding(at: &str, code: &str, message: &str) -> Finding {
+    Finding {
+        at: steadyhand::cut::text(at, MESSAGE_BYTES_MAX),
+        code: code.to_owned(),
+        message: steadyhand::cut::text(&redact::text(message), MESSAGE_BYTES_MAX),
+    }
+}

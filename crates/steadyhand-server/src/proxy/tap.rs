@@ -1,0 +1,304 @@
+//! Looks at a streamed answer while it passes: the calls in it are put together and checked when it ends. What is said
+//! is not held, so a stream takes the memory of its calls, up to a limit.
+
+use serde_json::Value;
+use steadyhand::conversation::{Code, Problem, Provider, What, validate};
+use steadyhand_models::Dialect;
+use steadyhand_models::wire::{Assembler, Line, Lines};
+
+use super::coding::{Decoder, Unreadable};
+
+/// What is held of one stream. One with more calls than this is not checked.
+const HELD_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes of one line, and what is fed at once.
+const LINE_BYTES_MAX: usize = 1024 * 1024;
+const FED_BYTES_MAX: usize = 64 * 1024;
+
+/// How a stream is cut into events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// Server-sent events.
+    Events,
+    /// A JSON value a line.
+    Lines,
+    /// One JSON array that grows: Google's, where nobody asks for events.
+    Array,
+}
+
+/// Looks at one answer.
+pub(super) struct Tap {
+    provider: Provider,
+    framing: Framing,
+    decoder: Decoder,
+    lines: Lines,
+    /// The event that is being read.
+    event: Vec<u8>,
+    so_far: SoFar,
+    /// Words are held, too: somebody wants to keep the answer.
+    wants_all: bool,
+    held: usize,
+    /// It cannot be read, or there is too much of it.
+    is_off: bool,
+}
+
+enum SoFar {
+    Assembler(Box<Assembler>),
+    /// Google's pieces are answers of their own.
+    Gemini(Vec<Value>),
+    Array(Vec<u8>),
+}
+
+/// What was seen.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// What is wrong with the calls in it.
+    pub(super) problems: Vec<Problem>,
+    /// The answer, as it would have come at once; without its words, unless they were wanted.
+    pub(super) answer: Option<Value>,
+    /// The stream ended before the answer did.
+    pub(super) broke_off: bool,
+}
+
+impl Tap {
+    pub(super) fn new(
+        provider: Provider,
+        framing: Framing,
+        decoder: Option<Decoder>,
+        wants_all: bool,
+    ) -> Tap {
+        let assembler =
+            |dialect| SoFar::Assembler(Box::new(Assembler::new(dialect, HELD_BYTES_MAX)));
+        let so_far = match (provider, framing) {
+            (_, Framing::Array) => SoFar::Array(Vec::new()),
+            (Provider::Gemini, _) => SoFar::Gemini(Vec::new()),
+            (Provider::Anthropic, _) => assembler(Dialect::Anthropic),
+            (Provider::Ollama, _) => assembler(Dialect::Ollama),
+            (Provider::OpenAiResponses, _) => assembler(Dialect::OpenAiResponses),
+            (Provider::OpenAi | Provider::Mistral | Provider::LangChain, _) => {
+                assembler(Dialect::OpenAi)
+            }
+        };
+        Tap {
+            provider,
+            framing,
+            is_off: decoder.is_none(),
+            decoder: decoder.unwrap_or(Decoder::Plain),
+            lines: Lines::new(LINE_BYTES_MAX),
+            event: Vec::new(),
+            so_far,
+            wants_all,
+            held: 0,
+        }
+    }
+
+    /// Looks at what passes.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        if self.is_off {
+            return;
+        }
+        let mut decoder = std::mem::replace(&mut self.decoder, Decoder::Plain);
+        let looked = decoder.push(bytes, &mut |piece| {
+            piece
+                .chunks(FED_BYTES_MAX)
+                .try_for_each(|piece| self.look(piece))
+        });
+        self.decoder = decoder;
+        if looked.is_err() {
+            self.give_up();
+        }
+    }
+
+    /// What was seen, now that the stream has ended.
+    pub(super) fn finish(mut self) -> Seen {
+        // Some do not end their last line.
+        let rest = self.lines.rest().to_vec();
+        if !rest.is_empty() && self.line(&rest).is_err() {
+            self.give_up();
+        }
+        if !self.event.is_empty() && self.take_event().is_err() {
+            self.give_up();
+        }
+        if self.is_off {
+            return Seen::default();
+        }
+        match self.so_far {
+            SoFar::Assembler(assembler) => match assembler.finish(&mut |_| {}) {
+                Ok(answer) => checked(self.provider, answer),
+                Err(_) => Seen {
+                    broke_off: true,
+                    ..Seen::default()
+                },
+            },
+            SoFar::Gemini(pieces) => of_pieces(pieces),
+            SoFar::Array(bytes) => match serde_json::from_slice::<Value>(&bytes) {
+                Ok(Value::Array(pieces)) => of_pieces(pieces),
+                Ok(answer) => checked(self.provider, answer),
+                Err(_) => Seen {
+                    broke_off: true,
+                    ..Seen::default()
+                },
+            },
+        }
+    }
+
+    fn look(&mut self, piece: &[u8]) -> Result<(), Unreadable> {
+        if let SoFar::Array(bytes) = &mut self.so_far {
+            if bytes.len() + piece.len() > HELD_BYTES_MAX {
+                return Err(Unreadable);
+            }
+            bytes.extend_from_slice(piece);
+            return Ok(());
+        }
+        self.lines.feed(piece).map_err(|_| Unreadable)?;
+        let mut lines = std::mem::replace(&mut self.lines, Lines::new(0));
+        let mut looked = Ok(());
+        while let (Some(line), true) = (lines.next_line(), looked.is_ok()) {
+            looked = self.line(line);
+        }
+        self.lines = lines;
+        looked
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<(), Unreadable> {
+        if self.event.len() + line.len() > LINE_BYTES_MAX {
+            return Err(Unreadable);
+        }
+        if self.framing == Framing::Lines {
+            self.event.extend_from_slice(line);
+            return self.take_event();
+        }
+        match Line::of(line) {
+            Line::Data(data) => {
+                if !self.event.is_empty() {
+                    self.event.push(b'\n');
+                }
+                self.event.extend_from_slice(data);
+                Ok(())
+            }
+            Line::End => self.take_event(),
+            Line::Event(_) | Line::Other => Ok(()),
+        }
+    }
+
+    fn take_event(&mut self) -> Result<(), Unreadable> {
+        let mut event = std::mem::take(&mut self.event);
+        let taken = self.take(&event);
+        // Its memory serves the next one.
+        event.clear();
+        self.event = event;
+        taken
+    }
+
+    fn take(&mut self, event: &[u8]) -> Result<(), Unreadable> {
+        if event.is_empty() || (!self.wants_all && says_words_only(self.provider, event)) {
+            return Ok(());
+        }
+        self.held += event.len();
+        if self.held > HELD_BYTES_MAX {
+            return Err(Unreadable);
+        }
+        match &mut self.so_far {
+            SoFar::Assembler(assembler) => {
+                let mut push = |bytes: &[u8]| {
+                    let pushed = assembler.push(bytes, &mut |_| {});
+                    pushed.map_err(|_| Unreadable)
+                };
+                if self.framing == Framing::Lines {
+                    push(event)?;
+                    return push(b"\n");
+                }
+                for line in event.split(|byte| *byte == b'\n') {
+                    push(b"data: ")?;
+                    push(line)?;
+                    push(b"\n")?;
+                }
+                push(b"\n")
+            }
+            SoFar::Gemini(pieces) => {
+                let piece = serde_json::from_slice(event).map_err(|_| Unreadable)?;
+                pieces.push(piece);
+                Ok(())
+            }
+            SoFar::Array(_) => Ok(()),
+        }
+    }
+
+    fn give_up(&mut self) {
+        self.is_off = true;
+        self.event = Vec::new();
+        self.lines = Lines::new(0);
+        self.so_far = SoFar::Gemini(Vec::new());
+    }
+}
+
+/// Whether an event brings nothing but words. Quotes inside of JSON texts are escaped, so what is looked for cannot be
+/// something that the model says.
+fn says_words_only(provider: Provider, event: &[u8]) -> bool {
+    let has = |what: &str| memchr::memmem::find(event, what.as_bytes()).is_some();
+    match provider {
+        Provider::Anthropic => {
+            has("\"text_delta\"") || has("\"thinking_delta\"") || has("\"signature_delta\"")
+        }
+        Provider::OpenAi | Provider::Mistral | Provider::LangChain => {
+            !has("\"tool_calls\"")
+                && (has("\"finish_reason\":null") || has("\"finish_reason\": null"))
+        }
+        Provider::OpenAiResponses => {
+            has("\"response.output_text.delta\"")
+                || has("\"response.reasoning_summary_text.delta\"")
+                || has("\"response.reasoning_text.delta\"")
+        }
+        Provider::Ollama => !has("\"tool_calls\"") && has("\"done\":false"),
+        Provider::Gemini => !has("\"functionCall\"") && !has("\"finishReason\""),
+    }
+}
+
+/// A whole answer, checked (SPEC R02).
+pub(super) fn checked(provider: Provider, answer: Value) -> Seen {
+    let mut problems = validate(provider, What::Response, &answer);
+    // An error that came with a good status is the provider's own answer.
+    problems.retain(|problem| problem.code != Code::ErrorResponse);
+    Seen {
+        problems,
+        answer: Some(answer),
+        broke_off: false,
+    }
+}
+
+/// Google's pieces: each brings whole calls; together they are one answer.
+pub(super) fn of_pieces(pieces: Vec<Value>) -> Seen {
+    let mut problems = Vec::new();
+    let mut whole: Option<Value> = None;
+    for piece in pieces {
+        let has_content = piece.pointer("/candidates/0/content/parts").is_some();
+        if has_content {
+            problems.extend(checked(Provider::Gemini, piece.clone()).problems);
+        }
+        match &mut whole {
+            None => whole = Some(piece),
+            Some(whole) => add_piece(whole, piece),
+        }
+    }
+    Seen {
+        problems,
+        answer: whole,
+        broke_off: false,
+    }
+}
+
+fn add_piece(whole: &mut Value, mut piece: Value) {
+    let parts = piece
+        .pointer_mut("/candidates/0/content/parts")
+        .map(Value::take);
+    let there = whole.pointer_mut("/candidates/0/content/parts");
+    if let (Some(Value::Array(there)), Some(Value::Array(parts))) = (there, parts) {
+        there.extend(parts);
+    }
+    if let Some(reason) = piece
+        .pointer_mut("/candidates/0/finishReason")
+        .map(Value::take)
+        && let Some(Value::Object(candidate)) = whole.pointer_mut("/candidates/0")
+    {
+        candidate.insert("finishReason".to_owned(), reason);
+    }
+}

@@ -1,0 +1,198 @@
+//! Why there is no answer of the provider's, told in the provider's own shape so that its clients understand it.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use hyper_util::client::legacy;
+use serde_json::{Value, json};
+use steadyhand::conversation::Provider;
+
+use super::upstream::Upstream;
+use crate::http::status::{self, Refused, Why};
+
+/// Tells our own errors from the provider's.
+pub(super) const ERROR_HEADER: &str = "steadyhand-error";
+
+/// Why there is no answer of the provider's, or no whole one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// No connection.
+    Unreachable(String),
+    /// The connection went away in the middle.
+    BrokeOff(String),
+    /// What came is no answer.
+    Garbage(String),
+    /// Nothing came for so long.
+    Silent(Duration),
+    /// It was not done after so long.
+    TooLong(Duration),
+    /// We are about to end.
+    Closing,
+    /// The settings do not say where it is.
+    NotSetUp(String),
+    /// The request itself was not taken by us.
+    Refused(Why, String),
+}
+
+impl From<Refused> for Trouble {
+    fn from(refused: Refused) -> Trouble {
+        Trouble::Refused(refused.why(), refused.in_words())
+    }
+}
+
+impl Trouble {
+    pub(super) fn of_sending(error: &legacy::Error) -> Trouble {
+        let words = innermost(error);
+        if error.is_connect() {
+            return Trouble::Unreachable(words);
+        }
+        let hyper = error
+            .source()
+            .and_then(|source| source.downcast_ref::<hyper::Error>());
+        match hyper {
+            Some(error) if error.is_parse() => Trouble::Garbage(format!("not HTTP: {words}")),
+            _ => Trouble::BrokeOff(words),
+        }
+    }
+
+    pub(super) fn of_reading(error: &hyper::Error) -> Trouble {
+        let words = innermost(error);
+        match error.is_parse() {
+            true => Trouble::Garbage(format!("not HTTP: {words}")),
+            false => Trouble::BrokeOff(words),
+        }
+    }
+
+    /// For machines.
+    pub(super) fn code(&self) -> &'static str {
+        match self {
+            Trouble::Unreachable(_) => "upstream_unreachable",
+            Trouble::BrokeOff(_) => "upstream_broke_off",
+            Trouble::Garbage(_) => "upstream_garbage",
+            Trouble::Silent(_) => "upstream_silent",
+            Trouble::TooLong(_) => "upstream_too_long",
+            Trouble::Closing => Why::ShuttingDown.code(),
+            Trouble::NotSetUp(_) => "proxy_not_set_up",
+            Trouble::Refused(why, _) => why.code(),
+        }
+    }
+
+    /// What happened where, and what to do.
+    pub(super) fn words(&self, upstream: Option<&Upstream>) -> String {
+        let (name, place) = match upstream {
+            Some(upstream) => (upstream.site.as_str(), upstream.place.as_str()),
+            None => ("the provider", "?"),
+        };
+        let span = |span: &Duration| humantime::format_duration(*span).to_string();
+        match self {
+            Trouble::Unreachable(why) => format!(
+                "steadyhand: {name} does not answer at {place}: {why}. Nothing was sent. Check the network, or upstream under [proxy.{name}]"
+            ),
+            Trouble::BrokeOff(why) => format!(
+                "steadyhand: the connection to {name} at {place} broke off before the answer was whole: {why}. Ask again"
+            ),
+            Trouble::Garbage(why) => format!(
+                "steadyhand: what {place} sent is no answer of {name}: {why}. Check upstream under [proxy.{name}]"
+            ),
+            Trouble::Silent(after) => format!(
+                "steadyhand: {name} at {place} sent nothing for {}. Ask again, or raise first or idle under [proxy.{name}]",
+                span(after)
+            ),
+            Trouble::TooLong(after) => format!(
+                "steadyhand: {name} at {place} was not done within {}. Raise timeout under [proxy.{name}]",
+                span(after)
+            ),
+            Trouble::Closing => {
+                "steadyhand: the server is about to end. Ask again when it is back".to_owned()
+            }
+            Trouble::NotSetUp(problem) => format!("steadyhand: the proxy is not set up: {problem}"),
+            Trouble::Refused(_, words) => format!("steadyhand: {words}"),
+        }
+    }
+}
+
+/// The whole answer, where none has begun.
+pub(super) fn response(shape: Provider, trouble: &Trouble, words: &str) -> Response {
+    let status = status::upstream(trouble);
+    let body = body(shape, trouble.code(), status, words);
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    let json = HeaderValue::from_static("application/json");
+    headers.insert(header::CONTENT_TYPE, json);
+    headers.insert(ERROR_HEADER, HeaderValue::from_static(trouble.code()));
+    response
+}
+
+/// The last words of a stream that breaks off here: an error event, as the provider would send it.
+pub(super) fn event(shape: Provider, trouble: &Trouble, words: &str) -> Bytes {
+    let body = body(shape, trouble.code(), status::upstream(trouble), words);
+    let text = match shape {
+        Provider::Anthropic => format!("event: error\ndata: {body}\n\n"),
+        Provider::OpenAiResponses => {
+            let told = json!({"type": "error", "code": trouble.code(), "message": words, "param": null, "sequence_number": 0});
+            format!("event: error\ndata: {told}\n\n")
+        }
+        Provider::Ollama => format!("{body}\n"),
+        Provider::OpenAi | Provider::Mistral | Provider::Gemini | Provider::LangChain => {
+            format!("data: {body}\n\n")
+        }
+    };
+    text.into()
+}
+
+fn body(shape: Provider, code: &str, status: StatusCode, words: &str) -> Value {
+    match shape {
+        Provider::Anthropic => {
+            let kind = match status.as_u16() {
+                401 => "authentication_error",
+                413 => "request_too_large",
+                400..=499 => "invalid_request_error",
+                503 => "overloaded_error",
+                504 => "timeout_error",
+                _ => "api_error",
+            };
+            json!({"type": "error", "error": {"type": kind, "message": words}, "request_id": null})
+        }
+        Provider::OpenAi | Provider::OpenAiResponses | Provider::LangChain => {
+            json!({"error": {"message": words, "type": kind(status), "param": null, "code": code}})
+        }
+        Provider::Mistral => {
+            json!({"object": "error", "message": words, "type": kind(status), "param": null, "code": code})
+        }
+        Provider::Gemini => {
+            let kind = match status.as_u16() {
+                401 => "UNAUTHENTICATED",
+                400..=499 => "INVALID_ARGUMENT",
+                504 => "DEADLINE_EXCEEDED",
+                _ => "UNAVAILABLE",
+            };
+            json!({"error": {"code": status.as_u16(), "message": words, "status": kind}})
+        }
+        Provider::Ollama => json!({ "error": words }),
+    }
+}
+
+fn kind(status: StatusCode) -> &'static str {
+    match status.is_client_error() {
+        true => "invalid_request_error",
+        false => "server_error",
+    }
+}
+
+/// The innermost cause says most, and names no address.
+fn innermost(error: &(dyn Error + 'static)) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    let io = innermost.downcast_ref::<io::Error>();
+    match io.and_then(io::Error::get_ref) {
+        Some(inner) => inner.to_string(),
+        None => innermost.to_string(),
+    }
+}

@@ -1,0 +1,250 @@
+//! Streams pass as they come, byte for byte, and the calls in them are checked on the side.
+
+use axum::body::{Body, Bytes};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::{Provider, proxy, typed_answer, valid};
+use crate::serve::{Served, until};
+use crate::support::{PATIENCE, client};
+
+/// A provider whose stream the test writes piece by piece.
+async fn told() -> (Provider, mpsc::Sender<Result<Bytes, std::io::Error>>) {
+    let (pieces, stream) = mpsc::channel(16);
+    let stream = std::sync::Mutex::new(Some(stream));
+    let provider = Provider::answering(move |_| {
+        let stream = stream.lock().expect("whole").take().expect("asked once");
+        typed_answer(
+            200,
+            "text/event-stream",
+            Body::from_stream(ReceiverStream::new(stream)),
+        )
+    })
+    .await;
+    (provider, pieces)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_piece_of_a_stream_passes_before_the_next_one_is_sent() {
+    let (provider, pieces) = told().await;
+    let served = proxy("anthropic", provider.url()).await;
+    let url = format!("http://{}/proxy/anthropic/v1/messages", served.address);
+    let sent = client().post(url).body(valid().to_string()).send().await;
+    let mut answer = sent.expect("an answer").bytes_stream();
+    for number in 0..50 {
+        // Odd pieces are no whole events.
+        let piece = match number % 2 {
+            0 => format!("event: ping\ndata: {{\"type\": \"ping\", \"number\": {number}}}\n\n"),
+            _ => format!(": half an event, {number}"),
+        };
+        pieces
+            .send(Ok(piece.clone().into()))
+            .await
+            .expect("it is read");
+        let mut got = Vec::new();
+        while got.len() < piece.len() {
+            let next = timeout(PATIENCE, answer.next())
+                .await
+                .expect("it passes at once");
+            got.extend_from_slice(&next.expect("more").expect("no error"));
+        }
+        assert_eq!(got, piece.as_bytes());
+    }
+    drop(pieces);
+    assert!(
+        timeout(PATIENCE, answer.next())
+            .await
+            .expect("its end")
+            .is_none()
+    );
+}
+
+/// What is found in the answer to one request, streamed.
+async fn found(site: &str, path: &str, kind: &str, stream: &str) -> Value {
+    let (kind, stream) = (kind.to_owned(), stream.to_owned());
+    let body = stream.clone();
+    // In pieces that end anywhere.
+    let provider = Provider::answering(move |_| {
+        let pieces: Vec<Result<Bytes, std::io::Error>> = body
+            .as_bytes()
+            .chunks(37)
+            .map(|piece| Ok(Bytes::copy_from_slice(piece)))
+            .collect();
+        typed_answer(
+            200,
+            &kind,
+            Body::from_stream(futures_util::stream::iter(pieces)),
+        )
+    })
+    .await;
+    let served = proxy(site, provider.url()).await;
+    let url = format!("http://{}/proxy/{site}{path}", served.address);
+    let sent = client()
+        .post(url)
+        .body("{}")
+        .send()
+        .await
+        .expect("an answer");
+    assert_eq!(sent.text().await.expect("whole"), stream);
+    noted(&served).await
+}
+
+async fn noted(served: &Served) -> Value {
+    until("it is noted", async || {
+        let listed = served.get("/v1/exchanges").await.json();
+        listed["exchanges"].get(0).cloned()
+    })
+    .await
+}
+
+fn events(all: &[Value]) -> String {
+    let event = |value: &Value| {
+        format!(
+            "event: {}\ndata: {value}\n\n",
+            value["type"].as_str().unwrap_or("x")
+        )
+    };
+    all.iter().map(event).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r02_calls_with_broken_arguments_are_reported_in_every_providers_stream() {
+    let anthropic = events(&[
+        json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": [], "stop_reason": null}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "I say \"tool_use\" and more."}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "t1", "name": "write", "input": {}}}),
+        json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{\"path\": \"a"}}),
+        json!({"type": "content_block_stop", "index": 1}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "max_tokens"}, "usage": {"output_tokens": 5}}),
+        json!({"type": "message_stop"}),
+    ]);
+    let chunk = |delta: Value, reason: Value| {
+        let choices = json!([{"index": 0, "delta": delta, "finish_reason": reason}]);
+        format!(
+            "data: {}\n\n",
+            json!({"id": "c", "object": "chat.completion.chunk", "choices": choices})
+        )
+    };
+    let openai = [
+        chunk(json!({"role": "assistant", "content": "Hm."}), Value::Null),
+        chunk(json!({"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": {"name": "write", "arguments": ""}}]}), Value::Null),
+        chunk(json!({"tool_calls": [{"index": 0, "function": {"arguments": "{\"path\": \"a"}}]}), Value::Null),
+        chunk(json!({}), json!("length")),
+        "data: [DONE]\n\n".to_owned(),
+    ]
+    .concat();
+    let item = json!({"type": "function_call", "id": "f", "call_id": "c1", "name": "write", "arguments": "{\"path\": \"a"});
+    let responses = events(&[
+        json!({"type": "response.created", "response": {"id": "r", "output": []}}),
+        json!({"type": "response.output_text.delta", "output_index": 0, "delta": "Hm."}),
+        json!({"type": "response.output_item.added", "output_index": 1, "item": item}),
+        json!({"type": "response.output_item.done", "output_index": 1, "item": item}),
+        json!({"type": "response.incomplete", "response": {"id": "r", "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "output": [item]}}),
+    ]);
+    let ollama = [
+        json!({"message": {"role": "assistant", "content": "Hm."}, "done": false}),
+        json!({"message": {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "write", "arguments": "{\"path\": \"a"}}]}, "done": false}),
+        json!({"message": {"role": "assistant", "content": ""}, "done": true, "done_reason": "length"}),
+    ]
+    .map(|line| format!("{line}\n"))
+    .concat();
+    let part = json!({"candidates": [{"content": {"role": "model", "parts": [{"functionCall": {"name": "write", "args": "oh"}}]}, "finishReason": "STOP"}]});
+    let gemini = format!("data: {part}\r\n\r\n");
+    let array = format!("[{part}\n,\r\n{part}]");
+    let sse = "text/event-stream; charset=utf-8";
+    let rows = [
+        (
+            "anthropic",
+            "/v1/messages",
+            sse,
+            &anthropic,
+            "truncated_call",
+        ),
+        (
+            "openai",
+            "/v1/chat/completions",
+            sse,
+            &openai,
+            "truncated_call",
+        ),
+        ("openai", "/v1/responses", sse, &responses, "truncated_call"),
+        (
+            "ollama",
+            "/api/chat",
+            "application/x-ndjson",
+            &ollama,
+            "truncated_call",
+        ),
+        (
+            "gemini",
+            "/v1beta/models/g:streamGenerateContent?alt=sse",
+            sse,
+            &gemini,
+            "unfinished_arguments",
+        ),
+        (
+            "gemini",
+            "/v1beta/models/g:streamGenerateContent",
+            "application/json",
+            &array,
+            "unfinished_arguments",
+        ),
+    ];
+    for (site, path, kind, stream, code) in rows {
+        let exchange = found(site, path, kind, stream).await;
+        assert_eq!(
+            exchange["problems"][0]["code"], code,
+            "{site}{path}: {exchange}"
+        );
+        assert_eq!(exchange["streamed"], true);
+        assert_eq!(exchange["status"], 200);
+        assert!(!exchange.to_string().contains("Hm."), "{exchange}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r02_calls_with_broken_arguments_are_reported_in_whole_answers_and_counted() {
+    let answer = json!({"id": "c", "object": "chat.completion", "choices": [{"index": 0, "finish_reason": "tool_calls", "message":
+        {"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "write", "arguments": "{oh"}}]}}]});
+    let provider = Provider::json(answer.clone()).await;
+    let served = proxy("openai", provider.url()).await;
+    let reply = served
+        .post("/proxy/openai/v1/chat/completions", valid())
+        .await;
+    assert_eq!((reply.status, reply.json()), (200, answer));
+    let exchange = noted(&served).await;
+    assert_eq!(
+        exchange["problems"][0]["at"], "/choices/0/message/tool_calls/0/function/arguments",
+        "{exchange}"
+    );
+    let figures = served.get("/metrics").await.text;
+    let row = "steadyhand_proxy_broken_answers_total{provider=\"openai\"} 1";
+    assert!(figures.contains(row), "{figures}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_larger_than_is_looked_at_passes_all_the_same() {
+    let word = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "word ".repeat(200)}});
+    let piece = json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "x".repeat(1000)}});
+    // Six megabytes of words, three of arguments, and a line without an end.
+    let mut stream = events(&vec![word; 6000]);
+    stream.push_str(&events(&vec![piece; 3000]));
+    stream.push_str(&format!("data: {}\n\n", "y".repeat(3_000_000)));
+    let sent = stream.clone();
+    let provider =
+        Provider::answering(move |_| typed_answer(200, "text/event-stream", sent.clone())).await;
+    let served = proxy("anthropic", provider.url()).await;
+    let url = format!("http://{}/proxy/anthropic/v1/messages", served.address);
+    let answer = client()
+        .post(url)
+        .body(valid().to_string())
+        .send()
+        .await
+        .expect("an answer");
+    assert!(answer.text().await.expect("whole") == stream);
+}
