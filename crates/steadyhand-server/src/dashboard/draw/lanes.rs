@@ -28,7 +28,7 @@ pub(in super::super) fn picture(lanes: &Lanes, now_ms: u64) -> Markup {
                     (bars(lane, lanes, origin_ms, now_ms))
                     span.now {
                         @if lane.running.first().is_some_and(|call| call.waiting) {
-                            a href="/approvals" { "waiting for approval" }
+                            a href="/approvals" { "waits for a yes" }
                             @if lane.running.len() > 1 { " +" (lane.running.len() - 1) }
                         } @else if let Some(call) = lane.running.first() {
                             a href=(call_path_of_running(&call.id)) { (format::running(call.started_ms, Some(call.deadline_ms))) }

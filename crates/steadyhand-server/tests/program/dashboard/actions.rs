@@ -176,8 +176,9 @@ async fn every_action_works_without_javascript() {
     let served = Served::with_config(SET).await;
     seed(&served).await;
     calendar_is_down(&served).await;
-    super::slow_call(&served).await;
+    // First, since it may have to wait for its turn.
     let mut browser = Browser::start(&served).await;
+    super::slow_call(&served).await;
     let seen = browser
         .run(
             r#"const page = await open('/', { javaScriptEnabled: false });

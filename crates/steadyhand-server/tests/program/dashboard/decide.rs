@@ -21,13 +21,13 @@ pub(super) async fn waiting(served: &Served) -> Value {
 #[tokio::test]
 async fn a_no_with_its_reason_reaches_the_caller_and_works_without_javascript() {
     let served = Served::with_config(UNLOCK).await;
+    let mut browser = Browser::start(&served).await;
     let calling = served.call(
         "home_unlock",
         json!({"door": "<b>front</b>", "password": "hunter22222"}),
     );
     let looking = async {
         waiting(&served).await;
-        let mut browser = Browser::start(&served).await;
         let seen = browser
             .run(
                 "const page = await open('/approvals', { javaScriptEnabled: false });
@@ -39,10 +39,10 @@ async fn a_no_with_its_reason_reaches_the_caller_and_works_without_javascript() 
             )
             .await;
         browser.no_complaints().await;
-        browser.close().await;
         seen
     };
     let (outcome, seen) = tokio::join!(calling, looking);
+    browser.close().await;
     assert_eq!(outcome["error"]["code"], "APPROVAL_DENIED", "{outcome}");
     assert!(outcome.to_string().contains("not at night"), "{outcome}");
     let asked = seen["asked"].as_str().expect("a text");

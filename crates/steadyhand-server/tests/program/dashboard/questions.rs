@@ -98,8 +98,8 @@ async fn r13_question_3_which_tool_is_slow_and_slower_than_before() {
 #[tokio::test]
 async fn r13_question_4_what_runs_right_now_and_cancel_it() {
     let served = Served::with_config(SET).await;
-    let id = slow_call(&served).await;
     let mut browser = Browser::start(&served).await;
+    let id = slow_call(&served).await;
     let seen = browser
         .run(
             "const page = state.page = await open('/');
@@ -287,10 +287,10 @@ async fn r13_question_8_what_exactly_did_the_model_receive() {
 #[tokio::test]
 async fn r13_question_9_who_waits_for_my_yes_or_no() {
     let served = Served::with_config(&format!("{SET}\n{UNLOCK}")).await;
+    let mut browser = Browser::start(&served).await;
     let calling = served.call("home_unlock", json!({"door": "front"}));
     let looking = async {
         waiting(&served).await;
-        let mut browser = Browser::start(&served).await;
         let seen = browser
             .run(
                 "const page = await open('/');
@@ -307,17 +307,17 @@ async fn r13_question_9_who_waits_for_my_yes_or_no() {
             )
             .await;
         browser.no_complaints().await;
-        browser.close().await;
         seen
     };
     let (outcome, seen) = tokio::join!(calling, looking);
+    browser.close().await;
     assert_eq!(outcome["output"], "unlocked", "{outcome}");
     let has = |part: &str, words: &str| {
         let text = seen[part].as_str().expect("a text");
         assert!(text.contains(words), "{words} in {text}");
     };
     has("badge", "1");
-    has("lane", "waiting for approval");
+    has("lane", "waits for a yes");
     has("problem", "waits for a yes or a no");
     has("problem", "it expires in");
     has("asked", "\"door\": \"front\"");
