@@ -27,6 +27,8 @@ const DEPTH_MAX: usize = 128;
 const VALUES_MAX: usize = 1_000_000;
 /// What a value takes once it is read.
 const VALUE_BYTES: usize = 80;
+/// As many are not worth counting exactly.
+const VALUES_FEW: usize = 10_000;
 /// Bodies up to this size are not worth counting.
 const UNCOUNTED_BYTES: usize = 16 * 1024;
 
@@ -124,7 +126,17 @@ impl Whole {
         if self.bytes.len() <= UNCOUNTED_BYTES {
             return Ok(true);
         }
-        match counted(&self.bytes, values_max) {
+        // Nearly always there are few even if every comma of a text is taken for one.
+        let at_most = 1 + self
+            .bytes
+            .iter()
+            .filter(|byte| matches!(byte, b',' | b'[' | b'{'))
+            .count();
+        let values = match at_most <= VALUES_FEW {
+            true => Ok(at_most),
+            false => counted(&self.bytes, values_max),
+        };
+        match values {
             Ok(values) => self.space.grow(VALUE_BYTES * values, limits).map(|()| true),
             Err(_) => Ok(false),
         }

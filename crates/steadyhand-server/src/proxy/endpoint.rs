@@ -179,10 +179,7 @@ impl Passage<'_> {
         };
         let keys = Keys::of(&parts.headers, &parts.uri);
         let mut whole = Whole::read_up_to(body, self.app, self.upstream.body_bytes).await?;
-        let looked = match self.may_look(&parts, &mut whole)? {
-            true => look::look(chat, &whole.bytes, &self.app.proxy.large).await,
-            false => Looked::untouched(&whole.bytes),
-        };
+        let looked = self.looked(chat, &parts, &mut whole).await?;
         let sent = looked.bytes;
         report.asked(looked.model.as_deref(), looked.fixes);
         if self.upstream.keep {
@@ -241,17 +238,27 @@ impl Passage<'_> {
         Executing::prepare(place, execute, head, sent)
     }
 
-    /// Whether the body is one that we read.
-    fn may_look(&self, parts: &Parts, whole: &mut Whole) -> Result<bool, Trouble> {
+    /// The conversation, mended where it must be. What we do not read is forwarded as it is.
+    async fn looked(
+        &self,
+        chat: &Chat,
+        parts: &Parts,
+        whole: &mut Whole,
+    ) -> Result<Looked, Trouble> {
         let is_plain = parts
             .headers
             .get(header::CONTENT_ENCODING)
             .is_none_or(|coding| coding == "identity");
         if !self.upstream.repair || !is_plain {
-            return Ok(false);
+            return Ok(Looked::untouched(&whole.bytes));
         }
-        let has_room = whole.make_room(look::VALUES_MAX, &self.app.limits)?;
-        Ok(has_room)
+        if let Some(sound) = look::glanced(chat, &whole.bytes) {
+            return Ok(sound);
+        }
+        match whole.make_room(look::VALUES_MAX, &self.app.limits)? {
+            true => Ok(look::look(chat, &whole.bytes, &self.app.proxy.large).await),
+            false => Ok(Looked::untouched(&whole.bytes)),
+        }
     }
 
     /// The provider says no. Where that is by a rule we do not know, the case is kept; the answer is its own.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use steadyhand::conversation::{Fix, Options, messages_key, repair, repair_with};
 use tokio::sync::Semaphore;
 
+use super::glance::glance;
 use super::site::{Chat, Scope};
 use super::splice::spliced;
 
@@ -25,6 +26,19 @@ pub(super) struct Looked {
     pub(super) model: Option<String>,
     /// The client asks for a stream.
     pub(super) streams: bool,
+}
+
+/// A conversation that is sound at a glance; none where a closer look is needed.
+pub(super) fn glanced(chat: &Chat, bytes: &Bytes) -> Option<Looked> {
+    if chat.scope != Scope::Request || bytes.len() > BYTES_ON_THE_SPOT {
+        return None;
+    }
+    let sound = glance(chat.provider, bytes)?;
+    Some(Looked {
+        model: sound.model,
+        streams: sound.streams,
+        ..Looked::untouched(bytes)
+    })
 }
 
 /// Large ones are looked at on a thread of their own, a few at a time: others do not wait for them.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! endpoint.rs   /proxy/{provider}/…: one request, one answer          site.rs      whose address, which paths are chats
+//! glance.rs     most conversations are sound at a glance
 //! look.rs       the conversation is mended, or keeps its bytes        splice.rs    what was not mended keeps its bytes
 //! ask.rs        sent once, within the time there is                   client.rs    pooled connections
 //! passing.rs    a stream on its way, with an end to every wait        tap.rs       its calls are checked on the side
@@ -20,6 +21,7 @@ mod endpoint;
 mod execute;
 mod figures;
 mod folder;
+mod glance;
 mod headers;
 mod keep;
 mod keys;

@@ -26,7 +26,7 @@ const MESSAGE_BYTES_MAX: usize = 300;
 pub(super) struct Report {
     app: Arc<App>,
     site: Site,
-    upstream: Option<Upstream>,
+    upstream: Option<Arc<Upstream>>,
     exchange: Exchange,
     begun: Instant,
     fixes: Vec<Fix>,
@@ -61,8 +61,8 @@ impl Report {
         }
     }
 
-    pub(super) fn goes_to(&mut self, upstream: &Upstream) {
-        self.upstream = Some(upstream.clone());
+    pub(super) fn goes_to(&mut self, upstream: &Arc<Upstream>) {
+        self.upstream = Some(Arc::clone(upstream));
     }
 
     pub(super) fn asked(&mut self, model: Option<&str>, fixes: Vec<Fix>) {
@@ -119,7 +119,7 @@ impl Report {
 
     /// There is no answer, or no whole one. Gives back what to tell the client.
     pub(super) fn failed(&mut self, trouble: &Trouble) -> String {
-        let words = trouble.words(self.upstream.as_ref());
+        let words = trouble.words(self.upstream.as_deref());
         self.failure = Some(trouble.code());
         self.exchange.failure = Some(ExchangeFailure {
             code: trouble.code().to_owned(),

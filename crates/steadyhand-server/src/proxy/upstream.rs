@@ -1,6 +1,7 @@
 //! Where each provider is, and what may be done on the way to it: `[proxy.…]`, ready for use.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Uri;
@@ -26,6 +27,7 @@ pub(super) struct Upstream {
     pub(super) site: Site,
     /// Without a slash at its end.
     base: String,
+    is_usable: bool,
     /// The host, and the port where it is not the usual one: for people.
     pub(super) place: String,
     pub(super) repair: bool,
@@ -52,7 +54,7 @@ pub(super) struct Patience {
 }
 
 /// All providers, or why none can be reached.
-pub(super) struct Upstreams(Result<[Upstream; 5], String>);
+pub(super) struct Upstreams(Result<[Arc<Upstream>; 5], String>);
 
 impl Upstreams {
     pub(super) fn of(settings: &Result<BTreeMap<String, ProxySettings>, String>) -> Upstreams {
@@ -60,16 +62,16 @@ impl Upstreams {
             Err(problem) => Err(problem.clone()),
             Ok(all) => Ok(Site::ALL.map(|site| {
                 let settings = all.get(site.as_str()).cloned();
-                Upstream::new(site, &settings.unwrap_or_default())
+                Arc::new(Upstream::new(site, &settings.unwrap_or_default()))
             })),
         })
     }
 
-    pub(super) fn get(&self, site: Site) -> Result<&Upstream, Trouble> {
+    pub(super) fn get(&self, site: Site) -> Result<&Arc<Upstream>, Trouble> {
         let all = self.0.as_ref();
         let all = all.map_err(|problem| Trouble::NotSetUp(problem.clone()))?;
         let upstream = &all[site as usize];
-        match is_base(&upstream.base) {
+        match upstream.is_usable {
             true => Ok(upstream),
             // Its text is not repeated: it may hold a key.
             false => Err(Trouble::NotSetUp(format!(
@@ -94,6 +96,7 @@ impl Upstream {
         Upstream {
             site,
             base: base.trim_end_matches('/').to_owned(),
+            is_usable: is_base(base),
             place,
             repair: settings.repair.unwrap_or(true),
             execute: settings.execute.unwrap_or(false).then(|| Execute {

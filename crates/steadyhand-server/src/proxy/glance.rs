@@ -1,0 +1,435 @@
+//! Conversations that are sound at a glance: the usual shapes, every call answered right behind it, nothing unusual
+//! anywhere. They are most of all traffic, and are forwarded without being taken apart. Whatever is in doubt is not
+//! sound, and is looked at closely; a test holds this against the repair itself.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use steadyhand::conversation::Provider;
+
+/// OpenAI's limits, which are the narrowest.
+const ID_BYTES_MAX: usize = 40;
+const NAME_BYTES_MAX: usize = 64;
+
+/// What is to be known of a conversation that is sound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sound {
+    pub(super) model: Option<String>,
+    pub(super) streams: bool,
+}
+
+/// Whether a request is sound at a glance. None says nothing.
+pub(super) fn glance(provider: Provider, bytes: &[u8]) -> Option<Sound> {
+    match provider {
+        Provider::Anthropic => {
+            let request: Anthropic<'_> = serde_json::from_slice(bytes).ok()?;
+            request.sound()
+        }
+        Provider::OpenAi => {
+            let request: Chat<'_> = serde_json::from_slice(bytes).ok()?;
+            request.sound()
+        }
+        Provider::OpenAiResponses
+        | Provider::Gemini
+        | Provider::Mistral
+        | Provider::Ollama
+        | Provider::LangChain => None,
+    }
+}
+
+#[derive(Deserialize)]
+struct Anthropic<'a> {
+    #[serde(borrow)]
+    model: Cow<'a, str>,
+    #[serde(borrow)]
+    messages: Vec<Turn<'a>>,
+    #[serde(default)]
+    tools: Option<Count>,
+    #[serde(default)]
+    thinking: Option<IgnoredAny>,
+    #[serde(default)]
+    stream: Option<bool>,
+    /// Marks are counted over the whole request.
+    #[serde(default, borrow)]
+    system: Option<&'a RawValue>,
+    #[serde(default)]
+    cache_control: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Turn<'a> {
+    role: Speaker,
+    #[serde(borrow)]
+    content: Content<'a>,
+}
+
+#[derive(Deserialize, PartialEq, Eq, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Speaker {
+    User,
+    Assistant,
+}
+
+enum Content<'a> {
+    Words,
+    Blocks(Vec<Block<'a>>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Block<'a> {
+    #[serde(rename = "type")]
+    kind: Kind,
+    #[serde(default)]
+    text: Option<Words>,
+    #[serde(default, borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    name: Option<Cow<'a, str>>,
+    #[serde(default)]
+    input: Option<Object>,
+    #[serde(default, borrow)]
+    tool_use_id: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    content: Option<Content<'a>>,
+    #[serde(default)]
+    is_error: Option<bool>,
+}
+
+#[derive(Deserialize, PartialEq, Eq, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Text,
+    ToolUse,
+    ToolResult,
+}
+
+impl Anthropic<'_> {
+    fn sound(self) -> Option<Sound> {
+        let is_marked = self
+            .system
+            .is_some_and(|system| !system.get().starts_with('"'));
+        if self.thinking.is_some() || is_marked || self.cache_control.is_some() {
+            return None;
+        }
+        let has_tools = self.tools.is_some_and(|Count(count)| count > 0);
+        let mut open: Vec<&str> = Vec::new();
+        let mut seen = HashSet::new();
+        let mut next = Speaker::User;
+        for turn in &self.messages {
+            if turn.role != next {
+                return None;
+            }
+            next = match turn.role {
+                Speaker::User => Speaker::Assistant,
+                Speaker::Assistant => Speaker::User,
+            };
+            let blocks = match &turn.content {
+                Content::Words if open.is_empty() => continue,
+                Content::Words => return None,
+                Content::Blocks(blocks) => blocks,
+            };
+            if blocks.is_empty() {
+                return None;
+            }
+            let mut answered = open.drain(..);
+            let mut calls = Vec::new();
+            for (index, block) in blocks.iter().enumerate() {
+                match (block.kind, turn.role) {
+                    (Kind::Text, _) if block.is_text() => {}
+                    (Kind::ToolUse, Speaker::Assistant) => {
+                        let id = block.call()?;
+                        if !has_tools || !seen.insert(id) {
+                            return None;
+                        }
+                        calls.push(id);
+                    }
+                    // Results come first, in the order of their calls.
+                    (Kind::ToolResult, Speaker::User)
+                        if index == 0 || blocks[index - 1].kind == Kind::ToolResult =>
+                    {
+                        if answered.next() != Some(block.result()?) {
+                            return None;
+                        }
+                    }
+                    _ => return None,
+                }
+            }
+            if answered.next().is_some() {
+                return None;
+            }
+            drop(answered);
+            open = calls;
+        }
+        // It ends with the user, and nothing is left open.
+        (next == Speaker::Assistant && open.is_empty() && !self.messages.is_empty()).then(|| {
+            Sound {
+                model: Some(self.model.into_owned()),
+                streams: self.stream.unwrap_or(false),
+            }
+        })
+    }
+}
+
+impl Block<'_> {
+    fn is_text(&self) -> bool {
+        self.text.is_some()
+            && self.id.is_none()
+            && self.name.is_none()
+            && self.input.is_none()
+            && self.tool_use_id.is_none()
+            && self.content.is_none()
+            && self.is_error.is_none()
+    }
+
+    fn call(&self) -> Option<&str> {
+        let is_alone = self.text.is_none()
+            && self.tool_use_id.is_none()
+            && self.content.is_none()
+            && self.is_error.is_none();
+        let is_named = self.name.as_deref().is_some_and(is_name);
+        let id = self.id.as_deref().filter(|id| is_id(id))?;
+        (is_alone && is_named && self.input.is_some()).then_some(id)
+    }
+
+    fn result(&self) -> Option<&str> {
+        let is_alone =
+            self.text.is_none() && self.id.is_none() && self.name.is_none() && self.input.is_none();
+        let is_sound = match self.content.as_ref()? {
+            Content::Words => true,
+            Content::Blocks(blocks) => {
+                !blocks.is_empty()
+                    && blocks
+                        .iter()
+                        .all(|block| block.kind == Kind::Text && block.is_text())
+            }
+        };
+        let id = self.tool_use_id.as_deref().filter(|id| is_id(id))?;
+        (is_alone && is_sound).then_some(id)
+    }
+}
+
+#[derive(Deserialize)]
+struct Chat<'a> {
+    #[serde(default, borrow)]
+    model: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    messages: Vec<Message<'a>>,
+    #[serde(default)]
+    stream: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Message<'a> {
+    role: Role,
+    #[serde(default)]
+    content: Option<Words>,
+    #[serde(default, borrow)]
+    tool_calls: Option<Vec<Call<'a>>>,
+    #[serde(default, borrow)]
+    tool_call_id: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize, PartialEq, Eq, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Role {
+    System,
+    Developer,
+    User,
+    Assistant,
+    Tool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Call<'a> {
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    function: Function<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Function<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    arguments: Cow<'a, str>,
+}
+
+impl Chat<'_> {
+    fn sound(self) -> Option<Sound> {
+        let mut open: std::collections::VecDeque<&str> = Default::default();
+        let mut seen = HashSet::new();
+        for message in &self.messages {
+            let calls = message.tool_calls.as_deref();
+            if message.role == Role::Tool {
+                let id = message.tool_call_id.as_deref();
+                if message.content.is_none() || calls.is_some() || id != open.pop_front() {
+                    return None;
+                }
+                continue;
+            }
+            if !open.is_empty() || message.tool_call_id.is_some() {
+                return None;
+            }
+            match (message.role, calls) {
+                (Role::Assistant, Some(calls)) if !calls.is_empty() => {
+                    for call in calls {
+                        if !call.is_sound() || !seen.insert(&*call.id) {
+                            return None;
+                        }
+                        open.push_back(&call.id);
+                    }
+                }
+                (_, Some(_)) => return None,
+                (_, None) if message.content.is_none() => return None,
+                (_, None) => {}
+            }
+        }
+        let last = self.messages.last()?.role;
+        let is_over = open.is_empty() && matches!(last, Role::User | Role::Tool);
+        is_over.then(|| Sound {
+            model: self.model.map(Cow::into_owned),
+            streams: self.stream.unwrap_or(false),
+        })
+    }
+}
+
+impl Call<'_> {
+    fn is_sound(&self) -> bool {
+        let arguments: Result<Object, _> = serde_json::from_str(&self.function.arguments);
+        self.kind == "function"
+            && is_id(&self.id)
+            && is_name(&self.function.name)
+            && arguments.is_ok()
+    }
+}
+
+fn is_id(id: &str) -> bool {
+    (1..=ID_BYTES_MAX).contains(&id.len()) && id.bytes().all(is_plain)
+}
+
+fn is_name(name: &str) -> bool {
+    let first = name.bytes().next();
+    first.is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')
+        && name.len() <= NAME_BYTES_MAX
+        && name.bytes().all(is_plain)
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
+}
+
+/// A text that says something. It is not copied, not even read to its end.
+struct Words;
+
+impl<'de> Deserialize<'de> for Words {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Words, D::Error> {
+        let raw = <&RawValue>::deserialize(from)?;
+        match says_something(raw.get()) {
+            true => Ok(Words),
+            false => Err(D::Error::custom("in doubt")),
+        }
+    }
+}
+
+/// Whether JSON is a text with something in it besides spaces. False where that takes a closer look.
+fn says_something(raw: &str) -> bool {
+    let Some(text) = raw.strip_prefix('"') else {
+        return false;
+    };
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b' ' => {}
+            b'\\' => match bytes.next() {
+                Some(b'n' | b't' | b'r') => {}
+                Some(b'"') => return true,
+                _ => return false,
+            },
+            b'"' => return false,
+            byte => return byte.is_ascii_graphic(),
+        }
+    }
+    false
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Content<'a>, D::Error> {
+        let raw = <&'de RawValue>::deserialize(from)?;
+        if says_something(raw.get()) {
+            return Ok(Content::Words);
+        }
+        // Texts that are in doubt are no list either.
+        serde_json::from_str(raw.get())
+            .map(Content::Blocks)
+            .map_err(D::Error::custom)
+    }
+}
+
+/// An object, whatever is in it.
+struct Object;
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Object, D::Error> {
+        struct Any;
+
+        impl<'de> Visitor<'de> for Any {
+            type Value = Object;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Object)
+            }
+        }
+
+        from.deserialize_map(Any)
+    }
+}
+
+/// How long a list is; marks of a cache in it are counted elsewhere.
+struct Count(usize);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Count, D::Error> {
+        struct List;
+
+        impl<'de> Visitor<'de> for List {
+            type Value = Count;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Count, A::Error> {
+                let mut count = 0;
+                while let Some(tool) = list.next_element::<&'de RawValue>()? {
+                    if memchr::memmem::find(tool.get().as_bytes(), b"cache_control").is_some() {
+                        return Err(A::Error::custom("in doubt"));
+                    }
+                    count += 1;
+                }
+                Ok(Count(count))
+            }
+        }
+
+        from.deserialize_seq(List)
+    }
+}
+
+#[cfg(test)]
+mod tests;
