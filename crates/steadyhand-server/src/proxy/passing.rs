@@ -38,8 +38,8 @@ pub(super) struct Passing {
 
 enum State {
     Flowing,
-    /// The last words are said; once they are on their way, the connection is cut.
-    LastWords,
+    /// The last of it was given; once that is on its way, the connection is cut.
+    Broken,
     Cut,
     Done,
 }
@@ -113,19 +113,34 @@ impl Passing {
     }
 
     /// It breaks off here: the client is told, in words if it can be.
-    fn broken(&mut self, trouble: &Trouble) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+    fn broken(
+        &mut self,
+        trouble: &Trouble,
+        context: &Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         let words = self.report.failed(trouble);
         self.tap = None;
+        self.state = State::Broken;
         let ending = self
             .ending
             .filter(|(_, framing)| self.tail.is_end(*framing));
-        let Some((shape, _)) = ending else {
-            self.state = State::Done;
-            return Poll::Ready(Some(Err(io::Error::other(words))));
-        };
-        self.state = State::LastWords;
-        let event = trouble::event(shape, trouble, &words);
-        Poll::Ready(Some(Ok(Frame::data(event))))
+        match ending {
+            Some((shape, _)) => {
+                let event = trouble::event(shape, trouble, &words);
+                Poll::Ready(Some(Ok(Frame::data(event))))
+            }
+            None => self.cut_soon(context),
+        }
+    }
+
+    /// An error drops what waits to be written: all that was given is sent before the connection is cut.
+    fn cut_soon(
+        &mut self,
+        context: &Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        self.state = State::Cut;
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 
     /// Whether it is over by the clock, or because we end.
@@ -172,12 +187,7 @@ impl Body for Passing {
         let this = &mut *self;
         match this.state {
             State::Flowing => {}
-            State::LastWords => {
-                // What was said is sent before the connection is cut.
-                this.state = State::Cut;
-                context.waker().wake_by_ref();
-                return Poll::Pending;
-            }
+            State::Broken => return this.cut_soon(context),
             State::Cut => {
                 this.state = State::Done;
                 let why = "the answer broke off at its provider";
@@ -201,13 +211,13 @@ impl Body for Passing {
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
-            Poll::Ready(Some(Err(error))) => this.broken(&Trouble::of_reading(&error)),
+            Poll::Ready(Some(Err(error))) => this.broken(&Trouble::of_reading(&error), context),
             Poll::Ready(None) => {
                 this.finished();
                 Poll::Ready(None)
             }
             Poll::Pending => match this.is_over(context) {
-                Some(trouble) => this.broken(&trouble),
+                Some(trouble) => this.broken(&trouble, context),
                 None => Poll::Pending,
             },
         }
@@ -217,7 +227,7 @@ impl Body for Passing {
         match self.state {
             State::Flowing => self.before.is_empty() && self.upstream.is_end_stream(),
             State::Done => true,
-            State::LastWords | State::Cut => false,
+            State::Broken | State::Cut => false,
         }
     }
 
