@@ -330,50 +330,67 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
-/// A text that says something. It is not copied, not even read to its end.
+/// A text that says something.
 struct Words;
 
 impl<'de> Deserialize<'de> for Words {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Words, D::Error> {
-        let raw = <&RawValue>::deserialize(from)?;
-        match says_something(raw.get()) {
-            true => Ok(Words),
-            false => Err(D::Error::custom("in doubt")),
+        struct Text;
+
+        impl Visitor<'_> for Text {
+            type Value = Words;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Words, E> {
+                match says_something(text) {
+                    true => Ok(Words),
+                    false => Err(E::custom("in doubt")),
+                }
+            }
         }
+
+        from.deserialize_str(Text)
     }
 }
 
-/// Whether JSON is a text with something in it besides spaces. False where that takes a closer look.
-fn says_something(raw: &str) -> bool {
-    let Some(text) = raw.strip_prefix('"') else {
-        return false;
-    };
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b' ' => {}
-            b'\\' => match bytes.next() {
-                Some(b'n' | b't' | b'r') => {}
-                Some(b'"') => return true,
-                _ => return false,
-            },
-            b'"' => return false,
-            byte => return byte.is_ascii_graphic(),
-        }
-    }
-    false
+/// Whether a text has something in it besides spaces. False where that takes a closer look.
+fn says_something(text: &str) -> bool {
+    let first = text.trim_start_matches([' ', '\n', '\t', '\r']).bytes().next();
+    first.is_some_and(|byte| byte.is_ascii_graphic())
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Content<'a>, D::Error> {
-        let raw = <&'de RawValue>::deserialize(from)?;
-        if says_something(raw.get()) {
-            return Ok(Content::Words);
+        /// One pass over all of it: contents are most of a conversation.
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = Content<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or blocks")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Content<'de>, E> {
+                match says_something(text) {
+                    true => Ok(Content::Words),
+                    false => Err(E::custom("in doubt")),
+                }
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Content<'de>, A::Error> {
+                let mut blocks = Vec::new();
+                while let Some(block) = list.next_element()? {
+                    blocks.push(block);
+                }
+                Ok(Content::Blocks(blocks))
+            }
         }
-        // Texts that are in doubt are no list either.
-        serde_json::from_str(raw.get())
-            .map(Content::Blocks)
-            .map_err(D::Error::custom)
+
+        from.deserialize_any(Either)
     }
 }
 
