@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
+use axum::serve::ListenerExt as _;
 use futures_util::{StreamExt, stream};
 
 /// Events of a stream after the first.
@@ -19,6 +20,10 @@ pub fn run(address: &str) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind(address).await.expect("the address is free");
+        // As providers do: an event waits for no other.
+        let listener = listener.tap_io(|stream| {
+            let _ = stream.set_nodelay(true);
+        });
         axum::serve(listener, axum::Router::new().fallback(answer)).await.expect("it serves");
     });
 }
