@@ -358,7 +358,10 @@ impl<'de> Deserialize<'de> for Words {
 
 /// Whether a text has something in it besides spaces. False where that takes a closer look.
 fn says_something(text: &str) -> bool {
-    let first = text.trim_start_matches([' ', '\n', '\t', '\r']).bytes().next();
+    let first = text
+        .trim_start_matches([' ', '\n', '\t', '\r'])
+        .bytes()
+        .next();
     first.is_some_and(|byte| byte.is_ascii_graphic())
 }
 

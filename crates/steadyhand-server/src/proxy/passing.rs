@@ -134,10 +134,7 @@ impl Passing {
     }
 
     /// An error drops what waits to be written: all that was given is sent before the connection is cut.
-    fn cut_soon(
-        &mut self,
-        context: &Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+    fn cut_soon(&mut self, context: &Context<'_>) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         self.state = State::Cut;
         context.waker().wake_by_ref();
         Poll::Pending
