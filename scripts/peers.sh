@@ -44,6 +44,7 @@ prometheus_client_version=0.26.0
 # Drives Debian's Chromium, and finds what people with a screen reader or weak eyes could not use.
 playwright_core_version=1.65.0
 axe_core_version=4.14.0
+typescript_version=7.0.2
 
 install_peers() {
     local peers=$1
@@ -70,6 +71,7 @@ install_peers() {
     install_from_pypi "$peers/opentelemetry-proto" opentelemetry-proto "$opentelemetry_proto_version"
     install_from_pypi "$peers/prometheus-client" prometheus-client "$prometheus_client_version"
     install_browser_driver "$peers/browser"
+    install_typescript "$peers/typescript"
 }
 
 # One Python package in a home of its own. The stamp is written last, so an installation that was cut short
@@ -133,6 +135,16 @@ install_browser_driver() {
     mkdir -p "$home" &&
         npm install --prefix "$home" --no-audit --no-fund --silent \
             "playwright-core@$playwright_core_version" "axe-core@$axe_core_version" &&
+        touch "$stamp"
+}
+
+# Checks the types that are written in comments of our scripts; nothing is compiled with it.
+install_typescript() {
+    local home=$1 stamp="$1/steadyhand-$typescript_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    mkdir -p "$home" &&
+        npm install --prefix "$home" --no-audit --no-fund --silent "typescript@$typescript_version" &&
         touch "$stamp"
 }
 

@@ -191,6 +191,14 @@ impl Alerts {
         alerts.iter().filter(is_active).count()
     }
 
+    /// Those that nobody knows of yet, and that are not kept quiet.
+    pub(crate) fn unseen(&self) -> Vec<Alert> {
+        let mut alerts = self.machine().alerts();
+        alerts
+            .retain(|alert| alert.state == AlertState::Raised && alert.silenced_until_ms.is_none());
+        alerts
+    }
+
     /// Everything there is to know.
     pub(crate) fn view(&self) -> Value {
         let machine = self.machine();

@@ -278,17 +278,18 @@ impl Desk {
         })
     }
 
-    /// It is not waited for any more.
-    fn over(&self, number: u64, how: ApprovalState) {
+    /// It is not waited for any more. False where it was decided already.
+    fn over(&self, number: u64, how: ApprovalState) -> bool {
         let mut state = self.state();
         let Some(waiting) = state.waiting.remove(&number) else {
-            return;
+            return false;
         };
         let mut approval = waiting.approval;
         approval.state = how;
         let approval = state.decided(approval);
         drop(state);
         self.publish(&approval);
+        true
     }
 
     fn publish(&self, approval: &Approval) {
@@ -338,8 +339,11 @@ impl Question {
         match said {
             Ok(Ok(said)) => Some(said),
             Ok(Err(_)) | Err(_) => {
-                self.desk.over(self.number, ApprovalState::Expired);
-                None
+                if self.desk.over(self.number, ApprovalState::Expired) {
+                    return None;
+                }
+                // Decided in the very moment in which it would have expired: what is on record is what counts.
+                self.heard.as_mut()?.try_recv().ok()
             }
         }
     }

@@ -10,10 +10,11 @@ use std::time::UNIX_EPOCH;
 use serde::Serialize;
 use serde_json::Value;
 use steadyhand::Message;
-use steadyhand::conversation::{self, Provider, What};
+use steadyhand::conversation::{Problem, Provider, What};
 use utoipa::ToSchema;
 
-use super::{ENDING, FOLDER, NotFound, is_name, names};
+use super::{ENDING, FOLDER, NotFound, is_name, names, proxied};
+use crate::history::Finding;
 
 /// What is read of the beginning of each for a list, to say what it is about.
 const BEGINNING_BYTES: u64 = 16 * 1024;
@@ -39,13 +40,35 @@ pub struct Conversations {
     pub next: Option<String>,
 }
 
+/// Where a conversation was held
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Through {
+    /// `steadyhand chat`
+    Chat,
+    /// The proxy, where `keep_conversations` is set
+    Proxy,
+}
+
 /// One conversation in a line
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ConversationSummary {
     /// Its name
     pub id: String,
+    /// Where it was held
+    pub through: Through,
     /// The first that was said
     pub title: String,
+    /// The provider, of one through the proxy
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub provider: Option<String>,
+    /// The model that was asked, of one through the proxy
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub model: Option<String>,
+    /// What was mended in its last request
+    pub fixes: usize,
     /// When something was last said, in milliseconds since 1970
     pub changed_ms: u64,
     /// The size of its file
@@ -57,12 +80,36 @@ pub struct ConversationSummary {
 pub struct SeenConversation {
     /// Its name
     pub id: String,
+    /// Where it was held
+    pub through: Through,
+    /// The provider, of one through the proxy
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub provider: Option<String>,
+    /// The model that was asked, of one through the proxy
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub model: Option<String>,
+    /// Who asked, of one through the proxy
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub caller: Option<String>,
+    /// What the provider answered last, of one through the proxy
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub status: Option<u16>,
+    /// What was mended in the last request on its way to the provider; the first 50
+    pub fixes: Vec<Finding>,
+    /// How many fixes there were
+    pub fix_count: usize,
     /// When something was last said, in milliseconds since 1970
     pub changed_ms: u64,
     /// The size of its file
     pub bytes: u64,
     /// Bytes at its beginning that are not in this answer
     pub left_out_bytes: u64,
+    /// Messages at its beginning that were not kept, of one through the proxy
+    pub messages_left_out: usize,
     /// Lines of its file that are no messages
     pub unreadable: usize,
     /// The oldest first
@@ -150,7 +197,8 @@ pub struct ConversationProblem {
     pub message: String,
 }
 
-/// The conversations below this state folder, from the newest on or from before this one on.
+/// The conversations below this state folder, the one in which something was said last first; or those before a place
+/// that an earlier list gave.
 ///
 /// # Errors
 ///
@@ -162,18 +210,34 @@ pub fn list(state: &Path, before: Option<&str>) -> io::Result<Conversations> {
     {
         return Err(error);
     }
-    let names = names(&folder);
-    let older = names
-        .iter()
-        .rev()
-        .skip_while(|name| before.is_some_and(|before| name.as_str() >= before));
-    let mut shown: Vec<&String> = older.take(LISTED_MAX + 1).collect();
+    let kept = state.join(proxied::FOLDER);
+    let chats = names(&folder).into_iter().map(|id| (Through::Chat, id));
+    let exchanges = names(&kept).into_iter().map(|id| (Through::Proxy, id));
+    let mut all: Vec<(String, Through, String)> = chats
+        .chain(exchanges)
+        .map(|(through, id)| {
+            let folder = match through {
+                Through::Chat => &folder,
+                Through::Proxy => &kept,
+            };
+            let file = File::open(folder.join(format!("{id}.{ENDING}")));
+            let changed_ms = file.map_or(0, |file| facts(&file).0);
+            (format!("{changed_ms:013}.{id}"), through, id)
+        })
+        .collect();
+    all.sort_unstable_by(|one, other| other.0.cmp(&one.0));
+    let count = all.len();
+    let mut shown = all;
+    shown.retain(|(place, ..)| before.is_none_or(|before| place.as_str() < before));
     let has_more = shown.len() > LISTED_MAX;
     shown.truncate(LISTED_MAX);
-    let next = has_more.then(|| shown.last().map(|name| (*name).clone()));
-    let conversations = shown.iter().filter_map(|name| summary(&folder, name));
+    let next = has_more.then(|| shown.last().map(|(place, ..)| place.clone()));
+    let conversations = shown.iter().filter_map(|(_, through, id)| match through {
+        Through::Chat => summary(&folder, id),
+        Through::Proxy => proxied::summary(&kept, id),
+    });
     Ok(Conversations {
-        count: names.len(),
+        count,
         conversations: conversations.collect(),
         next: next.flatten(),
     })
@@ -188,22 +252,32 @@ fn summary(folder: &Path, id: &str) -> Option<ConversationSummary> {
         .read_to_end(&mut beginning)
         .ok()?;
     let text = String::from_utf8_lossy(&beginning);
-    let mut messages = text
+    let messages: Vec<Message> = text
         .lines()
-        .filter_map(|line| serde_json::from_str(line).ok());
-    let title = messages.find_map(|message| match message {
-        Message::Human(said) => Some(said.content.text().chars().take(TITLE_CHARS).collect()),
-        _ => None,
-    });
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
     Some(ConversationSummary {
         id: id.to_owned(),
-        title: title.unwrap_or_default(),
+        through: Through::Chat,
+        title: title(&messages),
+        provider: None,
+        model: None,
+        fixes: 0,
         changed_ms,
         bytes,
     })
 }
 
-fn facts(file: &File) -> (u64, u64) {
+/// The first that a person said.
+pub(super) fn title(messages: &[Message]) -> String {
+    let said = messages.iter().find_map(|message| match message {
+        Message::Human(said) => Some(said.content.text()),
+        _ => None,
+    });
+    said.unwrap_or_default().chars().take(TITLE_CHARS).collect()
+}
+
+pub(super) fn facts(file: &File) -> (u64, u64) {
     let Ok(facts) = file.metadata() else {
         return (0, 0);
     };
@@ -225,11 +299,12 @@ pub fn read(state: &Path, id: &str) -> Result<SeenConversation, NotFound> {
         return Err(NotFound::NoSuch(id.to_owned()));
     }
     let path = state.join(FOLDER).join(format!("{id}.{ENDING}"));
-    let cannot = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => NotFound::NoSuch(id.to_owned()),
-        _ => NotFound::Io(path.clone(), error),
+    let cannot = |error: io::Error| NotFound::Io(path.clone(), error);
+    let mut file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return proxied::read(state, id),
+        Err(error) => return Err(cannot(error)),
     };
-    let mut file = File::open(&path).map_err(cannot)?;
     let (changed_ms, bytes) = facts(&file);
     let left_out_bytes = bytes.saturating_sub(END_BYTES);
     file.seek(SeekFrom::Start(left_out_bytes)).map_err(cannot)?;
@@ -249,38 +324,62 @@ pub fn read(state: &Path, id: &str) -> Result<SeenConversation, NotFound> {
             Err(_) => unreadable += 1,
         }
     }
-    let turns = turns(&messages);
-    let calls = || {
-        turns
-            .iter()
-            .flat_map(|turn| &turn.said)
-            .flat_map(|said| &said.calls)
-    };
-    let open_calls = calls().filter(|call| call.result.is_none());
-    let open_calls = open_calls.map(|call| call.id.clone()).collect();
-    let calls = calls().count();
     Ok(SeenConversation {
-        id: id.to_owned(),
-        changed_ms,
-        bytes,
         left_out_bytes,
-        unreadable,
-        calls,
-        open_calls,
         problems: match left_out_bytes {
             0 => problems(&messages),
             // Half a conversation has faults that the whole one has not.
             _ => Vec::new(),
         },
-        turns,
+        ..conversation(id, changed_ms, bytes, unreadable, turns(&messages))
     })
+}
+
+/// One of the chat, of which nothing else is known.
+pub(super) fn conversation(
+    id: &str,
+    changed_ms: u64,
+    bytes: u64,
+    unreadable: usize,
+    turns: Vec<SeenTurn>,
+) -> SeenConversation {
+    let said = turns.iter().flat_map(|turn| &turn.said);
+    let calls: Vec<&SeenCall> = said.flat_map(|said| &said.calls).collect();
+    let open_calls = calls.iter().filter(|call| call.result.is_none());
+    SeenConversation {
+        id: id.to_owned(),
+        through: Through::Chat,
+        provider: None,
+        model: None,
+        caller: None,
+        status: None,
+        fixes: Vec::new(),
+        fix_count: 0,
+        changed_ms,
+        bytes,
+        left_out_bytes: 0,
+        messages_left_out: 0,
+        unreadable,
+        open_calls: open_calls.map(|call| call.id.clone()).collect(),
+        calls: calls.len(),
+        problems: Vec::new(),
+        turns,
+    }
 }
 
 fn problems(messages: &[Message]) -> Vec<ConversationProblem> {
     let Ok(value) = serde_json::to_value(messages) else {
         return Vec::new();
     };
-    let problems = conversation::validate(Provider::LangChain, What::Match, &value);
+    told(steadyhand::conversation::validate(
+        Provider::LangChain,
+        What::Match,
+        &value,
+    ))
+}
+
+/// As they are listed.
+pub(super) fn told(problems: Vec<Problem>) -> Vec<ConversationProblem> {
     problems
         .into_iter()
         .take(PROBLEMS_MAX)
@@ -291,7 +390,7 @@ fn problems(messages: &[Message]) -> Vec<ConversationProblem> {
         .collect()
 }
 
-fn turns(messages: &[Message]) -> Vec<SeenTurn> {
+pub(super) fn turns(messages: &[Message]) -> Vec<SeenTurn> {
     let mut results: HashMap<&str, SeenResult> = HashMap::new();
     for message in messages {
         if let Message::Tool(tool) = message {

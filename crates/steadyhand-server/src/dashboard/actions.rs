@@ -18,7 +18,7 @@ use super::{Menu, Name, Page, Request, incomplete, pages, refusal, shell};
 use crate::access::Identity;
 use crate::http::status::{Refused, Why};
 use crate::http::tools::no_such_tool;
-use crate::http::{App, Asking, Caller, RunningCall, alerts, approvals, history, servers};
+use crate::http::{App, Asking, Caller, RunningCall, alerts, approvals, history, pins, servers};
 use crate::overview::page;
 use crate::views::{self, calls::NotAgain};
 
@@ -276,6 +276,35 @@ pub(super) async fn trial(
     match app.runtime.manager().allow_trial(&name) {
         true => Redirect::to(&page("tools", &name)).into_response(),
         false => refusal(&headers, &no_such_tool(&app, &name)),
+    }
+}
+
+/// `POST /tools/{name}/accept`
+pub(super) async fn accept(
+    State(app): State<Arc<App>>,
+    Name(name): Name,
+    headers: HeaderMap,
+    Form(sent): Sent,
+) -> Response {
+    let seen = sent.iter().find(|(key, _)| key == "seen_ms");
+    let seen = seen.and_then(|(_, value)| value.parse::<u64>().ok());
+    let changes = app.pins.changes();
+    let change = changes.iter().find(|change| change.tool == name);
+    match change {
+        None => return refusal(&headers, &pins::nothing_waits(&name)),
+        Some(change) if Some(change.at_ms) != seen => {
+            let refused = Refused::new(
+                Why::CannotDecide,
+                format!("the definition of {name:?} changed again since it was shown"),
+                "Look at what it says now, and decide again",
+            );
+            return refusal(&headers, &refused);
+        }
+        Some(_) => {}
+    }
+    match pins::take_over(&app, &name).await {
+        Ok(_) => Redirect::to("/tools").into_response(),
+        Err(refused) => refusal(&headers, &refused),
     }
 }
 

@@ -68,7 +68,11 @@ pub(super) fn bytes(count: u64) -> String {
 pub(super) fn counted(number: u64, thing: &str) -> String {
     match number {
         1 => format!("1 {thing}"),
-        _ => format!("{} {thing}s", count(number)),
+        _ if thing.ends_with('x') => format!("{} {thing}es", count(number)),
+        _ => match thing.strip_suffix("ry") {
+            Some(stem) => format!("{} {stem}ries", count(number)),
+            None => format!("{} {thing}s", count(number)),
+        },
     }
 }
 

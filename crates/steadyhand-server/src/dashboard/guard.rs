@@ -221,7 +221,8 @@ pub(super) async fn login(
     }
     let session = app.sessions.begin(shown);
     let mut response = Redirect::to(own_path(&form.back)).into_response();
-    set_cookie(&mut response, SESSION_COOKIE, &session, LASTS.as_secs());
+    let cookie = (SESSION_COOKIE, session.as_str());
+    set_cookie(&mut response, &headers, cookie, LASTS.as_secs());
     response
 }
 
@@ -231,7 +232,7 @@ pub(super) async fn logout(State(app): State<Arc<App>>, headers: HeaderMap) -> R
         app.sessions.end(kept);
     }
     let mut response = Redirect::to("/login").into_response();
-    set_cookie(&mut response, SESSION_COOKIE, "", 0);
+    set_cookie(&mut response, &headers, (SESSION_COOKIE, ""), 0);
     response
 }
 
@@ -244,19 +245,26 @@ pub(super) struct ThemeForm {
 }
 
 /// `POST /theme`
-pub(super) async fn theme(Form(form): Form<ThemeForm>) -> Response {
+pub(super) async fn theme(headers: HeaderMap, Form(form): Form<ThemeForm>) -> Response {
     let mut response = Redirect::to(own_path(&form.back)).into_response();
     let theme = match form.theme.as_str() {
         "light" => "light",
         "dark" => "dark",
         _ => "auto",
     };
-    set_cookie(&mut response, THEME_COOKIE, theme, 365 * 24 * 60 * 60);
+    let cookie = (THEME_COOKIE, theme);
+    set_cookie(&mut response, &headers, cookie, 365 * 24 * 60 * 60);
     response
 }
 
-fn set_cookie(response: &mut Response, name: &str, value: &str, seconds: u64) {
-    let cookie = format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict");
+fn set_cookie(response: &mut Response, asked: &HeaderMap, cookie: (&str, &str), seconds: u64) {
+    let (name, value) = cookie;
+    // A browser that came over TLS shows it nowhere else.
+    let origin = asked.get(header::ORIGIN);
+    let is_tls = origin.is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));
+    let secure = if is_tls { "; Secure" } else { "" };
+    let cookie =
+        format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }

@@ -103,6 +103,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/tools/{name}/run", post(actions::run))
         .route("/tools/{name}/reset", post(actions::reset))
         .route("/tools/{name}/trial", post(actions::trial))
+        .route("/tools/{name}/accept", post(actions::accept))
         .route("/servers", get(servers))
         .route("/servers/{name}", get(server))
         .route("/servers/{name}/restart", post(actions::restart))

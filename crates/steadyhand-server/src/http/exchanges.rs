@@ -28,7 +28,7 @@ pub(crate) struct ExchangesAsked {
 /// A page of them
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Exchanges {
-    exchanges: Vec<Exchange>,
+    pub(crate) exchanges: Vec<Exchange>,
     /// Where the next page begins: its `before`
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
@@ -60,8 +60,17 @@ pub(crate) async fn list(
             "Give 1 to 1000",
         ));
     }
+    Ok(status::answer(&page(&app, asked.before, limit).await?))
+}
+
+/// So many of them, the newest first.
+pub(crate) async fn page(
+    app: &App,
+    before: Option<String>,
+    limit: usize,
+) -> Result<Exchanges, Refused> {
     let history = app.history.clone();
-    let read = move || history.exchanges(asked.before.as_deref(), limit);
+    let read = move || history.exchanges(before.as_deref(), limit);
     let page = tokio::task::spawn_blocking(read).await;
     let exchanges = match page {
         Ok(Ok(page)) => page,
@@ -81,5 +90,5 @@ pub(crate) async fn list(
         true => exchanges.last().map(|last| last.key.clone()),
         false => None,
     };
-    Ok(status::answer(&Exchanges { exchanges, next }))
+    Ok(Exchanges { exchanges, next })
 }

@@ -41,15 +41,25 @@ pub(crate) async fn accept(
     State(app): State<Arc<App>>,
     Named(name): Named,
 ) -> Result<Response, Refused> {
-    let Some(source) = app.pins.accept(&name) else {
-        return Err(Refused::new(
-            Why::NoSuchTool,
-            format!("no change of a tool {name:?} waits to be accepted"),
-            "GET /v1/tool-changes lists those that do",
-        ));
-    };
-    app.runtime.renew(&source).await;
+    let source = take_over(&app, &name).await?;
     Ok(status::answer(
         &json!({"name": name, "source": source, "accepted": true}),
     ))
+}
+
+/// The definition as it is now counts from here on; the server it comes from.
+pub(crate) async fn take_over(app: &App, name: &str) -> Result<String, Refused> {
+    let Some(source) = app.pins.accept(name) else {
+        return Err(nothing_waits(name));
+    };
+    app.runtime.renew(&source).await;
+    Ok(source)
+}
+
+pub(crate) fn nothing_waits(name: &str) -> Refused {
+    Refused::new(
+        Why::NoSuchTool,
+        format!("no change of a tool {name:?} waits to be accepted"),
+        "GET /v1/tool-changes lists those that do",
+    )
 }

@@ -25,7 +25,7 @@ pub(crate) struct BeforeAsked {
 
 /// Conversations
 ///
-/// Those of `steadyhand chat`, the newest first.
+/// Those of `steadyhand chat`, and those through the proxy where `keep_conversations` is set; the one in which something was said last first.
 #[utoipa::path(
     get,
     path = "/v1/conversations",
@@ -45,7 +45,7 @@ pub(crate) async fn list(
 
 /// One conversation
 ///
-/// Turn by turn, each call with its result. Of a long one the last MiB.
+/// Turn by turn, each call with its result; of one through the proxy also what was mended in its last request. Of a long one the last MiB.
 #[utoipa::path(
     get,
     path = "/v1/conversations/{id}",
@@ -83,7 +83,7 @@ pub(crate) async fn read(app: &App, id: &str) -> Result<SeenConversation, Refuse
         Ok(Err(not_found)) => Err(Refused::new(
             Why::NoSuchConversation,
             not_found.to_string(),
-            "GET /v1/conversations lists them; the last 200 are kept",
+            "GET /v1/conversations lists them; the last 200 of each kind are kept",
         )),
         Err(error) => Err(unreadable(error.to_string())),
     }

@@ -7,8 +7,10 @@ use utoipa::ToSchema;
 
 use super::lanes::Lanes;
 use super::tools::{ToolRow, error_rate};
+use crate::alerts::Alert;
 use crate::approvals::Approval;
 use crate::http::App;
+use crate::pins::Change;
 
 /// From this share of failed calls on a tool is a problem, if there were so many.
 const ERROR_RATE: f64 = 0.2;
@@ -59,6 +61,8 @@ pub(super) fn all(
     problems.extend(of_sources(app, servers));
     problems.extend(tools.iter().filter_map(of_tool));
     problems.extend(of_running(lanes));
+    let changes = app.pins.changes();
+    problems.extend(changes.iter().filter_map(of_change).take(LISTED_MAX));
     problems.extend(waiting.iter().take(LISTED_MAX).map(of_approval));
     if let Some(message) = super::history_trouble(&app.history.health()) {
         problems.push(Problem::new(
@@ -68,6 +72,12 @@ pub(super) fn all(
             "/config",
             "See its state",
         ));
+    }
+    for alert in app.alerts.unseen() {
+        // What is told already is not told twice.
+        if problems.iter().all(|known| known.subject != alert.subject) {
+            problems.push(of_alert(&alert));
+        }
     }
     problems.sort_by_key(|problem| problem.severity);
     problems.truncate(LISTED_MAX);
@@ -218,6 +228,34 @@ fn of_running(lanes: &Lanes) -> Vec<Problem> {
             problem
         })
         .collect()
+}
+
+/// A tool that is kept away until somebody has looked at what it says of itself.
+fn of_change(change: &Change) -> Option<Problem> {
+    if !change.quarantined {
+        return None;
+    }
+    let message = match change.differences.is_empty() {
+        true => "is suspicious, and kept away until it is accepted",
+        false => "says something else of itself, and is kept away until it is accepted",
+    };
+    let (path, see) = ("/tools#changes", "See what changed");
+    let message = message.to_owned();
+    Some(Problem::new(
+        Severity::Warning,
+        &change.tool,
+        message,
+        path,
+        see,
+    ))
+}
+
+/// What no other line tells: slow on average, arguments that do not fit, answers of models that are broken.
+fn of_alert(alert: &Alert) -> Problem {
+    let said = alert.message.strip_prefix(&format!("{}: ", alert.subject));
+    let message = said.unwrap_or(&alert.message).to_owned();
+    let see = "See the alert";
+    Problem::new(Severity::Warning, &alert.subject, message, "/alerts", see)
 }
 
 /// A call that waits for a yes.

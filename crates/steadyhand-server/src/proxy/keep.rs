@@ -1,4 +1,5 @@
 //! Conversations that are kept for the dashboard, where that is configured: the latest state of each, without secrets.
+//! `conversations/proxied.rs` reads them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,18 +7,18 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use steadyhand::clock;
-use steadyhand::conversation::{Fix, Provider, messages};
+use steadyhand::conversation::{Fix, Provider, messages, messages_key};
 use steadyhand::redact::Secrets;
 use tokio::sync::Semaphore;
 
+use super::execute;
 use super::folder::Folder;
-use crate::history::Exchange;
+use super::report::finding;
+use crate::conversations::proxied::{self, BYTES_MAX, FOLDER, Head};
+use crate::history::{Exchange, LISTED_MAX};
 use crate::scrub::Scrubber;
 
-const FOLDER: &str = "proxy-conversations";
 const KEPT_MAX: usize = 200;
-const BYTES_MAX: usize = 1024 * 1024;
 /// Conversations that are written at the same time; the next ones are not kept.
 const WRITES_MAX: usize = 8;
 
@@ -67,18 +68,24 @@ impl Keeping {
             return;
         };
         let folder = Arc::clone(&kept.folder);
-        let about = json!({
-            "at_ms": clock::wall_ms(),
-            "provider": exchange.provider,
-            "model": exchange.model,
-            "caller": exchange.caller,
-            "status": exchange.status,
-            "fixes": fixes,
-        });
-        let caller = exchange.caller.clone().unwrap_or_default();
+        let listed = fixes.iter().take(LISTED_MAX);
+        let head = Head {
+            provider: exchange.provider.clone(),
+            format: self.provider,
+            model: exchange.model.clone(),
+            caller: exchange.caller.clone(),
+            status: exchange.status,
+            title: String::new(),
+            fixes: listed
+                .map(|fix| finding(&fix.at, fix.code.as_str(), &fix.message))
+                .collect(),
+            fix_count: fixes.len(),
+            messages_left_out: 0,
+            answered: 0,
+        };
         let write = move || {
             let _turn = turn;
-            let Some((name, text)) = self.text(about, &caller, folder.bytes_max()) else {
+            let Some((name, text)) = self.text(head, folder.bytes_max()) else {
                 return;
             };
             if let Err(error) = folder.put(&name, text.as_bytes()) {
@@ -91,11 +98,17 @@ impl Keeping {
         }
     }
 
-    fn text(self, mut about: Value, caller: &str, bytes_max: usize) -> Option<(String, String)> {
-        let request: Value = serde_json::from_slice(&self.request).ok()?;
+    fn text(self, mut head: Head, bytes_max: usize) -> Option<(String, String)> {
+        let mut request: Value = serde_json::from_slice(&self.request).ok()?;
+        let key = messages_key(self.provider);
+        if request[key].is_string() {
+            // A question alone stands for a message.
+            request[key] = json!([{"role": "user", "content": request[key].take()}]);
+        }
         let said = messages(self.provider, &request)?;
         let first = said.first().map(Value::to_string).unwrap_or_default();
         let mut digest = Sha256::new();
+        let caller = head.caller.as_deref().unwrap_or_default();
         for part in [self.provider.as_str(), caller, &first] {
             digest.update(part.as_bytes());
             digest.update([0]);
@@ -110,17 +123,26 @@ impl Keeping {
             self.scrubber.value(&mut shown);
             shown
         };
-        about["id"] = json!(id);
-        about["answer"] = self.answer.as_ref().map(&shown).unwrap_or_default();
+        let answer = self
+            .answer
+            .as_ref()
+            .map(|it| execute::said(self.provider, it));
+        let answer: Vec<Value> = answer.iter().flatten().map(&shown).collect();
+        let said: Vec<Value> = said.iter().map(&shown).collect();
+        head.title = proxied::title(self.provider, &said);
+        head.answered = answer.len();
         // The end is what people look for: the beginning makes room.
         let mut from = 0;
         loop {
-            let part: Vec<Value> = said[from..].iter().map(&shown).collect();
-            about["messages"] = Value::Array(part);
-            about["messages_left_out"] = json!(from);
-            let text = about.to_string();
+            head.messages_left_out = from;
+            let mut text = serde_json::to_string(&head).ok()?;
+            for message in said[from..].iter().chain(&answer) {
+                text.push('\n');
+                text.push_str(&message.to_string());
+            }
+            text.push('\n');
             if text.len() <= bytes_max {
-                return Some((format!("{id}.json"), text));
+                return Some((format!("{id}.jsonl"), text));
             }
             if from == said.len() {
                 return None;

@@ -220,7 +220,7 @@ impl Drop for Report {
     }
 }
 
-fn finding(at: &str, code: &str, message: &str) -> Finding {
+pub(super) fn finding(at: &str, code: &str, message: &str) -> Finding {
     Finding {
         at: steadyhand::cut::text(at, MESSAGE_BYTES_MAX),
         code: code.to_owned(),

@@ -38,11 +38,17 @@ function watch(page) {
 /** What axe finds on a page: WCAG 2.2 A and AA, and its best practices. The page's own policy lets no foreign script in, so
  * it is put in by the driver, not by the page. */
 async function axe(page) {
+  return (await axeCounted(page)).violations;
+}
+
+/** The same, and how many rules were kept and how many nobody but a person can judge. */
+async function axeCounted(page) {
   await page.evaluate(axeSource);
   const found = await page.evaluate(() =>
     globalThis.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }),
   );
-  return found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).slice(0, 3).join(" | ")}`);
+  const violations = found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).slice(0, 3).join(" | ")}`);
+  return { violations, kept: found.passes.length, unclear: found.incomplete.map((one) => one.id), version: found.testEngine.version };
 }
 
 /** Looks until it is so. */
@@ -56,7 +62,7 @@ async function until(what, look) {
   }
 }
 
-const tools = { browser, url, open, watch, axe, until, complaints, state: {} };
+const tools = { browser, url, open, watch, axe, axeCounted, until, complaints, state: {} };
 console.log(JSON.stringify({ value: browser.version() }));
 const AsyncFunction = (async () => {}).constructor;
 for await (const line of createInterface({ input: process.stdin })) {

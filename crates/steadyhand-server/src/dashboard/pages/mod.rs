@@ -4,6 +4,7 @@ pub(super) mod alerts;
 pub(super) mod approvals;
 pub(super) mod call;
 pub(super) mod calls;
+mod changes;
 pub(super) mod config;
 pub(super) mod conversation;
 pub(super) mod conversations;

@@ -67,7 +67,11 @@ pub(in super::super) async fn with_form(
         div.columns.even {
             section.panel aria-labelledby="times-title" {
                 div.head { h2 id="times-title" { "Latency, last hour" } a href=(format!("/trends?tool={}", query(name))) { "Trends" } }
-                @if let Some(trends) = &trends { (draw::histogram::picture(&trends.times)) (super::super::parts::marks(&trends.marks, 3)) }
+                @if let Some(trends) = &trends {
+                    (draw::histogram::picture(&trends.times))
+                    @if !trends.times.is_empty() { (super::trends::times(trends).draw(trends)) }
+                    (super::super::parts::marks(&trends.marks, 3))
+                }
                 @else { p.empty { "The history cannot be read." } }
             }
             section.panel aria-labelledby="try-title" {

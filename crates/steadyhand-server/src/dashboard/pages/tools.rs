@@ -1,4 +1,5 @@
-//! `/tools`: every tool in a line, those in trouble first. From the tools of `GET /v1/overview`.
+//! `/tools`: every tool in a line, those in trouble first. From the tools of `GET /v1/overview`, and
+//! `GET /v1/tool-changes`.
 
 use maud::{Markup, html};
 
@@ -34,6 +35,7 @@ pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
                 button type="submit" { "Search" }
             }
         }
+        (super::changes::panel(&request.app.pins.changes()))
         section.panel { (table(&tools, ROWS, "/tools")) }
         @if tools.len() > ROWS { p.mute { (count((tools.len() - ROWS) as u64)) " more: search for them." } }
         @if all == 0 {

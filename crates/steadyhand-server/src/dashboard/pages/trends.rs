@@ -84,6 +84,36 @@ pub(super) fn sums(now: &Counts, before: &Counts) -> Markup {
     }
 }
 
+/// How long calls took, over time.
+pub(super) fn times(trends: &Trends) -> Chart<'static> {
+    let of = |pick: fn(&Counts) -> Option<f64>| {
+        let buckets = trends.buckets.iter();
+        buckets.map(|bucket| pick(&bucket.counts)).collect()
+    };
+    let total = &trends.total;
+    Chart {
+        id: "chart-times",
+        title: "Time",
+        summary: format!("p50 {}, p95 {}", some_span(total.p50), some_span(total.p95)),
+        series: vec![
+            Series {
+                name: "p50",
+                tone: "calm",
+                shape: Shape::Line,
+                values: of(|it| it.p50),
+            },
+            Series {
+                name: "p95",
+                tone: "warn",
+                shape: Shape::Line,
+                values: of(|it| it.p95),
+            },
+        ],
+        unit: span,
+        least: 1.0,
+    }
+}
+
 /// Everything that is counted, over time.
 pub(super) fn charts(trends: &Trends) -> Markup {
     let of = |pick: &dyn Fn(&Counts) -> Option<f64>| -> Vec<Option<f64>> {
@@ -136,33 +166,13 @@ pub(super) fn charts(trends: &Trends) -> Markup {
             unit: share,
             least: 0.1,
         },
-        Chart {
-            id: "chart-times",
-            title: "Time",
-            summary: format!("p50 {}, p95 {}", some_span(total.p50), some_span(total.p95)),
-            series: vec![
-                Series {
-                    name: "p50",
-                    tone: "calm",
-                    shape: Shape::Line,
-                    values: of(&|it| it.p50),
-                },
-                Series {
-                    name: "p95",
-                    tone: "warn",
-                    shape: Shape::Line,
-                    values: of(&|it| it.p95),
-                },
-            ],
-            unit: span,
-            least: 1.0,
-        },
+        times(trends),
         Chart {
             id: "chart-retries",
             title: "Retries and breaker trips",
             summary: format!(
                 "{}, {}",
-                counted(total.retries, "retry").replace("retrys", "retries"),
+                counted(total.retries, "retry"),
                 counted(total.trips, "trip")
             ),
             series: vec![

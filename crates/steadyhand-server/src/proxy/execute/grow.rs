@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use steadyhand::conversation::{Provider, messages_key};
 
 /// What the model said, as messages for the next request.
-pub(super) fn said(provider: Provider, answer: &Value) -> Vec<Value> {
+pub(in super::super) fn said(provider: Provider, answer: &Value) -> Vec<Value> {
     let found = |pointer: &str| answer.pointer(pointer).cloned().into_iter().collect();
     match provider {
         Provider::Anthropic => {

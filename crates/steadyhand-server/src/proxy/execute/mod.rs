@@ -28,6 +28,7 @@ use super::upstream::{Execute, Upstream};
 use crate::http::{App, Caller};
 use offer::Offer;
 
+pub(super) use grow::said;
 pub(super) use hidden::Hidden;
 pub(super) use tell::Telling;
 

@@ -41,11 +41,17 @@ enum Signer {
 impl Issuer {
     /// With one key of each kind: `ec`, `ed`, `rsa`.
     pub(super) async fn start() -> Issuer {
+        Issuer::serving(Router::new()).await
+    }
+
+    /// The same, with more than its keys at its address.
+    pub(super) async fn serving(more: Router) -> Issuer {
         let shown: Arc<Shown> = Arc::default();
         let app = Router::new()
             .route("/.well-known/openid-configuration", get(about))
             .route("/keys", get(keys));
-        let address = crate::support::serve(app.with_state(Arc::clone(&shown))).await;
+        let app = app.with_state(Arc::clone(&shown)).merge(more);
+        let address = crate::support::serve(app).await;
         let address = format!("http://{address}");
         shown.address.lock().expect("whole").clone_from(&address);
         let mut issuer = Issuer {

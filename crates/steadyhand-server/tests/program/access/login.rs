@@ -192,7 +192,7 @@ async fn mcp(
 }
 
 /// Runs `mcp login`, and goes where a browser would: its exit code, and what it said.
-async fn log_in(workplace: &Workplace) -> (Option<i32>, String) {
+pub(super) async fn log_in(workplace: &Workplace) -> (Option<i32>, String) {
     let mut child = program(workplace, &["mcp", "login", "up"])
         .stderr(Stdio::piped())
         .stdin(Stdio::null())

@@ -1,6 +1,7 @@
 //! Who may do what: keys, roles, the tools and the pace of a key, and what is written down of refusals.
 
 mod budgets;
+mod front_door;
 mod gateway;
 mod issuer;
 mod jwt;

@@ -7,6 +7,8 @@ use crate::serve::Served;
 use crate::support::Workplace;
 
 const PAGE: &str = include_str!("../../../../../docs/access.md");
+/// The pages of the dashboard, as they are routed.
+const DASHBOARD: &str = include_str!("../../../src/dashboard/mod.rs");
 const ROLES: [&str; 4] = ["viewer", "caller", "operator", "admin"];
 /// Asked for by anybody, with credentials or without.
 const FREE: [&str; 4] = [
@@ -16,9 +18,11 @@ const FREE: [&str; 4] = [
     "/.well-known/oauth-protected-resource/mcp",
 ];
 
-/// A row of the page: the method, the path, and who may.
-fn rows() -> Vec<(&'static str, &'static str, Vec<bool>)> {
-    let (_, table) = PAGE.split_once("| route |").expect("the table");
+/// A row of a table: the method, the path, and who may; free is what anybody may.
+type Row = (&'static str, &'static str, Vec<bool>, bool);
+
+fn rows(table: &str) -> Vec<Row> {
+    let (_, table) = PAGE.split_once(table).expect("the table");
     let lines = table
         .lines()
         .skip(2)
@@ -28,7 +32,7 @@ fn rows() -> Vec<(&'static str, &'static str, Vec<bool>)> {
             let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
             let (method, path) = cells[0].trim_matches('`').split_once(' ').expect("a route");
             let may = cells[1..].iter().map(|cell| *cell != "–").collect();
-            (method, path, may)
+            (method, path, may, cells[1] == "all")
         })
         .collect()
 }
@@ -41,13 +45,15 @@ async fn every_route_lets_in_the_roles_of_the_table_and_no_others() {
         .map(|role| key(&workplace, role, &["--role", role]))
         .collect();
     let served = Served::in_place(workplace).await;
-    let rows = rows();
-    for (method, path, may) in &rows {
+    let rows = rows("| route |");
+    for (method, path, may, _) in &rows {
         // Nothing of these names is there.
         let asked = path
             .replace("{id}", "none")
             .replace("{name}", "none")
-            .replace("{tool}", "none");
+            .replace("{tool}", "none")
+            .replace("{provider}", "none")
+            .replace("{path}", "v1/messages");
         // Nothing that would do something: who may is found out before what is asked is looked at.
         let body = if *method == "POST" { "{" } else { "" };
         let is_free = FREE.contains(path);
@@ -72,7 +78,7 @@ async fn every_route_lets_in_the_roles_of_the_table_and_no_others() {
     }
     let told: BTreeSet<(String, String)> = rows
         .iter()
-        .map(|(method, path, _)| (method.to_lowercase(), (*path).to_owned()))
+        .map(|(method, path, ..)| (method.to_lowercase(), (*path).to_owned()))
         .collect();
     let document = with_key(&served, &keys[3], "GET", "/openapi.json", "")
         .await
@@ -85,6 +91,67 @@ async fn every_route_lets_in_the_roles_of_the_table_and_no_others() {
     }
     let missing: Vec<_> = there.difference(&told).collect();
     assert!(missing.is_empty(), "not in docs/access.md: {missing:?}");
+}
+
+#[tokio::test]
+async fn every_page_and_button_lets_in_the_roles_of_the_table_and_no_others() {
+    let workplace = Workplace::with_config(TOOLS);
+    let keys: Vec<String> = ROLES
+        .iter()
+        .map(|role| key(&workplace, role, &["--role", role]))
+        .collect();
+    let served = Served::in_place(workplace).await;
+    let own = format!("http://{}", served.address);
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    let rows = rows("| page |");
+    for (method, path, may, is_free) in &rows {
+        let asked = path.replace("{id}", "none").replace("{name}", "none");
+        let headers = [form, ("origin", own.as_str())];
+        let without = served.send(method, &asked, &headers, "").await.status;
+        // A wrong token at the login is refused, too.
+        if *path != "/login" {
+            assert_eq!(without == 401, !is_free, "{method} {path}: {without}");
+        }
+        // Who comes from a page of somebody else's presses nothing, whoever it is.
+        if *method == "POST" {
+            let shown = format!("Bearer {}", keys[3]);
+            let foreign = [
+                form,
+                ("origin", "http://evil.example"),
+                ("authorization", &shown),
+            ];
+            let status = served.send(method, &asked, &foreign, "").await.status;
+            assert_eq!(status, 403, "{method} {path} from elsewhere");
+        }
+        for ((role, key), may) in ROLES.iter().zip(&keys).zip(may) {
+            let shown = format!("Bearer {key}");
+            let headers = [headers[0], headers[1], ("authorization", shown.as_str())];
+            let status = served.send(method, &asked, &headers, "").await.status;
+            assert_eq!(status != 403, *may, "{method} {path} as {role}: {status}");
+        }
+    }
+    // Every one that is routed is in the table.
+    let told: BTreeSet<(String, &str)> = rows
+        .iter()
+        .map(|(method, path, ..)| (method.to_lowercase(), *path))
+        .collect();
+    let mut there = 0;
+    for route in DASHBOARD.split(".route(\"").skip(1) {
+        let (path, methods) = route.split_once("\", ").expect("a route");
+        for method in ["get", "post"] {
+            let methods = methods.lines().next().unwrap_or_default();
+            if methods.starts_with(&format!("{method}("))
+                || methods.contains(&format!(".{method}("))
+            {
+                assert!(
+                    told.contains(&(method.to_owned(), path)),
+                    "{method} {path} is not in docs/access.md"
+                );
+                there += 1;
+            }
+        }
+    }
+    assert_eq!(there, told.len());
 }
 
 async fn first_status(served: &Served, path: &str, shown: &str) -> u16 {

@@ -109,6 +109,24 @@ async fn the_login_takes_the_token_leads_back_and_is_void_elsewhere() {
 }
 
 #[tokio::test]
+async fn a_login_over_tls_is_shown_nowhere_else() {
+    let config = "[server]\ntoken = \"hunter-22\"\nallowed_hosts = [\"tools.home.arpa\"]\n";
+    let served = Served::with_config(config).await;
+    let own = format!("http://{}", served.address);
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    let name = ("host", "tools.home.arpa");
+    let over_tls = [form, name, ("origin", "https://tools.home.arpa")];
+    let plain = [form, ("origin", own.as_str())];
+    for (headers, is_secure) in [(&over_tls[..], true), (&plain[..], false)] {
+        let reply = served
+            .send("POST", "/login", headers, "token=hunter-22")
+            .await;
+        let cookie = reply.header("set-cookie").expect("a cookie");
+        assert_eq!(cookie.ends_with("; Secure"), is_secure, "{cookie}");
+    }
+}
+
+#[tokio::test]
 async fn a_form_of_another_page_is_refused_and_changes_nothing() {
     let served = Served::with_config(SET).await;
     let body = "arg%3A%2Fcity=Oslo&do=run";

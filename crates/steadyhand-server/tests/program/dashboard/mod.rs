@@ -2,11 +2,13 @@
 
 mod access;
 mod actions;
+mod changed;
 mod decide;
 mod hostile;
 mod keeps;
 mod live;
 mod pages;
+mod proxied;
 mod questions;
 mod talks;
 
@@ -198,6 +200,17 @@ pub(crate) async fn seed(served: &Served) {
     served.call("home_scene", json!({})).await;
     served.call("once", json!({})).await;
     served.call("no_such_tool", json!({})).await;
+    let said = [
+        json!({"type": "human", "content": "What is 1 + 1?"}),
+        json!({"type": "ai", "content": "", "tool_calls": [{"type": "tool_call", "id": "c1", "name": "math", "args": {"expression": "1 + 1"}},
+            {"type": "tool_call", "id": "c2", "name": "math", "args": {"expression": "2 + 2"}}]}),
+        json!({"type": "tool", "content": "2", "tool_call_id": "c1", "name": "math", "status": "success"}),
+    ];
+    let lines: Vec<String> = said.iter().map(Value::to_string).collect();
+    served.workplace.write(
+        ".local/state/steadyhand/conversations/20260101-000000-abcdef.jsonl",
+        &format!("{}\n", lines.join("\n")),
+    );
 }
 
 /// Waits until the server that cannot start is known to be down.
@@ -255,6 +268,10 @@ pub(crate) async fn all_pages(served: &Served) -> Vec<String> {
     ]
     .map(str::to_owned)
     .into();
+    let talks = served.get("/v1/conversations").await.json();
+    let talks = talks["conversations"].as_array().expect("a list").clone();
+    let ids = talks.iter().map(|talk| talk["id"].as_str().expect("an id"));
+    pages.extend(ids.map(|id| format!("/conversations/{id}")));
     let keys = calls["calls"].as_array().expect("a list").iter();
     pages.extend(keys.map(|call| format!("/calls/{}", call["key"].as_str().expect("a key"))));
     pages

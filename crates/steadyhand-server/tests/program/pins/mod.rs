@@ -27,13 +27,13 @@ for line in sys.stdin:
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
 "#;
 
-fn tool(description: &str, parameter: &str) -> String {
+pub(crate) fn tool(description: &str, parameter: &str) -> String {
     let tool = json!({"name": "send", "description": description,
         "inputSchema": {"type": "object", "properties": {parameter: {"type": "string"}}}});
     tool.to_string()
 }
 
-fn workplace(pin: &str, tool: &str) -> Workplace {
+pub(crate) fn workplace(pin: &str, tool: &str) -> Workplace {
     let config =
         format!("[mcp.up]\ncommand = \"python3\"\nargs = [\"server.py\"]\ncwd = \".\"\n{pin}\n");
     let workplace = Workplace::with_config(&config);
@@ -42,7 +42,7 @@ fn workplace(pin: &str, tool: &str) -> Workplace {
     workplace
 }
 
-async fn listed(served: &Served, count: usize) -> Value {
+pub(crate) async fn listed(served: &Served, count: usize) -> Value {
     until(&format!("{count} tools are listed"), async || {
         let list = served.get("/v1/tools").await.json();
         (list["count"] == count).then_some(list)
@@ -50,7 +50,7 @@ async fn listed(served: &Served, count: usize) -> Value {
     .await
 }
 
-async fn change(served: &Served) -> Value {
+pub(crate) async fn change(served: &Served) -> Value {
     until("a change is seen", async || {
         let view = served.get("/v1/tool-changes").await.json();
         view["changes"].as_array()?.first().cloned()
@@ -69,7 +69,7 @@ async fn alert(served: &Served, state: &str) -> Value {
     .await
 }
 
-async fn restart_with(served: &Served, tool: &str) {
+pub(crate) async fn restart_with(served: &Served, tool: &str) {
     served.workplace.write("tool.json", tool);
     let reply = served.post("/v1/servers/up/restart", json!({})).await;
     assert_eq!(reply.status, 200, "{}", reply.text);

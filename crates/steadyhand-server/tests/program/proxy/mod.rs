@@ -31,7 +31,7 @@ async fn proxy(site: &str, upstream: impl std::fmt::Display) -> Served {
 }
 
 /// The same with more settings.
-async fn proxy_with(site: &str, upstream: impl std::fmt::Display, more: &str) -> Served {
+pub(crate) async fn proxy_with(site: &str, upstream: impl std::fmt::Display, more: &str) -> Served {
     Served::in_place(workplace(site, upstream, more)).await
 }
 
@@ -43,9 +43,9 @@ fn workplace(site: &str, upstream: impl std::fmt::Display, more: &str) -> Workpl
 
 /// What a provider was asked.
 #[derive(Debug, Clone)]
-struct Asked {
+pub(crate) struct Asked {
     method: Method,
-    uri: Uri,
+    pub(crate) uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 }
@@ -58,7 +58,7 @@ impl Asked {
 
 /// A provider that remembers what it was asked, and answers as it is told.
 #[derive(Clone)]
-struct Provider {
+pub(crate) struct Provider {
     address: std::net::SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
@@ -66,7 +66,9 @@ struct Provider {
 type Answer = Arc<dyn Fn(&Asked) -> Response + Send + Sync>;
 
 impl Provider {
-    async fn answering(answer: impl Fn(&Asked) -> Response + Send + Sync + 'static) -> Provider {
+    pub(crate) async fn answering(
+        answer: impl Fn(&Asked) -> Response + Send + Sync + 'static,
+    ) -> Provider {
         let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
         let answer: Answer = Arc::new(answer);
         let state = (Arc::clone(&asked), answer);
@@ -81,11 +83,11 @@ impl Provider {
     }
 
     /// Answers everything with this.
-    async fn json(answer: Value) -> Provider {
+    pub(crate) async fn json(answer: Value) -> Provider {
         Provider::answering(move |_| json_answer(200, &answer)).await
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
@@ -116,7 +118,7 @@ async fn heard(
     response
 }
 
-fn json_answer(status: u16, answer: &Value) -> Response {
+pub(crate) fn json_answer(status: u16, answer: &Value) -> Response {
     typed_answer(status, "application/json", answer.to_string())
 }
 
@@ -129,13 +131,13 @@ fn typed_answer(status: u16, kind: &str, body: impl Into<axum::body::Body>) -> R
 }
 
 /// An answer of Anthropic's that says ok.
-fn ok() -> Value {
+pub(crate) fn ok() -> Value {
     json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [{"type": "text", "text": "ok"}],
         "stop_reason": "end_turn", "stop_sequence": null, "usage": {"input_tokens": 1, "output_tokens": 1}})
 }
 
 /// A conversation that Anthropic refuses: a call without a result.
-fn broken() -> Value {
+pub(crate) fn broken() -> Value {
     json!({"model": "m", "max_tokens": 10, "messages": [
         {"role": "user", "content": "What is the weather in Rome?"},
         {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "weather", "input": {}}]},

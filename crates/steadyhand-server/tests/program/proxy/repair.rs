@@ -216,22 +216,17 @@ async fn conversations_are_kept_only_where_that_is_configured_and_without_secret
         let paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
         let whole = paths
             .iter()
-            .all(|path| path.extension().is_some_and(|it| it == "json"));
+            .all(|path| path.extension().is_some_and(|it| it == "jsonl"));
         (paths.len() == 1 && whole).then(|| std::fs::read_to_string(&paths[0]).expect("text"))
     };
     let text = until("it is kept", read).await;
-    let kept: Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(
-        kept["messages"][0]["content"],
-        "What is the weather in Rome?"
-    );
-    assert_eq!(
-        kept["messages"].as_array().map(Vec::len),
-        Some(4),
-        "as it was sent"
-    );
-    assert_eq!(kept["answer"]["content"][0]["text"], "ok");
-    assert_eq!(kept["fixes"][0]["code"], "missing_result");
+    let lines = text.lines().map(serde_json::from_str);
+    let kept: Vec<Value> = lines.collect::<Result<_, _>>().expect("JSON");
+    let (head, said) = kept.split_first().expect("a first line");
+    assert_eq!(said[0]["content"], "What is the weather in Rome?");
+    assert_eq!(said.len(), 5, "as it was sent, and the answer");
+    assert_eq!(said[4]["content"][0]["text"], "ok");
+    assert_eq!(head["fixes"][0]["code"], "missing_result");
     assert!(
         !text.contains("hunter2") && !text.contains("sk-abc"),
         "{text}"
