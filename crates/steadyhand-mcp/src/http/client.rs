@@ -2,28 +2,32 @@
 
 use std::error::Error;
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::body::Incoming;
 use hyper::{Request, Response, Uri};
-use hyper_rustls::HttpsConnector;
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::{self, Client as Pool};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tower::ServiceExt as _;
+
+pub(super) use super::pool::Body;
+use super::pool::{Connection, NotSent, Pool};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// Shorter than servers commonly keep a silent connection (Node and uvicorn: 5 s): what is written into one that is
-/// closing may have been read or not, and nobody could tell.
-const IDLE_KEPT: Duration = Duration::from_secs(4);
-const IDLE_MAX: usize = 256;
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
-/// Sends requests. Cheap to clone; clones share their connections.
+pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+
+/// Sends requests to one server. Cheap to clone; clones share their connections.
 #[derive(Clone)]
-pub(super) struct Client(Pool<HttpsConnector<HttpConnector>, Full<Bytes>>);
+pub(super) struct Client {
+    connector: HttpsConnector<HttpConnector>,
+    pool: Arc<Pool>,
+}
 
 /// Why there is no answer.
 #[derive(Debug, Clone)]
@@ -43,28 +47,47 @@ impl Client {
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(CONNECT_LIMIT));
         tcp.set_keepalive(Some(KEEPALIVE));
-        let tls = hyper_rustls::HttpsConnectorBuilder::new()
+        let connector = hyper_rustls::HttpsConnectorBuilder::new()
             .with_tls_config(tls().clone())
             .https_or_http()
             .enable_http1()
             .wrap_connector(tcp);
-        let pool = Pool::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_KEPT)
-            .pool_max_idle_per_host(IDLE_MAX)
-            .build(tls);
-        Client(pool)
+        Client {
+            connector,
+            pool: Arc::default(),
+        }
     }
 
-    /// Sends it once. Dropping the future aborts the exchange and its connection.
+    /// Sends it once, to where the address leads. Dropping the future aborts the exchange and its connection.
     pub(super) async fn send(
         &self,
-        request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, NoAnswer> {
-        self.0
-            .request(request)
-            .await
-            .map_err(|error| no_answer(&error))
+        to: &Uri,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Response<Body>, NoAnswer> {
+        while let Some(connection) = self.pool.take() {
+            match connection.send(request, &self.pool).await {
+                Ok(response) => return Ok(response),
+                Err(mut not_sent) => match not_sent.take_message() {
+                    // The connection was closed before any of the request was on it.
+                    Some(unsent) => request = unsent,
+                    None => return Err(no_answer(not_sent)),
+                },
+            }
+        }
+        let stream = self.connector.clone().oneshot(to.clone()).await;
+        let stream = stream.map_err(|error| NoAnswer {
+            why: words(&*error),
+            was_sent: false,
+            is_unreachable: true,
+        })?;
+        let opened = Connection::open(stream).await;
+        let connection = opened.map_err(|error| NoAnswer {
+            why: words(&error),
+            was_sent: false,
+            is_unreachable: false,
+        })?;
+        let sent = connection.send(request, &self.pool).await;
+        sent.map_err(no_answer)
     }
 }
 
@@ -92,15 +115,12 @@ fn tls() -> &'static rustls::ClientConfig {
     })
 }
 
-fn no_answer(error: &legacy::Error) -> NoAnswer {
-    let cancelled = error
-        .source()
-        .and_then(|source| source.downcast_ref::<hyper::Error>())
-        .is_some_and(hyper::Error::is_canceled);
+fn no_answer(error: NotSent) -> NoAnswer {
+    let error = error.into_error();
     NoAnswer {
-        why: words(error),
-        was_sent: !(error.is_connect() || cancelled),
-        is_unreachable: error.is_connect(),
+        why: words(&error),
+        was_sent: !error.is_canceled(),
+        is_unreachable: false,
     }
 }
 

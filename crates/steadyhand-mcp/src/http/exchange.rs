@@ -8,12 +8,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http_body_util::BodyExt as _;
-use hyper::body::{Body as _, Incoming as Body};
+use hyper::body::Body as _;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, WWW_AUTHENTICATE};
 use hyper::{Method, Response, StatusCode, Uri};
 use tokio::time::{sleep, timeout};
 
-use super::client::{self, NoAnswer};
+use super::client::{self, Body, NoAnswer};
 use super::trouble::beginning;
 use super::{
     ANSWER_BYTES_MAX, Head, Kind, LAST_EVENT_ID, Link, SESSION_ID, SessionId, Trouble, show,
@@ -130,12 +130,13 @@ async fn post(
     body: Bytes,
     shown: Option<&str>,
 ) -> Result<Response<Body>, NoAnswer> {
-    let mut request = link.remote.request(Method::POST, &link.url.load(), body);
+    let url = link.url.load_full();
+    let mut request = link.remote.request(Method::POST, &url, body);
     show(&mut request, shown);
     let json = HeaderValue::from_static("application/json");
     request.headers_mut().insert(CONTENT_TYPE, json);
     link.address(&mut request, session, head);
-    link.remote.client.send(request).await
+    link.remote.client.send(&url, request).await
 }
 
 /// Opens a stream of events by GET.
@@ -153,7 +154,7 @@ pub(super) async fn get(
     if let Some(Ok(id)) = last_event.map(HeaderValue::from_str) {
         headers.insert(LAST_EVENT_ID, id);
     }
-    link.remote.client.send(request).await
+    link.remote.client.send(url, request).await
 }
 
 /// HTTP+SSE: that it was accepted is all there is to it; the answer comes on the stream.

@@ -4,6 +4,7 @@ mod client;
 mod exchange;
 pub(crate) mod headers;
 mod hello;
+mod pool;
 mod sse;
 mod standing;
 mod trouble;
@@ -16,7 +17,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
 };
 use hyper::{Method, Request, Uri};
 use tokio::sync::{Notify, Semaphore};
@@ -119,6 +120,7 @@ impl Remote {
     pub(crate) fn new(settings: &HttpSettings, hide: Option<Hide>) -> Result<Remote, String> {
         let url: Uri = settings.checked()?;
         let mut headers = HeaderMap::new();
+        headers.insert(HOST, host(&url)?);
         let agent = concat!("steadyhand/", env!("CARGO_PKG_VERSION"));
         headers.insert(USER_AGENT, HeaderValue::from_static(agent));
         let both = HeaderValue::from_static("application/json, text/event-stream");
@@ -161,10 +163,29 @@ impl Remote {
     fn request(&self, method: Method, url: &Uri, body: Bytes) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
-        *request.uri_mut() = url.clone();
+        // Who is asked stands in a header: all addresses of a server are at the same place.
+        *request.uri_mut() = url
+            .path_and_query()
+            .cloned()
+            .map(Uri::from)
+            .unwrap_or_default();
         *request.headers_mut() = self.headers.clone();
         request
     }
+}
+
+/// Who is asked, as HTTP/1.1 wants it in every request.
+fn host(url: &Uri) -> Result<HeaderValue, String> {
+    let name = url.host().unwrap_or_default();
+    let usual = match url.scheme_str() {
+        Some("https") => 443,
+        _ => 80,
+    };
+    let host = match url.port_u16().filter(|port| *port != usual) {
+        Some(port) => format!("{name}:{port}"),
+        None => name.to_owned(),
+    };
+    HeaderValue::try_from(host).map_err(|_| format!("{name:?} is no name of a host"))
 }
 
 /// Puts in who we are.
@@ -187,7 +208,7 @@ pub(crate) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue
     ];
     let header = HeaderName::from_bytes(name.as_bytes())
         .map_err(|_| format!("{name:?} is no name of a header"))?;
-    if ours.contains(&header) || header == hyper::header::HOST {
+    if ours.contains(&header) || header == HOST {
         return Err(format!("the header {name} is set by the protocol"));
     }
     let mut value = HeaderValue::from_str(value)
@@ -286,11 +307,11 @@ impl Link {
         let Some(session) = self.session.swap(None) else {
             return;
         };
-        let url = self.url.load();
+        let url = self.url.load_full();
         let mut request = self.remote.request(Method::DELETE, &url, Bytes::new());
         self.address(&mut request, Some(&session), &Head::default());
         show(&mut request, self.remote.shown().await.as_deref());
-        let _ = timeout(GOODBYE_LIMIT, self.remote.client.send(request)).await;
+        let _ = timeout(GOODBYE_LIMIT, self.remote.client.send(&url, request)).await;
     }
 
     /// Puts in what tells whose request it is.

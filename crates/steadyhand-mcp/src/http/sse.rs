@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use http_body_util::BodyExt as _;
 use hyper::StatusCode;
-use hyper::body::Incoming as Body;
 
+use super::client::Body;
 use super::exchange::{content_type, get, is_same_place, joined};
 use super::{ANSWER_BYTES_MAX, Kind, Link, Trouble, standing};
 use crate::wire::Events;

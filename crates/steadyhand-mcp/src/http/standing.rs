@@ -6,9 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::StatusCode;
-use hyper::body::Incoming as Body;
 use tokio::time::{Instant, sleep};
 
+use super::client::Body;
 use super::exchange::{content_type, get};
 use super::{ANSWER_BYTES_MAX, Link, SessionId};
 use crate::mux::Outlet;
