@@ -21,6 +21,13 @@ const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub trait Observer: Send + Sync + 'static {
     /// Something happened. Runs on a thread of the observer's own: it may be slow, it may panic.
     fn observe(&self, event: &Event);
+
+    /// Whether it is to be told of this at all. Asked on the path of the call: what comes out of a look at the event's
+    /// kind, and nothing else.
+    fn wants(&self, event: &Event) -> bool {
+        let _ = event;
+        true
+    }
 }
 
 impl<F: Fn(&Event) + Send + Sync + 'static> Observer for F {
@@ -96,6 +103,7 @@ pub(crate) struct Observers {
 
 #[derive(Clone)]
 struct Watcher {
+    observer: Arc<dyn Observer>,
     queue: mpsc::Sender<Told>,
     counts: Arc<Counts>,
 }
@@ -132,8 +140,9 @@ impl Observers {
         let ObserverQueue { events_max, gather } = queue;
         let (queue, inbox) = mpsc::channel::<Told>(events_max.max(1));
         let counts = Arc::new(Counts::default());
+        let observer: Arc<dyn Observer> = Arc::new(observer);
         let listener = Listener {
-            observer,
+            observer: Arc::clone(&observer),
             inbox,
             gather,
             counts: Arc::clone(&counts),
@@ -143,6 +152,7 @@ impl Observers {
             .name("steadyhand-observer".to_owned())
             .spawn(move || listener.listen())?;
         let watcher = Watcher {
+            observer,
             queue,
             counts: Arc::clone(&counts),
         };
@@ -164,7 +174,9 @@ impl Observers {
             event: Arc::new(event),
         };
         for watcher in self.watchers.load().iter() {
-            watcher.tell(told.clone());
+            if watcher.observer.wants(&told.event) {
+                watcher.tell(told.clone());
+            }
         }
     }
 }
@@ -201,14 +213,14 @@ impl Watcher {
 }
 
 /// The observer's side, on its own thread.
-struct Listener<O> {
-    observer: O,
+struct Listener {
+    observer: Arc<dyn Observer>,
     inbox: mpsc::Receiver<Told>,
     gather: Duration,
     counts: Arc<Counts>,
 }
 
-impl<O: Observer> Listener<O> {
+impl Listener {
     fn listen(mut self) {
         while let Some(first) = self.inbox.blocking_recv() {
             let mut next = Some(first);

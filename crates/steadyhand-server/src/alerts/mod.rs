@@ -9,11 +9,13 @@ mod series;
 mod webhook;
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadyhand::{BreakerState, Event, FailureCode, Outcome, ToolExecutor, Watch, clock};
+use steadyhand::{
+    BreakerState, Event, FailureCode, Observer, ObserverQueue, Outcome, ToolExecutor, Watch, clock,
+};
 use steadyhand_mcp::Phase;
 use tokio::time::Instant;
 
@@ -29,6 +31,11 @@ use webhook::Webhook;
 
 /// How often everything is looked at.
 const LOOK: Duration = Duration::from_secs(1);
+/// What happened is known well before that. A thread that is woken for every event costs more than all it does.
+const QUEUE: ObserverQueue = ObserverQueue {
+    events_max: 16 * 1024,
+    gather: Duration::from_millis(50),
+};
 
 /// The alerts of a server. Cheap to clone: clones are the same.
 #[derive(Clone)]
@@ -78,13 +85,8 @@ impl Alerts {
 
     /// From here on, what happens to the calls of this executor counts.
     pub(crate) fn follow(&self, executor: &ToolExecutor) -> std::io::Result<()> {
-        // The engine must not keep alive what keeps the engine's tools alive.
-        let inner = Arc::downgrade(&self.inner);
-        let watch = executor.observe(move |event: &Event| {
-            if let Some(inner) = inner.upgrade() {
-                Alerts { inner }.observe(event);
-            }
-        })?;
+        let watching = Watching(Arc::downgrade(&self.inner));
+        let watch = executor.observe_with_queue(watching, QUEUE)?;
         let _ = self.inner.watch.set(watch);
         Ok(())
     }
@@ -350,6 +352,21 @@ impl Alerts {
             .told
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Hears of calls. The engine must not keep alive what keeps the engine's tools alive.
+struct Watching(Weak<Inner>);
+
+impl Observer for Watching {
+    fn observe(&self, event: &Event) {
+        if let Some(inner) = self.0.upgrade() {
+            Alerts { inner }.observe(event);
+        }
+    }
+
+    fn wants(&self, event: &Event) -> bool {
+        matches!(event, Event::Finished { .. } | Event::BreakerChanged { .. })
     }
 }
 

@@ -9,10 +9,10 @@ mod sse;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use steadyhand::{BreakerState, Event, ObserverQueue, ToolExecutor, ToolManager, Watch};
+use steadyhand::{BreakerState, Event, Observer, ObserverQueue, ToolExecutor, ToolManager, Watch};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -95,14 +95,8 @@ impl Live {
 
     /// From here on, what happens to the calls of this executor is told.
     pub fn follow(&self, executor: &ToolExecutor) -> std::io::Result<()> {
-        // The engine must not keep alive what keeps the engine's tools alive.
-        let live = Arc::downgrade(&self.inner);
-        let observer = move |event: &Event| {
-            if let Some(inner) = live.upgrade() {
-                Live { inner }.observe(event);
-            }
-        };
-        let watch = executor.observe_with_queue(observer, QUEUE)?;
+        let watching = Watching(Arc::downgrade(&self.inner));
+        let watch = executor.observe_with_queue(watching, QUEUE)?;
         let _ = self.inner.watch.set(watch);
         Ok(())
     }
@@ -246,6 +240,21 @@ impl Live {
             .state
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Hears of calls. The engine must not keep alive what keeps the engine's tools alive.
+struct Watching(Weak<Inner>);
+
+impl Observer for Watching {
+    fn observe(&self, event: &Event) {
+        if let Some(inner) = self.0.upgrade() {
+            Live { inner }.observe(event);
+        }
+    }
+
+    fn wants(&self, event: &Event) -> bool {
+        !matches!(event, Event::AttemptStarted { .. })
     }
 }
 
