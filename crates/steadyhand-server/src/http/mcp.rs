@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
@@ -17,19 +17,26 @@ use steadyhand_mcp::serve::{Content, Headers, Message, Post, Reply, Who};
 use super::limits::Whole;
 use super::status::{self, Refused, Why};
 use super::who::{said_caller, said_traceparent, who};
-use super::{App, Asking};
+use super::{App, rights};
+use crate::access::Identity;
 
+/// Where it is.
+pub(super) const PATH: &str = "/mcp";
 const SESSION_ID: &str = "mcp-session-id";
 
-/// Everything that comes to `/mcp`.
-pub(crate) async fn endpoint(
-    State(app): State<Arc<App>>,
-    Asking(identity): Asking,
+/// Everything that comes to `/mcp`. The router is not asked: most requests come here, and looking for the way costs them
+/// more than the gateway.
+pub(super) async fn endpoint(
+    app: &Arc<App>,
+    identity: &Arc<Identity>,
     request: Request,
 ) -> Response {
-    let who = who(&identity, &app);
+    if let Err(refused) = rights::may_pass(request.method(), PATH, Some(identity)) {
+        return refused.into_response();
+    }
+    let who = who(identity, app);
     let reply = match *request.method() {
-        Method::POST => post(&app, request, who).await,
+        Method::POST => post(app, request, who).await,
         Method::GET => Ok(app.gateway.get(&Seen(request.headers()), who.as_ref())),
         Method::DELETE => Ok(app.gateway.delete(&Seen(request.headers()), who.as_ref())),
         _ => Err(Refused::new(

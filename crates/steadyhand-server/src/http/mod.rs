@@ -265,7 +265,6 @@ fn server_figures(state: &steadyhand_mcp::ServerState) -> ServerFigures {
 pub(crate) fn router(app: Arc<App>) -> Router {
     let (routes, _) = openapi::routes().split_for_parts();
     let routes = routes
-        .route("/mcp", axum::routing::any(mcp::endpoint))
         .route("/proxy/{*rest}", axum::routing::any(proxy::endpoint))
         .route_layer(axum::middleware::from_fn(rights::check));
     let routes = match app.has_dashboard {
@@ -292,22 +291,33 @@ pub(crate) async fn respond(
         method: parts.method.clone(),
         uri: parts.uri.clone(),
     };
-    match may_enter(&app, &parts).await {
-        Ok(Some(identity)) => {
-            asked.who.clone_from(&identity.name);
-            parts.extensions.insert(Asking(identity));
-        }
-        Ok(None) => {}
+    let identity = match may_enter(&app, &parts).await {
+        Ok(identity) => identity,
         Err(refused) => {
             who::record(&app, &asked, &refused);
             return refused.into_response();
         }
+    };
+    if let Some(identity) = &identity {
+        asked.who.clone_from(&identity.name);
     }
-    parts.extensions.insert(Peer(peer));
-    let answer = router.oneshot(Request::from_parts(parts, body));
+    let answer = async {
+        match identity {
+            Some(identity) if parts.uri.path() == mcp::PATH => {
+                mcp::endpoint(&app, &identity, Request::from_parts(parts, body)).await
+            }
+            identity => {
+                parts.extensions.insert(Peer(peer));
+                if let Some(identity) = identity {
+                    parts.extensions.insert(Asking(identity));
+                }
+                let routed = router.oneshot(Request::from_parts(parts, body)).await;
+                routed.unwrap_or_else(|never| match never {})
+            }
+        }
+    };
     let mut response = match AssertUnwindSafe(answer).catch_unwind().await {
-        Ok(Ok(response)) => response,
-        Ok(Err(never)) => match never {},
+        Ok(response) => response,
         Err(_) => Refused::new(
             Why::Unexpected,
             "the request could not be handled",

@@ -5,9 +5,10 @@ use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::mcp;
 use super::status::{Refused, Why};
 use super::who::Asking;
-use crate::access::{By, Right};
+use crate::access::{By, Identity, Right};
 use crate::proxy;
 
 /// Every address but those that everybody may ask: whether the server lives.
@@ -72,22 +73,28 @@ const LOCAL: [(&str, &str); 1] = [("POST", "/v1/approvals")];
 
 /// Lets a request pass that was found an address, if whoever asks may.
 pub(super) async fn check(request: Request, next: Next) -> Response {
-    match may_pass(&request) {
+    let path = request.extensions().get::<MatchedPath>();
+    let path = path.map(MatchedPath::as_str).unwrap_or_default();
+    let identity = request.extensions().get::<Asking>();
+    let identity = identity.map(|Asking(identity)| &**identity);
+    match may_pass(request.method(), path, identity) {
         Ok(()) => next.run(request).await,
         Err(refused) => refused.into_response(),
     }
 }
 
-fn may_pass(request: &Request) -> Result<(), Refused> {
-    let path = request.extensions().get::<MatchedPath>();
-    let path = path.map(MatchedPath::as_str).unwrap_or_default();
+/// Whether somebody may ask this of an address.
+pub(super) fn may_pass(
+    method: &Method,
+    path: &str,
+    identity: Option<&Identity>,
+) -> Result<(), Refused> {
     if FREE.contains(&path) {
         return Ok(());
     }
-    let right = right_of(request.method(), path);
-    let identity = request.extensions().get::<Asking>();
-    if LOCAL.contains(&(request.method().as_str(), path)) {
-        let is_local = identity.is_some_and(|Asking(identity)| identity.by == By::Local);
+    let right = right_of(method, path);
+    if LOCAL.contains(&(method.as_str(), path)) {
+        let is_local = identity.is_some_and(|identity| identity.by == By::Local);
         return match is_local {
             true => Ok(()),
             false => Err(Refused::new(
@@ -98,13 +105,13 @@ fn may_pass(request: &Request) -> Result<(), Refused> {
         };
     }
     // An address that takes any method says itself which it does not take.
-    if path == "/mcp" && right.is_none() {
+    if path == mcp::PATH && right.is_none() {
         return Ok(());
     }
-    let (Some(right), Some(Asking(identity))) = (right, identity) else {
+    let (Some(right), Some(identity)) = (right, identity) else {
         return Err(Refused::new(
             Why::NotAllowed,
-            format!("nobody may {} {path}", request.method()),
+            format!("nobody may {method} {path}"),
             "This should not happen: please report it",
         ));
     };
