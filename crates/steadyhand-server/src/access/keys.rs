@@ -4,10 +4,12 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use steadyhand::clock;
+use tokio::time::Instant;
 
 use super::identity::{By, Identity};
 use super::key_file::{Kept, KeyFile, Stamp};
@@ -21,6 +23,8 @@ use crate::config::units::Rate;
 const PREFIX: &str = "shk_";
 const KEYS_MAX: usize = 10_000;
 const NAME_CHARS_MAX: usize = 64;
+/// The file is looked at so often at most: requests that come together ask once.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// The keys of a configuration.
 pub(crate) struct Keys {
@@ -87,6 +91,8 @@ pub(crate) enum CannotKeep {
 #[derive(Default)]
 struct Known {
     stamp: Option<Stamp>,
+    /// When the file was last looked at.
+    looked: Option<Instant>,
     /// Keys were seen here: from then on nobody gets in without credentials, whatever becomes of the file.
     was_in_force: bool,
     problem: Option<String>,
@@ -205,7 +211,7 @@ impl Keys {
             key: key.clone(),
             sha256: Digested::of(&secret).hex(),
         });
-        self.file.write(keys)?;
+        self.write(keys)?;
         Ok((key, SecretString::from(secret)))
     }
 
@@ -222,13 +228,25 @@ impl Keys {
         };
         kept.key.revoked_ms = Some(clock::wall_ms());
         let revoked = kept.key.clone();
-        self.file.write(keys)?;
+        self.write(keys)?;
         Ok(revoked)
+    }
+
+    fn write(&self, keys: Vec<Kept>) -> Result<(), CannotKeep> {
+        self.file.write(keys)?;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.looked = None;
+        Ok(())
     }
 
     /// What is known now: the file is read again when it is another one.
     fn known(&self) -> MutexGuard<'_, Known> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if known.looked.is_some_and(|looked| now - looked < LOOK) {
+            return known;
+        }
+        known.looked = Some(now);
         let stamp = self.file.stamp();
         if stamp == known.stamp && known.problem.is_none() {
             return known;
