@@ -4,6 +4,7 @@ import atexit
 import json
 import os
 import pathlib
+import secrets
 import signal
 import socket
 import subprocess
@@ -97,7 +98,28 @@ def peers(upstream):
                           f'create_proxy("http://{upstream}/mcp", name="bench").run(transport="http", host="127.0.0.1", '
                           f'port={address.split(":")[1]}, show_banner=False)\n')
         found.append(("FastMCP proxy (PyPI)", address, "/mcp", start([python / "python", script], address), "echo", 100))
+    if (PEERS / "contextforge/bin/mcpgateway").exists():
+        found.append(contextforge(upstream))
     return found
+
+
+def contextforge(upstream):
+    """ContextForge on SQLite, its rate limit and its checks of addresses off, who calls `/mcp` not asked who they are."""
+    python, address = PEERS / "contextforge/bin", f"127.0.0.1:{port()}"
+    key, password = secrets.token_urlsafe(48), secrets.token_urlsafe(48)
+    env = {"AUTH_REQUIRED": "true", "MCP_REQUIRE_AUTH": "false", "MCPGATEWAY_UI_ENABLED": "false", "CACHE_TYPE": "memory",
+           "DATABASE_URL": f"sqlite:///{FOLDER}/contextforge.db", "LOG_LEVEL": "ERROR", "SSRF_PROTECTION_ENABLED": "false",
+           "RATE_LIMITING_ENABLED": "false", "JWT_SECRET_KEY": key, "AUTH_ENCRYPTION_SECRET": password,
+           "PLATFORM_ADMIN_PASSWORD": password, "BASIC_AUTH_PASSWORD": password, "DEFAULT_USER_PASSWORD": password}
+    process = start([python / "mcpgateway", "--host", "127.0.0.1", "--port", address.split(":")[1]], address, env)
+    made = subprocess.run([python / "python", "-m", "mcpgateway.utils.create_jwt_token", "--username", "admin@example.com", "--admin",
+                           "--exp", "60", "--secret", key], stdout=subprocess.PIPE, env={**os.environ, **env}, cwd=FOLDER, check=True)
+    server = {"name": "up", "url": f"http://{upstream}/mcp", "transport": "STREAMABLEHTTP", "visibility": "public"}
+    token = made.stdout.decode().split()[-1]
+    request = urllib.request.Request(f"http://{address}/gateways", json.dumps(server).encode(),
+                                     {"content-type": "application/json", "authorization": f"Bearer {token}"})
+    urllib.request.urlopen(request, timeout=60).read()
+    return "ContextForge (PyPI)", address, "/mcp/", process, "up-echo", 200
 
 
 def stdio_peers():
@@ -158,7 +180,7 @@ def calls_kept(address):
 
 
 def main():
-    with_peers = sys.argv[1:] != ["ours"]
+    what = sys.argv[1]
     upstream = f"127.0.0.1:{port()}"
     start([BENCH, "upstream", upstream, "2"], upstream)
     bare = f"127.0.0.1:{port()}"
@@ -174,12 +196,15 @@ def main():
         system("direct, 2026-07-28", upstream, modern=True), system("bare proxy, 2026-07-28", bare, bare_process, modern=True),
         system("Steadyhand, 2026-07-28", modern, modern_process, modern=True),
     ]
-    if with_peers:
+    if what == "peers":
+        systems = [one for one in systems if not one["modern"]]
+    if what != "ours":
         for name, address, path, process, echo, slower in peers(upstream) + stdio_peers():
             systems.append(system(name, address, process, path, echo, slower=slower))
     figures = bench("drive", systems)
-    floors = {False: figures[1], True: figures[5]}
-    direct = {False: figures[0], True: figures[4]}
+    known = {figure["name"]: figure for figure in figures}
+    floors = {False: known["bare proxy"], True: known.get("bare proxy, 2026-07-28")}
+    direct = {False: known["direct"], True: known.get("direct, 2026-07-28")}
     rows = []
     for one, figure in zip(systems, figures):
         floor, straight = floors[one["modern"]], direct[one["modern"]]
@@ -192,6 +217,8 @@ def main():
                      number(figure["rss_mb"], 1), number(figure["errors"])])
     table(rows, ["system", "p50 µs", "p99 µs", "calls/s @64", "p99 @64 ms", "CPU µs/call @64", "CPU ÷ bare", "added p50 ÷ bare's",
                  "calls/s ÷ bare", "RSS MB", "errors"])
+    if what == "peers":
+        return
     print("Idle sessions (one call each)\n")
     held = bench("sessions", [one for one in systems if one["pid"] and not one["modern"] and one["slower"] < 20])
     table([[one["name"], number(one["held"]), number(one["kb_each"], 1), number(one["opened_per_s"])] for one in held],
