@@ -8,6 +8,7 @@ pub mod cli;
 pub mod config;
 pub mod conversations;
 mod dashboard;
+mod demo;
 pub mod documents;
 pub mod history;
 mod http;

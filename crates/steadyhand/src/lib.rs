@@ -79,7 +79,8 @@ pub use tool::Tool;
 pub use tool_error::{Category, ToolError};
 pub use trace::{CallSpan, Spans, Traceparent};
 
-/// The README's example is compiled as a test.
+/// The examples of the README and of its page about the library are compiled as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../../../docs/library.md")]
 struct Readme;

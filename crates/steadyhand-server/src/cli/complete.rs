@@ -6,7 +6,7 @@ use clap_complete::env::{CompleteEnv, EnvCompleter};
 use super::error::Failed;
 use super::screen::Screen;
 use crate::config::{Configuration, Surroundings, find};
-use crate::source::{builtin, mcp};
+use crate::source::mcp;
 
 /// The variable by which a shell asks the program itself for completions.
 const VARIABLE: &str = "STEADYHAND_COMPLETE";
@@ -48,13 +48,8 @@ pub(super) fn print(shell: Shell, screen: &Screen, command: clap::Command) -> Re
 pub(super) fn tool_names() -> Vec<CompletionCandidate> {
     let surroundings = Surroundings::of_this_process();
     let found = find::find(None, &surroundings);
-    let Some(found) = found else {
-        return builtin::names()
-            .into_iter()
-            .map(CompletionCandidate::new)
-            .collect();
-    };
-    let Ok(configuration) = Configuration::load(Some(&found.path), &surroundings) else {
+    let path = found.as_ref().map(|found| found.path.as_path());
+    let Ok(configuration) = Configuration::load(path, &surroundings) else {
         return Vec::new();
     };
     let kept = mcp::Kept::new(&configuration, &surroundings);

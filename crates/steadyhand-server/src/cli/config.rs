@@ -114,7 +114,10 @@ async fn check(session: &Session<'_>) -> Result<(), Failed> {
             counted(tools, configured),
             value::counted(configuration.warnings.len() + remarks.len(), "warning"),
         ),
-        None => "No configuration file; the builtins are used.".to_owned(),
+        None => format!(
+            "No configuration file, so this is the demo set: {}. Your own: steadyhand init",
+            counted(tools, configured)
+        ),
     });
     Ok(())
 }
@@ -164,7 +167,7 @@ fn path(session: &Session<'_>) -> Result<(), Failed> {
             session.screen.answer(&found.path.display().to_string());
             session.screen.note(&format!("({})", found.by));
         }
-        None => session.screen.note("No configuration file: not by --config, not by $STEADYHAND_CONFIG, not here or above, not in the user's configuration folder."),
+        None => session.screen.note("No configuration file: not by --config, not by $STEADYHAND_CONFIG, not here or above, not in the user's configuration folder. The demo set is used; steadyhand init writes a file."),
     }
     Ok(())
 }

@@ -10,7 +10,10 @@ mod chat;
 mod complete;
 mod config;
 mod conversation;
+mod elsewhere;
 mod error;
+mod first_steps;
+mod init;
 mod keys;
 mod mcp;
 mod mcp_stdio;
@@ -109,7 +112,9 @@ enum Color {
 
 #[derive(Subcommand)]
 enum Command {
-    /// The tools over HTTP: REST under /v1
+    /// Write a steadyhand.toml here, with the MCP servers that are found
+    Init(init::InitArgs),
+    /// The dashboard, MCP and REST; without a steadyhand.toml: the demo set
     Serve(serve::ServeArgs),
     /// Talk to a model that uses the tools; with a prompt or stdin: one answer, then the end
     Chat(chat::ChatArgs),
@@ -170,6 +175,13 @@ enum Command {
     },
     /// All tools for an MCP client that starts this program
     McpStdio,
+    /// The server of the demo set that is broken on purpose
+    #[command(hide = true)]
+    DemoMcp {
+        /// End before a word was said, with the reason on stderr
+        #[arg(long, required = true)]
+        crash: bool,
+    },
     /// Completions for a shell, tool names included
     Completions {
         /// The shell
@@ -210,9 +222,14 @@ pub fn main() -> ExitCode {
 fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
     let session = Session::new(&cli.global, screen);
     let Some(command) = &cli.command else {
-        return first_steps(screen);
+        return first_steps::run(&session);
     };
     match command {
+        Command::Init(args) => init::run(&session, args),
+        Command::DemoMcp { .. } => {
+            crate::demo::crash();
+            Err(Failed::silent(Exit::Unexpected))
+        }
         Command::Config { command } => session.block_on(config::run(&session, command)),
         Command::McpStdio => session.block_on(mcp_stdio::run(&session)),
         Command::Alerts { command } => session.block_on(alerts::run(&session, command.as_ref())),
@@ -235,12 +252,6 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
         Command::Tools { command } => session.block_on(tools::run(&session, command.as_ref())),
         Command::Mcp { command } => session.block_on(mcp::run(&session, command.as_ref())),
     }
-}
-
-/// Without a command: what this is, and what to do next. Never an error.
-fn first_steps(screen: &Screen) -> Result<(), Failed> {
-    screen.answer(&Cli::command().render_help().to_string());
-    Ok(())
 }
 
 /// What every command has at hand.
@@ -358,7 +369,8 @@ impl<'a> Session<'a> {
         let mut options = Options::new(self.surroundings.clone());
         options.state = self.state();
         options.progress = self.screen.progress();
-        let is_silent = self.screen.quiet || self.screen.json;
+        // What is broken on purpose needs no alarm.
+        let is_silent = self.screen.quiet || self.screen.json || configuration.is_demo;
         options.degraded = Arc::new(move |text, _| {
             if !is_silent {
                 screen::line(text);

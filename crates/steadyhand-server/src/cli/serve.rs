@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::error::{Exit, Failed};
-use super::{Interrupts, Session, screen, starting, value};
+use super::{Interrupts, Session, elsewhere, screen, starting, value};
 use crate::approvals::Desk;
 use crate::runtime::{Degraded, Options, Runtime};
 use crate::serve::{self, CannotServe, DRAIN_MAX, Drained, Fault, Server, Waiting};
@@ -15,12 +15,17 @@ use crate::source::command;
 
 /// Calls that are named while they are waited for; the others are counted.
 const NAMED_MAX: usize = 5;
+/// How long the files of other programs are looked at before the server says that it is there.
+const LOOK_MAX: Duration = Duration::from_millis(300);
 
 #[derive(Args)]
 pub(super) struct ServeArgs {
     /// Address and port, such as 127.0.0.1:7400; port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
     listen: Option<SocketAddr>,
+    /// Without a steadyhand.toml: no calls but yours
+    #[arg(long)]
+    no_demo_traffic: bool,
 }
 
 pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), Failed> {
@@ -44,8 +49,9 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
     let keys = session.keys(configuration.file.as_deref());
     let desk = Desk::default();
     let pins = session.pins(configuration.file.as_deref());
+    let is_demo = configuration.is_demo;
     let adapt = |options: &mut Options| {
-        options.degraded = told(session);
+        options.degraded = told(session, is_demo);
         options.keys = Some(keys);
         options.relays = true;
         options.desk = Some(desk.clone());
@@ -82,12 +88,14 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
         ));
     }
     let _watching = runtime.watch();
-    tell_what_is_served(session, &runtime, &server);
+    tell_what_is_served(session, &runtime, &server, settings.dashboard).await;
+    let is_quiet = !is_demo || args.no_demo_traffic;
     let ended = tokio::select! {
         never = server.accept() => match never {},
         never = server.follow(&session.surroundings) => match never {},
         never = server.watch() => match never {},
         never = starting::told(session, &runtime) => match never {},
+        never = server.demo_traffic(), if !is_quiet => match never {},
         failure = runtime.required_failed() => Err(failure),
         code = interrupts.next() => Ok(code),
     };
@@ -131,9 +139,10 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
     }
 }
 
-/// A server that did not start: what goes on working, then the whole story (SPEC V17).
-fn told(session: &Session<'_>) -> Degraded {
-    let is_silent = session.screen.quiet || session.screen.json;
+/// A server that did not start: what goes on working, then the whole story (SPEC V17). What is broken on purpose
+/// needs no alarm.
+fn told(session: &Session<'_>, is_demo: bool) -> Degraded {
+    let is_silent = session.screen.quiet || session.screen.json || is_demo;
     Arc::new(move |text, failure| {
         if !is_silent {
             screen::line(&format!("{text}\n\n{}\n", failure.detail()));
@@ -154,7 +163,12 @@ fn failed(cannot: CannotServe, otherwise: Exit) -> Failed {
     Failed::new(exit, code, cannot.message).help(cannot.help)
 }
 
-fn tell_what_is_served(session: &Session<'_>, runtime: &Runtime, server: &Server) {
+async fn tell_what_is_served(
+    session: &Session<'_>,
+    runtime: &Runtime,
+    server: &Server,
+    has_dashboard: bool,
+) {
     let (address, scheme) = (server.address(), server.scheme());
     session.tell_problems(runtime);
     let generation = runtime.generation();
@@ -165,6 +179,7 @@ fn tell_what_is_served(session: &Session<'_>, runtime: &Runtime, server: &Server
             "address": address.to_string(),
             "tools": runtime.manager().len(),
             "configuration": generation.configuration.file,
+            "demo": generation.configuration.is_demo,
             "ready_ms": ready_ms as u64,
         }));
         return;
@@ -172,19 +187,42 @@ fn tell_what_is_served(session: &Session<'_>, runtime: &Runtime, server: &Server
     let mut text = match &generation.configuration.file {
         Some(file) => format!("{}: {tools}.\n", session.surroundings.shown(file).display()),
         None => format!(
-            "No steadyhand.toml here, so these are the builtins ({tools}; a demo set comes in a later version).\n"
+            "No steadyhand.toml here, so this is the demo set ({tools}, and an MCP server that is broken on purpose; nothing leaves this machine).\n"
         ),
     };
-    text.push_str(&format!("\n  MCP        {scheme}://{address}/mcp\n"));
+    text.push('\n');
+    if has_dashboard {
+        text.push_str(&format!("  Dashboard  {scheme}://{address}/\n"));
+    }
+    text.push_str(&format!("  MCP        {scheme}://{address}/mcp\n"));
     text.push_str(&format!("  REST       {scheme}://{address}/v1/tools\n"));
-    text.push_str(&format!("  OpenAPI    {scheme}://{address}/openapi.json\n"));
-    if let Some(example) = example(runtime) {
+    if generation.configuration.is_demo {
+        text.push_str(&what_to_try(session).await);
+    } else if let Some(example) = example(runtime) {
         text.push_str(&format!("\n  Try        {example}\n"));
     }
     text.push_str(&format!("\nReady in {ready_ms} ms. Ctrl-C stops."));
     if !session.screen.quiet {
         session.screen.answer(&text);
     }
+}
+
+/// The first minute, and the way to tools of one's own.
+async fn what_to_try(session: &Session<'_>) -> String {
+    let surroundings = session.surroundings.clone();
+    let look = move || {
+        let found = elsewhere::everywhere(&surroundings, &surroundings.current);
+        elsewhere::summary(&found)
+    };
+    // Files of other programs may be large, or lie on a slow disk: nobody waits for that.
+    let looked = tokio::time::timeout(LOOK_MAX, tokio::task::spawn_blocking(look)).await;
+    let found = looked.ok().and_then(Result::ok).flatten();
+    let found = found.map_or("writes a steadyhand.toml".to_owned(), |found| {
+        format!("found {found}")
+    });
+    format!(
+        "\n  Try        steadyhand call weather city=Oslo\n             steadyhand chat \"Will it rain in Oslo?\"\n  Own tools  steadyhand init      ({found})\n"
+    )
 }
 
 /// A call that would work, to begin with.

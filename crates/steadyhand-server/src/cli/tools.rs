@@ -213,17 +213,16 @@ fn tell_where_they_are_from(session: &Session<'_>, runtime: &Runtime) {
             ));
         }
     }
-    if is_told {
+    if generation.configuration.is_demo {
+        session
+            .screen
+            .note("No steadyhand.toml here, so this is the demo set. Your own: steadyhand init");
         return;
     }
-    if runtime.manager().is_empty() {
+    if !is_told && runtime.manager().is_empty() {
         session
             .screen
             .note("No tools. Add a [tools.name] or [mcp.name] table to steadyhand.toml");
-    } else if generation.configuration.file.is_none() {
-        session
-            .screen
-            .note("No steadyhand.toml here, so these are the builtins.");
     }
 }
 

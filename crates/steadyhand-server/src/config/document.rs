@@ -114,6 +114,15 @@ impl Origin {
 }
 
 impl SourceFile {
+    /// A text that ships inside the program.
+    pub(crate) fn embedded(name: &str, text: &str) -> Arc<SourceFile> {
+        Arc::new(SourceFile {
+            path: PathBuf::from(name),
+            text: text.to_owned(),
+            masked: OnceLock::new(),
+        })
+    }
+
     /// Reads a file of at most 8 MiB; messages call it by the name that is `shown`.
     pub fn read(path: &Path, shown: PathBuf) -> Result<Arc<SourceFile>, Problem> {
         const BYTES_MAX: u64 = 8 * 1024 * 1024;

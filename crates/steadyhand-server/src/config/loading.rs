@@ -11,6 +11,7 @@ use super::import::{Imported, ImportedServer, Importer};
 use super::settings::{ImportSettings, PolicySettings};
 use super::units::Span;
 use super::{Problem, Surroundings, ToolTable, find};
+use crate::demo;
 use crate::source::{kind, mcp};
 
 /// A configuration on its way.
@@ -57,6 +58,18 @@ impl<'a> Loading<'a> {
         let local = path.with_file_name(find::LOCAL_FILE_NAME);
         if local.is_file() {
             self.read_toml(&local);
+        }
+    }
+
+    /// The demo set, where there is no file.
+    pub(super) fn read_demo(&mut self) {
+        let file = SourceFile::embedded(demo::FILE_NAME, demo::TEXT);
+        let (document, problems) = Document::from_toml(&file);
+        self.document = document;
+        self.problems.extend(problems);
+        if let Some(program) = demo::own_program() {
+            let command = &mut self.document.value["mcp"][demo::BROKEN_SERVER]["command"];
+            *command = json!(program.display().to_string());
         }
     }
 

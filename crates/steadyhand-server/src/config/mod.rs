@@ -48,7 +48,7 @@ const NOT_ACTIVE_YET: [&str; 1] = ["alerts"];
 
 /// A configuration without errors.
 pub struct Configuration {
-    /// The file; none when nothing is configured.
+    /// The file; none when nothing is configured, or this is the demo set.
     pub file: Option<PathBuf>,
     /// Relative paths start here.
     pub folder: PathBuf,
@@ -68,6 +68,8 @@ pub struct Configuration {
     pub files: Vec<PathBuf>,
     /// The file is there, and nothing is in it, not even a comment.
     pub is_blank: bool,
+    /// There is no file, so this is the demo set.
+    pub is_demo: bool,
 }
 
 /// The table of one tool, or of one MCP server, taken apart.
@@ -138,6 +140,7 @@ impl Configuration {
             warnings: Vec::new(),
             files: Vec::new(),
             is_blank: false,
+            is_demo: false,
         }
     }
 
@@ -169,11 +172,12 @@ impl Configuration {
         inactive
     }
 
-    /// Reads and checks. All problems come back in one report, and nothing has been changed.
+    /// Reads and checks; the demo set where there is no file. All problems come back in one report, and nothing has been changed.
     pub fn load(path: Option<&Path>, surroundings: &Surroundings) -> Result<Configuration, Report> {
         let mut loading = Loading::new(path, surroundings);
-        if let Some(path) = path {
-            loading.read_main(path);
+        match path {
+            Some(path) => loading.read_main(path),
+            None => loading.read_demo(),
         }
         override_by_variables(&mut loading.document, surroundings);
         let checked = check::check(&loading.document, &loading.folder);
@@ -200,6 +204,7 @@ impl Configuration {
             warnings: loading.problems,
             files: loading.files,
             is_blank: loading.is_blank,
+            is_demo: path.is_none(),
         })
     }
 }

@@ -169,6 +169,17 @@ impl App {
         self.execute_in(place, call).await
     }
 
+    /// Runs a call that no request brought, listed like any other.
+    pub(crate) async fn execute_own(
+        &self,
+        mut call: Call,
+        name: &Arc<str>,
+    ) -> Result<Outcome, Refused> {
+        call.caller = Some(name.to_string());
+        let place = self.running.enter(&mut call, name, &self.limits)?;
+        self.execute_in(place, call).await
+    }
+
     /// Runs calls at once: as many outcomes, in their order.
     pub(crate) async fn execute_all(
         &self,

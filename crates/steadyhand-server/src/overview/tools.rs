@@ -15,6 +15,8 @@ use crate::live::{LastError, ToolPulse};
 const SLOWER: f64 = 1.5;
 /// And by at least this much: nobody notices less.
 const SLOWER_MS: f64 = 20.0;
+/// From here on a call is slow (SPEC V08).
+const SLOW_MS: f64 = 1000.0;
 /// Fewer calls say nothing about a tool's speed.
 const CALLS_MIN: u64 = 5;
 
@@ -78,6 +80,10 @@ impl ToolRow {
     pub(crate) fn is_slower(&self) -> bool {
         let by_ms = self.hour.p95.unwrap_or(0.0) - self.previous.p95.unwrap_or(0.0);
         self.slower.is_some_and(|factor| factor >= SLOWER) && by_ms >= SLOWER_MS
+    }
+
+    pub(crate) fn is_slow(&self) -> bool {
+        self.hour.p50.is_some_and(|ms| ms > SLOW_MS)
     }
 
     /// The more, the worse.

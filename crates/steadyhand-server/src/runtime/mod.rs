@@ -14,20 +14,19 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{KeyStore, RefusedTool, ToolExecutor, ToolManager};
 use steadyhand_mcp::StartFailure;
 use tokio::sync::watch::{Receiver, Sender};
 
 use crate::approvals::Desk;
-use crate::config::settings::PolicySettings;
 use crate::config::{Configuration, Problem, Report, Surroundings, ToolTable};
 use crate::documents::{self, Documents};
 use crate::net::Client;
 use crate::pins::Pins;
 use crate::progress::Progress;
-use crate::source::{Context, builtin, mcp};
+use crate::source::{Context, mcp};
 use inspect::{clashes, settle_clashes};
 use loaded::Loaded;
 pub use servers::NotUsed;
@@ -74,7 +73,7 @@ pub struct Options {
     pub desk: Option<Desk>,
     /// The bare error, even where a fallback is configured.
     pub without_fallbacks: bool,
-    /// Servers beside those of the configuration; without one, they take the place of the builtins.
+    /// Servers beside those of the configuration.
     pub servers: Vec<ToolTable>,
     /// Only look: no MCP server is started.
     pub only_look: bool,
@@ -297,13 +296,8 @@ impl Runtime {
         steadyhand::redact::set_secret_names(secret_names.unwrap_or_default());
         self.offer_documents(&next.configuration);
         let context = self.context(&next.configuration);
-        let tables = match next.configuration.file {
-            Some(_) => next.configuration.tools.clone(),
-            // Who names a server wants its tools, under their own names.
-            None if !self.inner.options.servers.is_empty() => Vec::new(),
-            None => all_builtins(),
-        };
-        let tables = [tables, self.inner.options.servers.clone()].concat();
+        let configured = next.configuration.tools.clone();
+        let tables = [configured, self.inner.options.servers.clone()].concat();
         let tables = self.wanted(tables);
         // All at once: one that is slow to load holds up no other.
         let sources = join_all(tables.iter().map(|table| {
@@ -414,31 +408,6 @@ fn not_emptied(before: &Configuration, next: Configuration) -> Result<Configurat
         problems: vec![Problem::error(format!("{file} has become empty")).help(help)],
         subject: file,
     })
-}
-
-/// With no configuration, all builtins are callable by their own names.
-fn all_builtins() -> Vec<ToolTable> {
-    let kind = crate::source::kind("builtin").expect("a kind of the table");
-    let table = |name: &str| {
-        let mut own = Map::new();
-        own.insert("use".to_owned(), json!(name));
-        ToolTable {
-            section: "tools",
-            name: name.to_owned(),
-            kind,
-            own,
-            policy: PolicySettings::default(),
-            each: Vec::new(),
-            alias: None,
-            is_imported: false,
-            place: None,
-            shown: None,
-            secrets: Vec::new(),
-            unusable: None,
-            imported_keys: Vec::new(),
-        }
-    };
-    builtin::names().iter().map(|name| table(name)).collect()
 }
 
 impl Generation {

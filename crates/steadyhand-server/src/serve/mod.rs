@@ -23,6 +23,7 @@ use crate::access::Door;
 use crate::approvals::Desk;
 use crate::config::units::Span;
 use crate::config::{Configuration, Surroundings};
+use crate::demo;
 use crate::history::History;
 use crate::http::{self, Access, App, Limits};
 use crate::pins::Pins;
@@ -144,6 +145,11 @@ impl Server {
     /// Where it listens, the port it was given included.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The quiet traffic of the demo set, for ever.
+    pub(crate) async fn demo_traffic(&self) -> Infallible {
+        demo::traffic(&self.app).await
     }
 
     /// How it is spoken to.

@@ -134,7 +134,7 @@ fn file_of(state: &Path, configuration: Option<&Path>) -> PathBuf {
 /// The name of a configuration in the state folder.
 pub(crate) fn key_of(configuration: Option<&Path>) -> String {
     match configuration {
-        None => "builtins".to_owned(),
+        None => "demo".to_owned(),
         Some(path) => {
             let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
             let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());

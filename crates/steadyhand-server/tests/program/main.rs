@@ -15,6 +15,7 @@ mod config;
 mod dashboard;
 mod documents;
 mod faults;
+mod first_minute;
 mod flex_chat;
 mod gateway;
 mod history;

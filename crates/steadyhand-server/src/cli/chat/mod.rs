@@ -242,8 +242,11 @@ fn tell_the_top(chat: &Chat<'_>, is_talk: bool) {
     if is_talk {
         top.push_str(" /help");
     }
-    for problem in what_is_missing(runtime) {
-        chat.note(&problem);
+    // What is broken on purpose has its word in the line below.
+    if !runtime.generation().configuration.is_demo {
+        for problem in what_is_missing(runtime) {
+            chat.note(&problem);
+        }
     }
     chat.note(&top);
 }

@@ -10,10 +10,10 @@ use crate::config::document::plain;
 use crate::config::{Configuration, find};
 
 /// The file that applies, or the one to be made here.
-pub(super) struct File {
+pub(in super::super) struct File {
     path: PathBuf,
     /// As people name it.
-    pub(super) shown: String,
+    pub(in super::super) shown: String,
     /// What it says now; nothing if it is not there.
     pub(super) text: String,
     /// What that means.
@@ -40,8 +40,10 @@ impl File {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(cannot("read", &shown, &error)),
         };
-        let existing = text.as_ref().map(|_| path.as_path());
-        let configuration = Configuration::load(existing, &session.surroundings)?;
+        let configuration = match &text {
+            Some(_) => Configuration::load(Some(&path), &session.surroundings)?,
+            None => Configuration::empty(),
+        };
         Ok(File {
             is_new: text.is_none(),
             text: text.unwrap_or_default(),
@@ -51,13 +53,38 @@ impl File {
         })
     }
 
+    /// A file of ours that is to be made, whatever is there now.
+    pub(in super::super) fn to_be_written(
+        session: &Session<'_>,
+        path: &Path,
+    ) -> Result<File, Failed> {
+        let shown = session.surroundings.shown(path).display().to_string();
+        if path.extension().is_none_or(|ending| ending != "toml") {
+            let message = format!("{shown} would not be a file of ours: those end with .toml");
+            return Err(Failed::new(Exit::Usage, "not_our_file", message)
+                .help("Name another: --config steadyhand.toml"));
+        }
+        Ok(File {
+            // A link stays a link: what it leads to is replaced.
+            path: fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
+            shown,
+            text: String::new(),
+            configuration: Configuration::empty(),
+            is_new: true,
+        })
+    }
+
     /// The folder that relative paths in it start from.
-    pub(super) fn folder(&self) -> &Path {
+    pub(in super::super) fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
     /// Writes the new text, if it makes a right configuration.
-    pub(super) fn write(&self, session: &Session<'_>, text: &str) -> Result<Configuration, Failed> {
+    pub(in super::super) fn write(
+        &self,
+        session: &Session<'_>,
+        text: &str,
+    ) -> Result<Configuration, Failed> {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let new = self
             .folder()

@@ -5,29 +5,20 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::super::elsewhere::{self, Found};
 use super::super::error::{Exit, Failed};
 use super::super::{Session, value};
 use super::ImportArgs;
 use super::file::File;
 use crate::config::edit::{self, Imports};
-use crate::config::import::{Client, Imported, ImportedServer, Importer, Transport};
+use crate::config::import::{Client, ImportedServer, Importer};
 use crate::config::words::nearest;
-
-/// Beside the known programs: the file that several of them share.
-const SHARED_FILE: &str = ".mcp.json";
-
-/// One place to look, and what is there.
-struct Found {
-    /// As `[import] mcp` names it.
-    source: String,
-    imported: Imported,
-}
 
 pub(super) fn run(session: &Session<'_>, args: &ImportArgs) -> Result<(), Failed> {
     let file = File::find(session)?;
     let found = match &args.source {
         Some(source) => vec![look(session, &file, source)?],
-        None => everywhere(session, &file),
+        None => elsewhere::everywhere(&session.surroundings, file.folder()),
     };
     if !args.all && args.servers.is_empty() {
         return show(session, &file, &found);
@@ -54,31 +45,6 @@ fn look(session: &Session<'_>, file: &File, source: &str) -> Result<Found, Faile
     };
     let imported = importer.read_all(&[source.as_str()], &[], file.folder());
     Ok(Found { source, imported })
-}
-
-/// Every place where another program may have servers, as far as there are some.
-fn everywhere(session: &Session<'_>, file: &File) -> Vec<Found> {
-    let mut sources: Vec<String> = Client::KNOWN.map(|(name, _)| name.to_owned()).into();
-    if file.folder().join(SHARED_FILE).is_file() {
-        sources.insert(0, SHARED_FILE.to_owned());
-    }
-    let mut seen: Vec<(std::path::PathBuf, usize)> = Vec::new();
-    let mut found = Vec::new();
-    for source in sources {
-        let importer = Importer::new(session.surroundings.clone());
-        let mut imported = importer.read_all(&[source.as_str()], &[], file.folder());
-        // `.mcp.json` is Claude Code's, too.
-        imported.servers.retain(|server| {
-            let place = (server.origin.file.clone(), server.origin.line);
-            let is_new = !seen.contains(&place);
-            seen.push(place);
-            is_new
-        });
-        if !imported.servers.is_empty() || !imported.problems.is_empty() {
-            found.push(Found { source, imported });
-        }
-    }
-    found
 }
 
 fn show(session: &Session<'_>, file: &File, found: &[Found]) -> Result<(), Failed> {
@@ -143,22 +109,10 @@ fn described(session: &Session<'_>, file: &File, source: &str, server: &Imported
         "name": server.name,
         "source": source,
         "state": state,
-        "command": command(server),
+        "command": elsewhere::command(server),
         "place": format!("{}:{}", place.display(), server.origin.line),
         "program": server.origin.client.to_string(),
     })
-}
-
-/// As it may be shown.
-fn command(server: &ImportedServer) -> String {
-    match &server.transport {
-        Transport::Stdio { command, args, .. } => {
-            let words = [command].into_iter().chain(args);
-            let words: Vec<String> = words.map(|word| word.shown().to_owned()).collect();
-            words.join(" ")
-        }
-        Transport::Http { url, .. } | Transport::Sse { url, .. } => url.shown().to_owned(),
-    }
 }
 
 /// Ours says from now on where to look, and what to leave out there.

@@ -19,6 +19,7 @@ use super::error::{Exit, Failed};
 use super::{Session, complete};
 use crate::config::Configuration;
 use crate::config::words::nearest;
+pub(super) use file::File;
 
 #[derive(Subcommand)]
 pub(super) enum McpCommand {

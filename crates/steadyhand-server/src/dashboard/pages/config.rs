@@ -29,7 +29,7 @@ pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
             p {
                 @match file {
                     Some(file) => { "From " code { (visible(file)) } }
-                    None => { "No configuration file: the built-in tools, with the defaults." }
+                    None => { "No configuration file: the demo set. " code { "steadyhand init" } " writes one of your own" }
                 }
                 ", generation " strong { (view["generation"]) } " in force."
             }

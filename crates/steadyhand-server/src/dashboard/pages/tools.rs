@@ -98,6 +98,8 @@ fn row(tool: &ToolRow, is_full: bool) -> Markup {
                 (some_span(tool.hour.p95))
                 @if tool.is_slower() {
                     @if let Some(factor) = tool.slower { span.slower.warn { (format!("{factor:.1}")) "× slower" } }
+                } @else if tool.is_slow() {
+                    span.slower.warn { "slow" }
                 }
             }
             td.wide { (draw::spark(&tool.trend)) }

@@ -13,12 +13,12 @@ fn the_demo_model_reckons_with_a_tool_and_nothing_configured() {
     let run = workplace.run_words(&["chat", "--model", "demo", "What is 12 * 34?"]);
     let (code, stdout, stderr) = parts(&run);
     assert_eq!(code, 0, "{stderr}");
-    assert_eq!(stdout, "math_eval says: 408\n");
+    assert_eq!(stdout, "calculator says: 408\n");
     assert!(
         stderr.contains("demo (demo model, a fixed script, not an AI)"),
         "{stderr}"
     );
-    assert!(stderr.contains("tool ok math_eval "), "{stderr}");
+    assert!(stderr.contains("tool ok calculator "), "{stderr}");
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn the_prompt_comes_from_stdin_where_there_is_none() {
     let (code, stdout, stderr) = parts(&run);
     assert_eq!(
         (code, stdout.as_str()),
-        (0, "math_eval says: 5\n"),
+        (0, "calculator says: 5\n"),
         "{stderr}"
     );
     assert_eq!(stderr, "", "quiet means quiet");

@@ -127,41 +127,58 @@ Error: get_weather was not called: 2 arguments do not fit
 }
 
 #[test]
-fn f10_without_a_configuration_all_builtins_are_callable_by_their_own_names() {
-    let workplace = Workplace::new();
+fn f10_all_builtins_are_callable() {
+    let names = ["datetime", "echo", "math_eval", "search", "uuid", "volume"];
+    let table = |name: &str| format!("[tools.{name}]\nkind = \"builtin\"\nuse = \"{name}\"\n");
+    let workplace = Workplace::with_config(&names.map(table).concat());
     let listed = workplace.json("tools list --json");
-    let names: Vec<&str> = listed["tools"]
+    let listed: Vec<&str> = listed["tools"]
         .as_array()
         .expect("tools")
         .iter()
         .filter_map(|tool| tool["name"].as_str())
         .collect();
-    assert_eq!(
-        names,
-        ["datetime", "echo", "math_eval", "search", "uuid", "volume"]
-    );
+    assert_eq!(listed, names);
     let outcome = workplace.json("call echo hello=world --json");
     assert_eq!(outcome["output"]["echo"]["hello"], "world");
 }
 
 #[test]
 fn f11_math_eval_answers_with_the_result() {
-    let workplace = Workplace::new();
-    let outcome = workplace.json("call math_eval expression=2+2 --json");
+    let workplace = Workplace::with_config(CONFIG);
+    let outcome = workplace.json("call calculator expression=2+2 --json");
     assert_eq!(outcome["output"], serde_json::json!({"result": 4}));
-    let (code, _, stderr) = parts(&workplace.run("call math_eval expression=2+"));
+    let (code, _, stderr) = parts(&workplace.run("call calculator expression=2+"));
     assert_eq!(code, 5, "{stderr}");
 }
 
 #[test]
-fn the_program_alone_says_what_to_do_and_is_no_error() {
+fn the_program_alone_says_what_is_here_and_what_to_do_and_is_no_error() {
     let workplace = Workplace::new();
-    let (code, stdout, _) = parts(&workplace.run(""));
+    workplace
+        .run("")
+        .code(0)
+        .stdout_eq(str![[r#"
+Steadyhand [..] runs the tools of AI agents, and shows what happens when they fail.
+
+No steadyhand.toml here: commands use the demo set, without a key and without a network.
+
+  steadyhand serve                         the dashboard, MCP and REST on 127.0.0.1:7400
+  steadyhand call weather city=Oslo        run one tool
+  steadyhand chat "Will it rain in Oslo?"  a model that uses the tools
+  steadyhand init                          a steadyhand.toml of your own, with what is found here
+
+All commands: steadyhand --help
+
+"#]])
+        .stderr_eq(str![]);
+    let (code, stdout, _) = parts(&Workplace::with_config(CONFIG).run(""));
     assert_eq!(code, 0);
-    assert!(
-        stdout.contains("call") && stdout.contains("tools"),
-        "{stdout}"
-    );
+    let here = "steadyhand.toml is used here: 2 tool tables and 0 MCP servers in it.";
+    assert!(stdout.contains(here), "{stdout}");
+    let (code, stdout, _) = parts(&Workplace::with_config("[tools.a]\nkind = \"mok\"\n").run(""));
+    assert_eq!(code, 0);
+    assert!(stdout.contains("steadyhand config check"), "{stdout}");
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn mcp_list_starts_every_server_and_says_how_each_fares() {
 
 #[test]
 fn mcp_list_without_servers_says_how_to_get_some() {
-    let (code, stdout, stderr) = parts(&Bench::empty().run("mcp list"));
+    let (code, stdout, stderr) = parts(&Bench::with("# none\n").run("mcp list"));
     assert_eq!((code, stdout.as_str()), (0, ""));
     assert!(
         stderr.contains("steadyhand mcp add NAME -- COMMAND ARGS"),
