@@ -10,19 +10,19 @@ use crate::config::document::plain;
 use crate::config::{Configuration, find};
 
 /// The file that applies, or the one to be made here.
-pub(super) struct File {
+pub(in crate::cli) struct File {
     path: PathBuf,
     /// As people name it.
-    pub(super) shown: String,
+    pub(in crate::cli) shown: String,
     /// What it says now; nothing if it is not there.
-    pub(super) text: String,
+    pub(in crate::cli) text: String,
     /// What that means.
-    pub(super) configuration: Configuration,
-    pub(super) is_new: bool,
+    pub(in crate::cli) configuration: Configuration,
+    pub(in crate::cli) is_new: bool,
 }
 
 impl File {
-    pub(super) fn find(session: &Session<'_>) -> Result<File, Failed> {
+    pub(in crate::cli) fn find(session: &Session<'_>) -> Result<File, Failed> {
         let path = match session.found() {
             Some(found) => found.path,
             None => session.surroundings.current.join(find::FILE_NAME),
@@ -52,12 +52,16 @@ impl File {
     }
 
     /// The folder that relative paths in it start from.
-    pub(super) fn folder(&self) -> &Path {
+    pub(in crate::cli) fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
     /// Writes the new text, if it makes a right configuration.
-    pub(super) fn write(&self, session: &Session<'_>, text: &str) -> Result<Configuration, Failed> {
+    pub(in crate::cli) fn write(
+        &self,
+        session: &Session<'_>,
+        text: &str,
+    ) -> Result<Configuration, Failed> {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let new = self
             .folder()
