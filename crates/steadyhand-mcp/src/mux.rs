@@ -106,6 +106,7 @@ impl Mux {
         of: Option<&Arc<Slot>>,
         outlet: &Arc<dyn Outlet>,
     ) {
+        self.desk.record.heard(&message);
         match message {
             Incoming::Response { id, result } => {
                 let answer = match result {

@@ -5,11 +5,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::RawValue;
 use steadyhand::{clock, redact};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::time::Instant;
 
 use crate::settings::Hide;
+use crate::wire::Incoming;
 
 /// Lines and bytes that are kept.
 const LINES_MAX: usize = 500;
@@ -143,6 +146,38 @@ impl Record {
             tracing::debug!(server = self.server, text, "stderr of an MCP server");
         }
         self.lock().push(Stream::Stderr, line, full_length);
+    }
+
+    /// A message on its way, for those who want to see everything (`-vv`): cut, and without secrets.
+    pub(crate) fn passes(&self, way: &'static str, bytes: &[u8]) {
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            let text = self.shown(bytes, bytes.len());
+            tracing::debug!(server = self.server, way, "{}", redact::text(&text));
+        }
+    }
+
+    /// The same for one that came in.
+    pub(crate) fn heard(&self, message: &Incoming<'_>) {
+        if !tracing::enabled!(tracing::Level::DEBUG) {
+            return;
+        }
+        let id_of = |id: &Option<u64>| id.map_or("null".to_owned(), |id| id.to_string());
+        let raw = |value: Option<&RawValue>| value.map_or("null", RawValue::get).to_owned();
+        let text = match message {
+            Incoming::Response { id, result } => match result {
+                Ok(result) => format!("{{\"id\":{},\"result\":{}}}", id_of(id), result.get()),
+                Err(error) => format!("{{\"id\":{},\"error\":{}}}", id_of(id), json!(error)),
+            },
+            Incoming::Request { id, method, params } => format!(
+                "{{\"id\":{},\"method\":{method:?},\"params\":{}}}",
+                id.get(),
+                raw(*params)
+            ),
+            Incoming::Notification { method, params } => {
+                format!("{{\"method\":{method:?},\"params\":{}}}", raw(*params))
+            }
+        };
+        self.passes("received", text.as_bytes());
     }
 
     /// What became of the server, between what it said itself.

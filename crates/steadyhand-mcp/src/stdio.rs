@@ -102,7 +102,7 @@ pub(crate) async fn start(
     let (stdin, stdout, stderr) = open().map_err(stuck)?;
     let pid = group.pid();
     witness.started(pid);
-    let writer = Arc::new(Writer::new(stdin));
+    let writer = Arc::new(Writer::new(stdin, Arc::clone(&desk.record)));
     let mux = Arc::new(Mux::new(Arc::clone(desk)));
     let connection = Connection::new(Arc::clone(&mux), Way::Stdio(Arc::clone(&writer)));
     let mut tasks = JoinSet::new();

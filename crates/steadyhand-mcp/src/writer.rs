@@ -11,6 +11,8 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::record::Record;
+
 /// What may wait to be written.
 const QUEUED_BYTES_MAX: usize = 64 * 1024 * 1024;
 const QUEUED_MAX: usize = 16 * 1024;
@@ -24,6 +26,8 @@ pub(crate) struct Writer {
     queue: Mutex<Queue>,
     wake: Notify,
     closed: CancellationToken,
+    /// Told of every message, for those who want to see everything.
+    record: Arc<Record>,
 }
 
 struct Queue {
@@ -63,8 +67,9 @@ pub(crate) enum Haste {
 }
 
 impl Writer {
-    pub(crate) fn new(pipe: pipe::Sender) -> Writer {
+    pub(crate) fn new(pipe: pipe::Sender, record: Arc<Record>) -> Writer {
         Writer {
+            record,
             queue: Mutex::new(Queue {
                 pipe: Some(Arc::new(pipe)),
                 messages: VecDeque::new(),
@@ -83,6 +88,7 @@ impl Writer {
         sent: Option<Arc<AtomicBool>>,
         haste: Haste,
     ) -> Result<(), NotTaken> {
+        self.record.passes("sent", &line);
         let mut message = Message {
             line,
             written: 0,

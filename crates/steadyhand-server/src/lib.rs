@@ -6,6 +6,7 @@ pub mod approvals;
 mod behind;
 pub mod cli;
 pub mod config;
+mod connect;
 pub mod conversations;
 mod dashboard;
 mod demo;

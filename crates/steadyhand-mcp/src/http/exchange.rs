@@ -130,6 +130,7 @@ async fn post(
     body: Bytes,
     shown: Option<&str>,
 ) -> Result<Response<Body>, NoAnswer> {
+    link.mux.desk.record.passes("sent", &body);
     let url = link.url.load_full();
     let mut request = link.remote.request(Method::POST, &url, body);
     show(&mut request, shown);

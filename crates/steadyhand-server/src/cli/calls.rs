@@ -3,12 +3,13 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
 use serde_json::{Value, json};
 
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
 use super::remote::{Remote, in_path};
-use super::{Interrupts, STOPPING_MAX, Session, value, written};
+use super::{Interrupts, STOPPING_MAX, Session, complete, value, written};
 use crate::history::{CallRecord, Cursor, Filter, History, HistoryError};
 use crate::runtime::Runtime;
 use crate::source::command;
@@ -21,11 +22,13 @@ pub(super) enum CallsCommand {
     /// Everything about one call
     Show {
         /// Its id, or the key of its record
+        #[arg(add = ArgValueCandidates::new(complete::call_ids))]
         id: String,
     },
     /// Run a call again: a new call, linked to the old one
     Replay {
         /// Its id, or the key of its record
+        #[arg(add = ArgValueCandidates::new(complete::call_ids))]
         id: String,
         /// Even if its tool is not known to be safe to repeat
         #[arg(long)]
@@ -40,6 +43,7 @@ pub(super) enum CallsCommand {
     /// End a call that runs
     Cancel {
         /// Its id
+        #[arg(add = ArgValueCandidates::new(complete::call_ids))]
         id: String,
     },
 }

@@ -18,6 +18,11 @@ pub(super) enum ConfigCommand {
     Schema,
     /// Which file applies
     Path,
+    /// Keep a secret in the key store of this system, read from stdin or asked for
+    SetSecret {
+        /// Its name: ${keyring:steadyhand/NAME} stands for it
+        name: String,
+    },
 }
 
 pub(super) async fn run(session: &Session<'_>, command: &ConfigCommand) -> Result<(), Failed> {
@@ -25,6 +30,7 @@ pub(super) async fn run(session: &Session<'_>, command: &ConfigCommand) -> Resul
         ConfigCommand::Check => check(session).await,
         ConfigCommand::Show => show(session),
         ConfigCommand::Path => path(session),
+        ConfigCommand::SetSecret { name } => super::secret::set(session, name).await,
         ConfigCommand::Schema => {
             let schema = serde_json::to_string_pretty(&schema::whole()).unwrap_or_default();
             session.screen.answer(&schema);

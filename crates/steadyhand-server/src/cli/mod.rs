@@ -9,12 +9,15 @@ mod calls;
 mod chat;
 mod complete;
 mod config;
+mod connect;
 mod conversation;
+mod doctor;
 mod elsewhere;
 mod error;
 mod first_steps;
 mod init;
 mod keys;
+mod man;
 mod mcp;
 mod mcp_stdio;
 mod metrics;
@@ -24,8 +27,10 @@ mod pinned;
 mod progress;
 mod remote;
 mod screen;
+mod secret;
 mod serve;
 mod starting;
+mod switch;
 mod tools;
 mod transcriber;
 mod value;
@@ -182,11 +187,14 @@ enum Command {
         #[arg(long, required = true)]
         crash: bool,
     },
-    /// Completions for a shell, tool names included
-    Completions {
-        /// The shell
-        shell: complete::Shell,
-    },
+    /// Check everything, and say how to fix what is wrong
+    Doctor(doctor::DoctorArgs),
+    /// The lines that connect another program with this one, or their installation
+    Connect(connect::ConnectArgs),
+    /// Completions for a shell, names of tools, servers, models and calls included
+    Completions(complete::CompletionsArgs),
+    /// The manual
+    Man(man::ManArgs),
 }
 
 /// Runs the program and gives back its exit code.
@@ -237,7 +245,10 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
         Command::Approve(args) => session.block_on(approvals::approve(&session, args)),
         Command::Deny(args) => session.block_on(approvals::deny(&session, args)),
         Command::Keys { command } => keys::run(&session, command.as_ref()),
-        Command::Completions { shell } => complete::print(*shell, screen, Cli::command()),
+        Command::Completions(args) => complete::run(args, screen, &Cli::command()),
+        Command::Connect(args) => session.block_on(connect::run(&session, args)),
+        Command::Doctor(args) => session.block_on(doctor::run(&session, args)),
+        Command::Man(args) => man::run(args, screen, Cli::command()),
         Command::Validate(args) => conversation::validate(&session, args),
         Command::Repair(args) => conversation::repair(&session, args),
         Command::ErrorResponse(args) => conversation::error_response(&session, args),
@@ -306,13 +317,7 @@ impl<'a> Session<'a> {
 
     /// The history of the calls of a configuration: where it says, or one of its own in the state folder.
     fn history(&self, configuration: &Configuration, settings: &HistorySettings) -> History {
-        let path = match &settings.path {
-            Some(path) => self.surroundings.path(path, &configuration.folder),
-            None => {
-                let name = presence::key_of(configuration.file.as_deref());
-                self.state().join("history").join(format!("{name}.db"))
-            }
-        };
+        let path = history_path(&self.surroundings, &self.state(), configuration, settings);
         let mut options = HistoryOptions::new(path);
         if let Some(keep) = settings.keep {
             options.keep = keep.0;
@@ -420,6 +425,22 @@ impl<'a> Session<'a> {
         // Blocking work that is left over (a name being looked up) is not waited for.
         runtime.shutdown_background();
         ended
+    }
+}
+
+/// The file of a history: where the configuration says, or one of its own in the state folder.
+fn history_path(
+    surroundings: &Surroundings,
+    state: &Path,
+    configuration: &Configuration,
+    settings: &HistorySettings,
+) -> PathBuf {
+    match &settings.path {
+        Some(path) => surroundings.path(path, &configuration.folder),
+        None => {
+            let name = presence::key_of(configuration.file.as_deref());
+            state.join("history").join(format!("{name}.db"))
+        }
     }
 }
 

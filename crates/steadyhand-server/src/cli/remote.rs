@@ -103,6 +103,11 @@ impl Remote {
         Ok(remote)
     }
 
+    /// Where it listens.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     pub(super) async fn get(&self, path: &str) -> Result<Value, Failed> {
         Ok(self.ask(Method::GET, path, None).await?.body)
     }

@@ -1,4 +1,4 @@
-//! `steadyhand tools`: which tools there are, everything about one of them, and closing its breaker.
+//! `steadyhand tools`: which tools there are, everything about one of them, switching it off and on, and closing its breaker.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::error::{Exit, Failed};
 use super::remote::{Remote, in_path};
-use super::{Interrupts, Session, complete, starting, value};
+use super::{Interrupts, Session, complete, starting, switch, value};
 use crate::runtime::Runtime;
 use crate::views;
 
@@ -22,11 +22,24 @@ pub(super) enum ToolsCommand {
         #[arg(add = ArgValueCandidates::new(complete::tool_names))]
         tool: String,
     },
+    /// Offer a tool again that was switched off
+    Enable {
+        /// The tool
+        #[arg(add = ArgValueCandidates::new(complete::tool_names))]
+        tool: String,
+    },
+    /// Leave a tool out: steadyhand.toml says so, and a server that runs takes it over
+    Disable {
+        /// The tool
+        #[arg(add = ArgValueCandidates::new(complete::tool_names))]
+        tool: String,
+    },
     /// Tools of servers whose definition is another than before
     Changes,
     /// Accept the definition of a tool as it is now
     Accept {
         /// The tool
+        #[arg(add = ArgValueCandidates::new(complete::tool_names))]
         tool: String,
     },
     /// Close a tool's breaker by hand
@@ -45,6 +58,8 @@ pub(super) async fn run(
     match command {
         ToolsCommand::Changes => return changes(session).await,
         ToolsCommand::Accept { tool } => return accept(session, tool).await,
+        ToolsCommand::Enable { tool } => return switch::set(session, tool, true).await,
+        ToolsCommand::Disable { tool } => return switch::set(session, tool, false).await,
         ToolsCommand::List | ToolsCommand::Show { .. } | ToolsCommand::Reset { .. } => {}
     }
     let need = match command {
@@ -56,7 +71,10 @@ pub(super) async fn run(
         ToolsCommand::List => list(session, &place).await,
         ToolsCommand::Show { tool } => show(session, &place, tool).await,
         ToolsCommand::Reset { tool } => reset(session, &place, tool).await,
-        ToolsCommand::Changes | ToolsCommand::Accept { .. } => Ok(()),
+        ToolsCommand::Changes
+        | ToolsCommand::Accept { .. }
+        | ToolsCommand::Enable { .. }
+        | ToolsCommand::Disable { .. } => Ok(()),
     };
     if let Place::Here(runtime) = &place {
         session.stop(runtime, &mut Interrupts::listen()).await;

@@ -165,6 +165,32 @@ pub fn change_imports(text: &str, imports: &Imports) -> Result<String, NotChange
     }
 }
 
+/// The text with a switch set, in the table that these keys lead to.
+pub fn set_switch(text: &str, keys: &[&str], switch: &str, on: bool) -> Result<String, NotChanged> {
+    let mut document = read(text)?;
+    let mut table: &mut dyn TableLike = document.as_table_mut();
+    for key in keys {
+        let item = table.entry(key).or_insert_with(|| {
+            let mut table = Table::new();
+            table.set_implicit(true);
+            Item::Table(table)
+        });
+        table = item
+            .as_table_like_mut()
+            .ok_or(NotChanged::Unexpected("a table on the way"))?;
+    }
+    match table.get_mut(switch).and_then(Item::as_value_mut) {
+        // What is said about it behind it stays.
+        Some(there) => {
+            let decor = there.decor().clone();
+            *there = Value::from(on);
+            *there.decor_mut() = decor;
+        }
+        None => drop(table.insert(switch, toml_edit::value(on))),
+    }
+    Ok(document.to_string())
+}
+
 fn read(text: &str) -> Result<DocumentMut, NotChanged> {
     text.parse()
         .map_err(|error: toml_edit::TomlError| NotChanged::Unreadable(error.message().to_owned()))

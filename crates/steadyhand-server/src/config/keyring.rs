@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 /// A store of passwords by service and user.
 pub trait Keyring: Send + Sync {
@@ -55,10 +55,21 @@ impl Keyring for SystemKeyring {
 }
 
 impl SystemKeyring {
-    fn within_patience(
+    /// Keeps a password; one that was there under the same name is replaced.
+    pub fn keep(
         &self,
-        question: impl FnOnce() -> Result<SecretString, KeyringFault> + Send + 'static,
-    ) -> Result<SecretString, KeyringFault> {
+        service: &str,
+        user: &str,
+        password: SecretString,
+    ) -> Result<(), KeyringFault> {
+        let (service, user) = (service.to_owned(), user.to_owned());
+        self.within_patience(move || keep(&service, &user, &password))
+    }
+
+    fn within_patience<T: Send + 'static>(
+        &self,
+        question: impl FnOnce() -> Result<T, KeyringFault> + Send + 'static,
+    ) -> Result<T, KeyringFault> {
         if self.abandoned.load(Ordering::SeqCst) > 0 {
             return Err(KeyringFault::Silent(self.patience));
         }
@@ -98,21 +109,34 @@ fn ask(service: &str, user: &str) -> Result<SecretString, KeyringFault> {
     keyring::Entry::new(service, user)
         .and_then(|entry| entry.get_password())
         .map(SecretString::from)
-        .map_err(|error| match error {
-            keyring::Error::NoEntry => KeyringFault::NoEntry,
-            keyring::Error::NoDefaultStore => KeyringFault::NoStore(error.to_string()),
-            // A store that vanished after it was found, or refuses: both are about reaching it.
-            keyring::Error::NoStorageAccess(_) => KeyringFault::NoAccess(error.to_string()),
-            keyring::Error::PlatformFailure(_) => KeyringFault::NoAccess(error.to_string()),
-            // The texts of these hold the data itself.
-            keyring::Error::BadEncoding(_) | keyring::Error::BadDataFormat(..) => {
-                KeyringFault::Unusable("the entry is no text".to_owned())
-            }
-            keyring::Error::Ambiguous(_) => {
-                KeyringFault::Unusable("several entries have that name".to_owned())
-            }
-            other => KeyringFault::Unusable(other.to_string()),
-        })
+        .map_err(fault)
+}
+
+fn keep(service: &str, user: &str, password: &SecretString) -> Result<(), KeyringFault> {
+    if let Err(error) = keyring::Entry::store_status() {
+        return Err(KeyringFault::NoStore(error.to_string()));
+    }
+    keyring::Entry::new(service, user)
+        .and_then(|entry| entry.set_password(password.expose_secret()))
+        .map_err(fault)
+}
+
+fn fault(error: keyring::Error) -> KeyringFault {
+    match error {
+        keyring::Error::NoEntry => KeyringFault::NoEntry,
+        keyring::Error::NoDefaultStore => KeyringFault::NoStore(error.to_string()),
+        // A store that vanished after it was found, or refuses: both are about reaching it.
+        keyring::Error::NoStorageAccess(_) => KeyringFault::NoAccess(error.to_string()),
+        keyring::Error::PlatformFailure(_) => KeyringFault::NoAccess(error.to_string()),
+        // The texts of these hold the data itself.
+        keyring::Error::BadEncoding(_) | keyring::Error::BadDataFormat(..) => {
+            KeyringFault::Unusable("the entry is no text".to_owned())
+        }
+        keyring::Error::Ambiguous(_) => {
+            KeyringFault::Unusable("several entries have that name".to_owned())
+        }
+        other => KeyringFault::Unusable(other.to_string()),
+    }
 }
 
 #[cfg(test)]
@@ -129,16 +153,17 @@ mod tests {
         let fault = KeyringFault::Silent(keyring.patience);
         let hangs = move || {
             let _ = locked.recv();
-            Err(KeyringFault::NoEntry)
+            Err::<SecretString, _>(KeyringFault::NoEntry)
         };
         assert_eq!(keyring.within_patience(hangs).err(), Some(fault.clone()));
-        let second = keyring.within_patience(|| panic!("the store is known to be silent"));
+        let second =
+            keyring.within_patience::<SecretString>(|| panic!("the store is known to be silent"));
         assert_eq!(second.err(), Some(fault));
         unlock.send(()).expect("the first question still waits");
         while keyring.abandoned.load(Ordering::SeqCst) > 0 {
             thread::yield_now();
         }
-        let missing = keyring.within_patience(|| Err(KeyringFault::NoEntry));
+        let missing = keyring.within_patience::<SecretString>(|| Err(KeyringFault::NoEntry));
         assert_eq!(missing.err(), Some(KeyringFault::NoEntry));
     }
 }

@@ -302,7 +302,7 @@ fn add_to(own: &mut ToolTable, imported: ToolTable) {
 }
 
 /// A server of another program as a table of ours.
-fn server_table(
+pub(crate) fn server_table(
     server: &ImportedServer,
     imported: &Imported,
     surroundings: &Surroundings,

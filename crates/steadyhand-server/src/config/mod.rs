@@ -39,6 +39,7 @@ pub use text::SecretText;
 use crate::source::Kind;
 use import::Imported;
 use loading::Loading;
+pub(crate) use loading::server_table;
 
 /// Overrides of single values: `STEADYHAND__SERVER__LISTEN=0.0.0.0:80`.
 const OVERRIDE_PREFIX: &str = "STEADYHAND__";

@@ -211,6 +211,8 @@ pub struct PolicySettings {
     pub cache: Option<Span>,
     /// Names of fields whose values no log shows; * stands for anything
     pub redact: Option<Vec<String>>,
+    /// false leaves it out: it is offered to nobody, and cannot be called
+    pub enabled: Option<bool>,
 }
 
 /// Whether and how failed attempts are repeated.

@@ -116,6 +116,22 @@ impl Surroundings {
         path.strip_prefix(&self.current).unwrap_or(path).to_owned()
     }
 
+    /// The same, and from the home folder on if it lies there: `~/.cursor/mcp.json`.
+    pub(crate) fn shown_at_home(&self, path: &Path) -> String {
+        let home = self.home.as_deref().filter(|home| home.parent().is_some());
+        let is_at_home = home == Some(&*self.current);
+        let below_current = path.strip_prefix(&self.current).ok();
+        let shown = match (
+            below_current,
+            home.and_then(|home| path.strip_prefix(home).ok()),
+        ) {
+            (Some(below), _) if !is_at_home => below.to_owned(),
+            (_, Some(below)) => Path::new("~").join(below),
+            _ => path.to_owned(),
+        };
+        shown.display().to_string()
+    }
+
     /// The key store.
     pub fn keyring(&self) -> &dyn Keyring {
         self.keyring.as_ref()

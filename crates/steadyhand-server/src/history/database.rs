@@ -146,25 +146,31 @@ impl Database {
 
     /// Opens the file to read, if it is there and ours.
     pub(super) fn open_to_read(path: &Path, kind: &Kind) -> Result<Connection, Trouble> {
-        let sql = |error: rusqlite::Error| Trouble::of(&error, path);
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(sql)?;
-        connection.busy_timeout(BUSY / 4).map_err(sql)?;
-        configure(&connection).map_err(sql)?;
-        let version = standing(&connection, path, kind)?;
+        let (connection, version) = Database::open_to_look(path, kind)?;
         if version < kind.migrations.len() {
             return Err(Trouble::Failed(format!(
                 "{} is not ready yet",
                 path.display()
             )));
         }
+        Ok(connection)
+    }
+
+    /// The same for one that need not be up to date; with its version.
+    pub(super) fn open_to_look(path: &Path, kind: &Kind) -> Result<(Connection, usize), Trouble> {
+        let sql = |error: rusqlite::Error| Trouble::of(&error, path);
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(sql)?;
+        connection.busy_timeout(BUSY / 4).map_err(sql)?;
+        configure(&connection).map_err(sql)?;
+        let version = standing(&connection, path, kind)?;
         connection
             .pragma_update(None, "query_only", true)
             .map_err(sql)?;
         connection
             .pragma_update(None, "trusted_schema", false)
             .map_err(sql)?;
-        Ok(connection)
+        Ok((connection, version))
     }
 
     /// Which file was opened; none where that cannot be known.

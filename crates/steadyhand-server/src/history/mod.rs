@@ -11,6 +11,7 @@ mod filter;
 mod fleet;
 mod health;
 pub(crate) mod histogram;
+pub(crate) mod inspect;
 mod keys;
 mod maintenance;
 mod marks;

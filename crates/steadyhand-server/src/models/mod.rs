@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod checked;
+pub(crate) mod reach;
 mod scratch;
 
 use std::sync::Arc;
@@ -138,12 +139,13 @@ fn demo(name: &str) -> Chosen {
     }
 }
 
-fn configured(
+/// The settings of a model, its references replaced.
+fn resolved(
     configuration: &Configuration,
     surroundings: &Surroundings,
     name: &str,
     mut table: Value,
-) -> Result<Chosen, ModelError> {
+) -> Result<ModelSettings, ModelError> {
     let resolver = Resolver::new(surroundings.clone(), configuration.folder.clone());
     let resolution = resolver.resolve_tree(&mut table);
     if let Some((pointer, unresolved)) = resolution.unresolved.into_iter().next() {
@@ -160,10 +162,19 @@ fn configured(
         };
         return Err(without_key(message, &unresolved.help));
     }
-    let settings: ModelSettings = serde_json::from_value(table).map_err(|error| {
+    serde_json::from_value(table).map_err(|error| {
         ModelError::new(ModelErrorKind::Settings, format!("models.{name}: {error}"))
             .help("steadyhand config check says where")
-    })?;
+    })
+}
+
+fn configured(
+    configuration: &Configuration,
+    surroundings: &Surroundings,
+    name: &str,
+    table: Value,
+) -> Result<Chosen, ModelError> {
+    let settings = resolved(configuration, surroundings, name, table)?;
     let model: Arc<dyn Model> = match dialect_of(settings.provider) {
         None => Arc::new(Demo::new()),
         Some(dialect) => {

@@ -238,17 +238,44 @@ impl Loaded {
             name: tool.clone(),
             reason: reason.clone(),
         });
+        let off = self
+            .tools
+            .iter()
+            .filter(|tool| self.is_switched_off(tool.name()));
+        let off = off.map(|tool| LeftOut {
+            name: tool.name().to_owned(),
+            reason: format!(
+                "it is switched off by enabled = false; steadyhand tools enable {}",
+                tool.name()
+            ),
+        });
         let left_out = self.left_out.iter().cloned();
-        left_out.chain(shadowed).chain(kept_away).collect()
+        left_out
+            .chain(shadowed)
+            .chain(kept_away)
+            .chain(off)
+            .collect()
     }
 
     /// The tools that callers get.
     pub(super) fn offered(&self) -> impl Iterator<Item = &Tool> {
         let is_left_out = |tool: &&Tool| {
             let mut left_out = self.shadowed.iter().chain(&self.kept_away);
-            left_out.any(|(name, _)| name == tool.name())
+            left_out.any(|(name, _)| name == tool.name()) || self.is_switched_off(tool.name())
         };
         self.tools.iter().filter(move |tool| !is_left_out(tool))
+    }
+
+    /// Whether the settings leave a tool out.
+    fn is_switched_off(&self, tool: &str) -> bool {
+        let said = self.each.iter().rev();
+        let said =
+            said.filter(|(pattern, policy)| policy.enabled.is_some() && self.means(pattern, tool));
+        let said = said
+            .map(|(_, policy)| policy)
+            .chain([&self.policy, &self.defaults]);
+        let mut said = said.filter_map(|policy| policy.enabled);
+        said.next() == Some(false)
     }
 
     /// Whether a tool of this name was taken over from it, offered or not.

@@ -30,7 +30,7 @@ use crate::pins::Pins;
 use crate::runtime::Runtime;
 use applied::{export, jwt_of, watch_over};
 use presence::Presence;
-pub(crate) use settings::{CannotServe, Fault, Settings};
+pub(crate) use settings::{CannotServe, DEFAULT_LISTEN, Fault, Settings};
 use tls::Tls;
 
 /// How long running calls are waited for when the server ends.

@@ -167,7 +167,7 @@ fn section(
 }
 
 impl CannotServe {
-    pub(super) fn address(address: SocketAddr, error: &std::io::Error) -> CannotServe {
+    pub(crate) fn address(address: SocketAddr, error: &std::io::Error) -> CannotServe {
         let help = match error.kind() {
             std::io::ErrorKind::AddrInUse => {
                 "Perhaps a steadyhand runs there already; --listen 127.0.0.1:0 takes a free port"

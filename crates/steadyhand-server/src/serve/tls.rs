@@ -69,6 +69,11 @@ impl Tls {
     }
 }
 
+/// Whether connections could be TLS as it is configured.
+pub(crate) fn check(settings: Option<&TlsSettings>) -> Result<(), CannotServe> {
+    Tls::of(settings).map(drop)
+}
+
 /// The SHA-256 of a certificate, as it is announced.
 pub(crate) fn fingerprint(certificate: &CertificateDer<'_>) -> String {
     let digest = Sha256::digest(certificate.as_ref());

@@ -26,9 +26,9 @@ const ARRIVAL_MAX: Duration = Duration::from_secs(60);
 /// What is left of a deadline that has passed.
 const MOMENT: Duration = Duration::from_millis(1);
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(super) struct CallArgs {
-    /// The tool
+    /// The tool; or PROGRAM:SERVER of another program, such as claude-code:weather, and then the tool
     #[arg(add = ArgValueCandidates::new(complete::tool_names))]
     tool: String,
     /// name=value by the tool's schema, name:=JSON, name=@file, or - for JSON on stdin
@@ -81,6 +81,8 @@ impl View {
 }
 
 pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Failed> {
+    let (args, elsewhere) = named_server::taken_apart(args, &session.surroundings)?;
+    let args = &args;
     let mut interrupts = Interrupts::listen();
     // What is allowed or left out for one call cannot be told to a server.
     let is_special = args.no_fallback || !args.approve.is_empty() || args.mcp.is_some();
@@ -89,9 +91,10 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
     }
     // Programs whose parents are gone become our children, so that none can slip away.
     command::adopt_orphans();
-    let (configuration, servers) = match &args.mcp {
-        Some(command) => named_server::of(command, &session.surroundings)?,
-        None => (session.configuration()?, Vec::new()),
+    let (configuration, servers) = match (elsewhere, &args.mcp) {
+        (Some(server), _) => named_server::beside_nothing(server, &session.surroundings),
+        (None, Some(command)) => named_server::of(command, &session.surroundings)?,
+        (None, None) => (session.configuration()?, Vec::new()),
     };
     let runtime = session.runtime_of(configuration, |options| {
         options.approved.clone_from(&args.approve);
@@ -214,6 +217,11 @@ fn with_problems(failed: Failed, ended: &Ended, runtime: &Runtime) -> Failed {
     if !ended.failure.as_ref().is_some_and(is_unknown) {
         return failed;
     }
+    let left_out = runtime.left_out().into_iter();
+    let left_out = left_out.filter(|(_, it)| it.name == ended.tool_name);
+    let failed = left_out.fold(failed, |failed, (_, it)| {
+        failed.evidence(it.name, it.reason)
+    });
     let problems = &runtime.generation().problems;
     problems.iter().fold(failed, |failed, problem| {
         failed.evidence(&problem.name, &problem.reason)

@@ -1,10 +1,14 @@
-//! `call --mcp 'COMMAND ARGS'` or `call --mcp URL`: an MCP server without any configuration.
+//! `call --mcp 'COMMAND ARGS'`, `call --mcp URL` and `call PROGRAM:SERVER`: an MCP server without any configuration of
+//! ours.
 
 use serde_json::{Map, Value, json};
 
 use super::super::error::{Exit, Failed};
+use super::CallArgs;
+use crate::config::import::{Client, Imported, Importer};
 use crate::config::settings::PolicySettings;
-use crate::config::{Configuration, Surroundings, ToolTable};
+use crate::config::words::nearest;
+use crate::config::{Configuration, Surroundings, ToolTable, server_table};
 use crate::source::mcp;
 
 /// Programs that start others: the name of what they start tells more.
@@ -27,7 +31,7 @@ pub(super) fn of(
         let host = url::Url::parse(command_line).ok();
         let host = host.and_then(|url| url.host_str().map(str::to_owned));
         let name = host.unwrap_or_else(|| "remote".to_owned());
-        return Ok(beside_nothing(name, own, surroundings));
+        return Ok(beside_nothing(table(name, own), surroundings));
     }
     let words = shlex::split(command_line).ok_or_else(|| {
         usage(format!(
@@ -50,15 +54,78 @@ pub(super) fn of(
         .collect();
     own.insert("env".to_owned(), json!(env));
     own.insert("prefix".to_owned(), json!(false));
-    Ok(beside_nothing(name(command, args), own, surroundings))
+    Ok(beside_nothing(
+        table(name(command, args), own),
+        surroundings,
+    ))
 }
 
-fn beside_nothing(
-    name: String,
-    own: Map<String, Value>,
+/// `claude-code:weather get_forecast city=Oslo` is a call of `get_forecast` at that server; anything else is as it was.
+pub(super) fn taken_apart(
+    args: &CallArgs,
+    surroundings: &Surroundings,
+) -> Result<(CallArgs, Option<ToolTable>), Failed> {
+    let usage = |message: String| Failed::new(Exit::Usage, "usage", message);
+    let named = args.tool.split_once(':');
+    let Some((program, server)) = named.filter(|(program, _)| Client::by_name(program).is_some())
+    else {
+        return Ok((args.clone(), None));
+    };
+    if args.mcp.is_some() {
+        return Err(usage(format!("{} and --mcp both name a server", args.tool)));
+    }
+    let importer = Importer::new(surroundings.clone());
+    let imported = importer.read_all(&[program], &[], &surroundings.current);
+    let mut there = imported.servers.iter();
+    let Some(found) = there.find(|found| found.name == server) else {
+        return Err(no_such_server(program, server, &imported));
+    };
+    let mut table = server_table(found, &imported, surroundings);
+    if let Some(reason) = table.unusable.take() {
+        return Err(Failed::new(Exit::SignIn, "server_disabled", reason));
+    }
+    table.own.insert("prefix".to_owned(), json!(false));
+    let Some((tool, arguments)) = args.arguments.split_first() else {
+        let message = format!("which tool of {}?", args.tool);
+        return Err(usage(message).help(format!("steadyhand call {} TOOL name=value", args.tool)));
+    };
+    let mut call = args.clone();
+    call.mcp = Some(args.tool.clone());
+    call.tool.clone_from(tool);
+    call.arguments = arguments.to_vec();
+    Ok((call, Some(table)))
+}
+
+fn no_such_server(program: &str, server: &str, imported: &Imported) -> Failed {
+    let names: Vec<&str> = imported.servers.iter().map(|it| it.name.as_str()).collect();
+    let help = match (nearest(server, names.iter().copied()), names.is_empty()) {
+        (Some(near), _) => format!("Did you mean {program}:{near}?"),
+        (None, false) => format!("There are: {}", names.join(", ")),
+        (None, true) => {
+            let problems = imported
+                .problems
+                .iter()
+                .map(|problem| problem.message.clone());
+            let notes = imported.notes.iter().map(|note| note.message.clone());
+            problems.chain(notes).collect::<Vec<_>>().join("\n")
+        }
+    };
+    let message = format!("{program} has no MCP server {server}");
+    Failed::new(Exit::ToolError, "no_such_server", message).help(help)
+}
+
+/// An empty configuration with a server beside it.
+pub(super) fn beside_nothing(
+    table: ToolTable,
     surroundings: &Surroundings,
 ) -> (Configuration, Vec<ToolTable>) {
-    let table = ToolTable {
+    let mut configuration = Configuration::empty();
+    configuration.folder.clone_from(&surroundings.current);
+    (configuration, vec![table])
+}
+
+fn table(name: String, own: Map<String, Value>) -> ToolTable {
+    ToolTable {
         section: "mcp",
         name,
         kind: &mcp::SERVER,
@@ -73,10 +140,7 @@ fn beside_nothing(
         secrets: Vec::new(),
         unusable: None,
         imported_keys: Vec::new(),
-    };
-    let mut configuration = Configuration::empty();
-    configuration.folder.clone_from(&surroundings.current);
-    (configuration, vec![table])
+    }
 }
 
 /// What people call it: `mcp-server-time` of `uvx mcp-server-time`.

@@ -10,19 +10,19 @@ use crate::config::document::plain;
 use crate::config::{Configuration, find};
 
 /// The file that applies, or the one to be made here.
-pub(in super::super) struct File {
+pub(in crate::cli) struct File {
     path: PathBuf,
     /// As people name it.
-    pub(in super::super) shown: String,
+    pub(in crate::cli) shown: String,
     /// What it says now; nothing if it is not there.
-    pub(super) text: String,
+    pub(in crate::cli) text: String,
     /// What that means.
-    pub(super) configuration: Configuration,
-    pub(super) is_new: bool,
+    pub(in crate::cli) configuration: Configuration,
+    pub(in crate::cli) is_new: bool,
 }
 
 impl File {
-    pub(super) fn find(session: &Session<'_>) -> Result<File, Failed> {
+    pub(in crate::cli) fn find(session: &Session<'_>) -> Result<File, Failed> {
         let path = match session.found() {
             Some(found) => found.path,
             None => session.surroundings.current.join(find::FILE_NAME),
@@ -54,7 +54,7 @@ impl File {
     }
 
     /// A file of ours that is to be made, whatever is there now.
-    pub(in super::super) fn to_be_written(
+    pub(in crate::cli) fn to_be_written(
         session: &Session<'_>,
         path: &Path,
     ) -> Result<File, Failed> {
@@ -75,12 +75,12 @@ impl File {
     }
 
     /// The folder that relative paths in it start from.
-    pub(in super::super) fn folder(&self) -> &Path {
+    pub(in crate::cli) fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
     /// Writes the new text, if it makes a right configuration.
-    pub(in super::super) fn write(
+    pub(in crate::cli) fn write(
         &self,
         session: &Session<'_>,
         text: &str,

@@ -1,7 +1,7 @@
 //! `steadyhand mcp`: the MCP servers: how they fare, why one does not start, and which there are.
 
 mod add;
-mod file;
+pub(super) mod file;
 mod import;
 mod list;
 mod login;

@@ -6,9 +6,12 @@ use serde_json::Value;
 use super::super::format::{bytes, counted, line, moment, visible};
 use super::super::parts::{badge, button};
 use super::super::{Menu, Page, Request};
+use crate::connect::{Client, Us, own_command, token_variable};
 use crate::history::{Health, HealthState};
+use crate::http::App;
 use crate::http::config::effective;
 use crate::http::status::Refused;
+use crate::serve::presence::reachable;
 use crate::views;
 
 /// Settings of one page.
@@ -56,7 +59,7 @@ pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
             @if settings.len() > ROWS { p.mute { (counted((settings.len() - ROWS) as u64, "more setting")) ": see GET /v1/config." } }
         }
         (history(&app.history.health()))
-        (connect(&app.address.to_string()))
+        (connect(app))
     };
     Ok(Page::new("Config", Menu::Config, body))
 }
@@ -133,16 +136,32 @@ fn history(health: &Health) -> Markup {
     }
 }
 
-fn connect(address: &str) -> Markup {
-    let lines = [
-        ("curl", format!("curl -s http://{address}/v1/tools")),
-        ("Command line", "steadyhand call TOOL name=value".to_owned()),
-        ("MCP over stdio", "steadyhand mcp-stdio".to_owned()),
-    ];
+/// One line for each program that can use the tools; `steadyhand connect` says more.
+fn connect(app: &App) -> Markup {
+    let generation = app.runtime.generation();
+    let configuration = &generation.configuration;
+    let server = &configuration.root.server;
+    let scheme = if server.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    let asks = !app.access.load().is_open();
+    let us = Us {
+        name: "steadyhand".to_owned(),
+        base: format!("{scheme}://{}", reachable(app.address)),
+        token: asks.then(|| token_variable(server)),
+        command: own_command(configuration.file.as_deref(), None),
+    };
     html! {
         section.panel aria-labelledby="connect-title" {
             div.head { h2 id="connect-title" { "Connect a client" } }
-            dl.pairs { @for (name, command) in lines { dt { (name) } dd { code { (command) } } } }
+            dl.pairs data-testid="connect" {
+                @for client in Client::ALL {
+                    dt { (client.title()) }
+                    dd { code { (visible(&client.line(client.usual_way(), &us))) } }
+                }
+            }
         }
     }
 }

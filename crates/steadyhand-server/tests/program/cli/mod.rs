@@ -2,6 +2,8 @@
 
 mod arguments;
 mod commands;
+mod completions;
 mod conversation;
 mod exit_codes;
 mod programs;
+mod switches;

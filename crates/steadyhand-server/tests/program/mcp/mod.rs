@@ -28,7 +28,7 @@ use steadyhand_server::runtime::{Options, Runtime};
 use crate::support::{PATIENCE, Workplace};
 
 /// A place to work in, and an eye on what is left running of it.
-struct Bench {
+pub(crate) struct Bench {
     workplace: Workplace,
 }
 
@@ -42,21 +42,21 @@ impl std::ops::Deref for Bench {
 
 impl Bench {
     /// A folder with this `steadyhand.toml`.
-    fn with(config: &str) -> Bench {
+    pub(crate) fn with(config: &str) -> Bench {
         Bench {
             workplace: Workplace::with_config(config),
         }
     }
 
     /// An empty folder.
-    fn empty() -> Bench {
+    pub(crate) fn empty() -> Bench {
         Bench {
             workplace: Workplace::new(),
         }
     }
 
     /// Everything that was started from here is gone: it would have this folder as its home.
-    fn assert_nobody_left(&self) {
+    pub(crate) fn assert_nobody_left(&self) {
         let mark = format!("HOME={}\0", self.path().display());
         let until = Instant::now() + PATIENCE;
         loop {
@@ -69,7 +69,7 @@ impl Bench {
         }
     }
 
-    fn text(&self, file: &str) -> String {
+    pub(crate) fn text(&self, file: &str) -> String {
         std::fs::read_to_string(self.file(file)).unwrap_or_default()
     }
 }
@@ -143,7 +143,7 @@ fn script() -> String {
 }
 
 /// A `[mcp.NAME]` table with the hostile server in one mode; short waits, and files for what it remembers.
-fn hostile(name: &str, mode: &str) -> String {
+pub(crate) fn hostile(name: &str, mode: &str) -> String {
     let words: Vec<String> = mode.split(' ').map(|word| format!("{word:?}")).collect();
     format!(
         r#"

@@ -1,0 +1,103 @@
+//! What is kept: the state folder, and the history of calls.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Patient;
+use super::check::{Check, Group, State};
+use crate::cli::history_path;
+use crate::config::Configuration;
+use crate::config::document::plain;
+use crate::history::inspect::{self, Soundness};
+
+/// How long a history is looked through: half a gigabyte takes a second or two.
+const HISTORY_MAX: Duration = Duration::from_secs(5);
+
+pub(super) async fn check(patient: Patient<'_>) -> Vec<Check> {
+    let session = patient.session;
+    let state = session.state();
+    let history = match patient.configuration {
+        Some(configuration) => path_of(patient, configuration),
+        None => path_of(patient, &Configuration::empty()),
+    };
+    // Disks can be slow.
+    let looking = tokio::task::spawn_blocking(move || [folder(&state), sound(&history)]);
+    let checks = looking.await.map(Vec::from);
+    checks.unwrap_or_default()
+}
+
+fn path_of(patient: Patient<'_>, configuration: &Configuration) -> PathBuf {
+    let session = patient.session;
+    let settings = session.history_settings(configuration);
+    history_path(
+        &session.surroundings,
+        &session.state(),
+        configuration,
+        &settings,
+    )
+}
+
+fn folder(state: &Path) -> Check {
+    let check = |fares: State, text: String| {
+        Check::new(Group::State, "state.folder", "folder", fares, text)
+    };
+    let shown = state.display();
+    match may_be_written(state) {
+        Ok(()) => check(State::Ok, format!("{shown} can be written")),
+        Err(error) => check(
+            State::Fix,
+            format!("{shown} cannot be written: {}", plain(&error)),
+        )
+        .next("Give it to this user (chown, chmod u+rwx), or name another: --state DIR"),
+    }
+}
+
+/// Whether files can be made in a folder, or the folder itself could be.
+fn may_be_written(folder: &Path) -> io::Result<()> {
+    let there = folder.ancestors().find(|path| path.exists());
+    let there = there.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    if !there.is_dir() {
+        return Err(io::Error::other(format!(
+            "{} is no folder",
+            there.display()
+        )));
+    }
+    if there == folder {
+        // Permissions do not say everything: a disk may be read-only, or full.
+        let file = folder.join(format!(".doctor-{}", std::process::id()));
+        fs::write(&file, "x")?;
+        return fs::remove_file(&file);
+    }
+    #[cfg(unix)]
+    rustix::fs::access(
+        there,
+        rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK,
+    )?;
+    Ok(())
+}
+
+fn sound(path: &Path) -> Check {
+    let check = |fares: State, text: String| {
+        Check::new(Group::State, "state.history", "history", fares, text)
+    };
+    let shown = path.display();
+    let size = fs::metadata(path).map_or(0, |file| file.len());
+    let size = bytesize::ByteSize(size).display().si();
+    match inspect::soundness(path, HISTORY_MAX) {
+        Soundness::Absent => check(
+            State::Ok,
+            "none yet: it is made with the first call".to_owned(),
+        ),
+        Soundness::Sound => check(State::Ok, format!("{shown} is sound, {size}")),
+        Soundness::Unfinished => check(
+            State::Ok,
+            format!("{shown}, {size}: no fault in what could be looked through in a few seconds"),
+        ),
+        Soundness::Broken(why) => check(State::Fix, why).next(
+            "The next steadyhand serve sets it aside and begins a new one; calls go on without it",
+        ),
+        Soundness::Unusable(why) => check(State::Fix, format!("the history cannot be read: {why}")),
+    }
+}
