@@ -19,6 +19,7 @@ mod models;
 mod outcome;
 mod pinned;
 mod progress;
+mod rehearsal;
 mod remote;
 mod screen;
 mod serve;
@@ -26,6 +27,7 @@ mod starting;
 mod tools;
 mod transcriber;
 mod value;
+mod verify;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -169,7 +171,9 @@ enum Command {
         command: config::ConfigCommand,
     },
     /// All tools for an MCP client that starts this program
-    McpStdio,
+    McpStdio(mcp_stdio::McpStdioArgs),
+    /// Which tools are safe to give to an agent: the twelve probes, and the examples that are declared
+    Verify(verify::VerifyArgs),
     /// Completions for a shell, tool names included
     Completions {
         /// The shell
@@ -214,7 +218,8 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
     };
     match command {
         Command::Config { command } => session.block_on(config::run(&session, command)),
-        Command::McpStdio => session.block_on(mcp_stdio::run(&session)),
+        Command::McpStdio(args) => session.block_on(mcp_stdio::run(&session, args)),
+        Command::Verify(args) => session.block_on(verify::run(&session, args)),
         Command::Alerts { command } => session.block_on(alerts::run(&session, command.as_ref())),
         Command::Approvals(args) => session.block_on(approvals::list(&session, args)),
         Command::Approve(args) => session.block_on(approvals::approve(&session, args)),

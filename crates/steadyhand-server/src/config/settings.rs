@@ -211,6 +211,8 @@ pub struct PolicySettings {
     pub cache: Option<Span>,
     /// Names of fields whose values no log shows; * stands for anything
     pub redact: Option<Vec<String>>,
+    /// Arguments of calls that must work: `steadyhand verify` makes them
+    pub examples: Option<Vec<Map<String, Value>>>,
 }
 
 /// Whether and how failed attempts are repeated.
