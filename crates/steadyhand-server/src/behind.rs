@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use steadyhand::{Call, Outcome, ToolManager};
+use serde_json::value::RawValue;
+use steadyhand::{Call, Outcome, Tool, ToolManager};
 use steadyhand_mcp::Server;
 use steadyhand_mcp::serve::Host;
 use tokio::sync::watch;
@@ -69,5 +70,9 @@ impl Host for Behind {
 
     fn servers_changed(&self) -> Option<watch::Receiver<u64>> {
         Some(self.runtime.server_changes())
+    }
+
+    fn definition(&self, tool: &Tool) -> Option<Box<RawValue>> {
+        self.runtime.recorded_definition(tool.name())
     }
 }

@@ -160,10 +160,13 @@ impl ToolExecutor {
         if let Err(failure) = gate::pass(&mut case, entry).await {
             return case.close(Err(failure), None);
         }
-        let failure = match self.guarded(entry, &mut case).await {
+        let mut failure = match self.guarded(entry, &mut case).await {
             Ok(output) => return case.close(Ok(output), None),
             Err(failure) => failure,
         };
+        if let Some(told) = failure.told_again.take() {
+            return case.close(Err(failure), told.fallback);
+        }
         let fallback = match (&entry.policy.fallback, may_fall_back) {
             (Some(fallback), MayFallBack::Yes) if fallback.applies_to(failure.code) => {
                 Box::pin(self.fall_back(fallback, entry, &failure, &case)).await
@@ -349,7 +352,7 @@ impl ToolExecutor {
         failure: &Failure,
         time_left: Duration,
     ) -> Next {
-        if !call.retry {
+        if !call.retry || failure.told_again.is_some() {
             return Next::Stop(StopReason::NoAttemptsLeft);
         }
         let situation = Situation {

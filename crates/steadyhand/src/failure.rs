@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::output::Output;
+
 /// Why a call has no result of its own. Always complete: every field means something to someone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -39,6 +41,15 @@ pub struct Failure {
     /// Says nothing about the tool's health, whatever the category: an answer, or our own doing (SPEC D8).
     #[serde(skip)]
     pub(crate) neutral: bool,
+    /// It is told again as it was told before, with what a fallback gave then.
+    #[serde(skip)]
+    pub(crate) told_again: Option<Box<ToldAgain>>,
+}
+
+/// What goes with a failure that is told again.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct ToldAgain {
+    pub(crate) fallback: Option<Output>,
 }
 
 impl Failure {
@@ -54,6 +65,7 @@ impl Failure {
             suggestions: Vec::new(),
             retry_after: None,
             neutral: false,
+            told_again: None,
         }
     }
 

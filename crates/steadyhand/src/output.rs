@@ -56,6 +56,13 @@ impl Output {
         self
     }
 
+    /// The same output, which was cut before it came here.
+    #[must_use]
+    pub fn with_cut(mut self, cut: Cut) -> Output {
+        self.more().cut = Some(cut);
+        self
+    }
+
     /// The value itself.
     pub fn value(&self) -> &Value {
         &self.value

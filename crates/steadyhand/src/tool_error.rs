@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use regex::RegexSet;
 
-use crate::failure::{Effect, Failure, FailureCode, Problem};
+use crate::failure::{Effect, Failure, FailureCode, Problem, ToldAgain};
+use crate::output::Output;
 
 /// The error of a tool. `?` turns any [`std::error::Error`] into one; its type decides the
 /// category (an `io::Error` of a refused connection is a network failure that never started).
@@ -35,6 +36,8 @@ struct Details {
     /// Someone who knows has chosen the category; the words are not asked.
     classified: bool,
     problems: Vec<Problem>,
+    /// The failure is known already, all of it.
+    told_again: Option<Box<Failure>>,
 }
 
 /// The categories a tool can choose from; the other failure codes are the engine's own.
@@ -77,7 +80,18 @@ impl ToolError {
             declared_final: false,
             classified: false,
             problems: Vec::new(),
+            told_again: None,
         }))
+    }
+
+    /// A failure that was told before, as it was, with what a fallback gave then: for whoever answers from a recording.
+    /// It is not repeated, asks no fallback, and says nothing about the health of a tool.
+    pub fn told_again(mut failure: Failure, fallback: Option<Output>) -> ToolError {
+        let mut error = ToolError::new(failure.message.clone()).declared_final();
+        failure.neutral = true;
+        failure.told_again = Some(Box::new(ToldAgain { fallback }));
+        error.0.told_again = Some(Box::new(failure));
+        error
     }
 
     /// The tool's own well-formed "no": an answer. Not retried, and no sign of illness (SPEC D8).
@@ -171,6 +185,9 @@ impl ToolError {
     /// The failure this error is for a call of `tool`.
     pub(crate) fn into_failure(self, tool: &str) -> Failure {
         let mut details = *self.0;
+        if let Some(known) = details.told_again {
+            return *known;
+        }
         let undecided = !details.classified && !details.declared_final;
         if details.category == Category::Unknown && undecided {
             details.category = category_by_words(&details.message);

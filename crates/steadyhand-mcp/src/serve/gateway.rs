@@ -93,7 +93,7 @@ impl Gateway {
     /// A gateway to everything that stands behind it. Needs a tokio runtime.
     pub fn new(host: Arc<dyn Host>) -> Gateway {
         let tools_version = host.tools().changes();
-        let listing = Listing::of(host.tools(), &host.servers());
+        let listing = Listing::of(&*host);
         let inner = Arc::new(Inner {
             listing: ArcSwap::from_pointee(listing),
             tools_version,
@@ -179,7 +179,10 @@ impl Inner {
                 let tools = self.host.tools().list();
                 let allowed = tools.iter().filter(|tool| permit.allows(tool.name()));
                 let servers = self.host.servers();
-                List::of("tools", allowed.map(|tool| definition(tool, &servers)))
+                List::of(
+                    "tools",
+                    allowed.map(|tool| definition(tool, &servers, &*self.host)),
+                )
             }
             "prompts/list" => List::none("prompts"),
             "resources/list" => List::none("resources"),
@@ -246,7 +249,7 @@ impl Inner {
     /// Makes the lists anew, and tells if they are others now.
     pub(super) fn renew(&self) {
         let _renewing = self.renewing.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = Listing::of(self.host.tools(), &self.host.servers());
+        let new = Listing::of(&*self.host);
         let old = self.listing.load_full();
         let (tools, prompts) = (new.tools != old.tools, new.prompts != old.prompts);
         let resources = new.resources != old.resources || new.templates != old.templates;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use steadyhand::{Call, Outcome, ToolExecutor, ToolManager};
+use serde_json::value::RawValue;
+use steadyhand::{Call, Outcome, Tool, ToolExecutor, ToolManager};
 use tokio::sync::watch;
 
 use crate::server::Server;
@@ -26,6 +27,11 @@ pub trait Host: Send + Sync + 'static {
 
     /// Told when servers come, go, or change their state; none if they never do.
     fn servers_changed(&self) -> Option<watch::Receiver<u64>>;
+
+    /// A tool as `tools/list` is to show it, where no server is there any more to say so.
+    fn definition(&self, _tool: &Tool) -> Option<Box<RawValue>> {
+        None
+    }
 }
 
 /// Tools alone, without servers.

@@ -9,10 +9,11 @@ use foldhash::fast::FixedState;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use steadyhand::{Tool, ToolManager};
+use steadyhand::Tool;
 
 use super::errors;
 use super::headers::{ParamHeader, param_headers};
+use super::host::Host;
 use super::message::on_one_line;
 use super::routes::Routes;
 use crate::lists::Listed;
@@ -49,11 +50,12 @@ pub(super) struct List {
 }
 
 impl Listing {
-    pub(super) fn of(manager: &ToolManager, servers: &[Server]) -> Listing {
+    pub(super) fn of(host: &dyn Host) -> Listing {
+        let (manager, servers) = (host.tools(), &host.servers()[..]);
         // Before the tools are read: what changes meanwhile is seen the next time.
         let tools_version = *manager.changes().borrow();
         let tools = manager.list();
-        let definitions = tools.iter().map(|tool| definition(tool, servers));
+        let definitions = tools.iter().map(|tool| definition(tool, servers, host));
         let headers = tools.iter().filter_map(|tool| {
             let headers = param_headers(tool.schema());
             (!headers.is_empty()).then(|| (tool.name().to_owned(), headers))
@@ -137,10 +139,11 @@ impl List {
 }
 
 /// A tool as its server wrote it, or as we would.
-pub(super) fn definition(tool: &Tool, servers: &[Server]) -> Box<RawValue> {
+pub(super) fn definition(tool: &Tool, servers: &[Server], host: &dyn Host) -> Box<RawValue> {
     let source = tool.source().filter(|_| tool.kind() == "mcp");
     let server = source.and_then(|name| servers.iter().find(|server| server.name() == name));
     let verbatim = server.and_then(|server| server.definition(tool.name()));
+    let verbatim = verbatim.or_else(|| host.definition(tool));
     verbatim.unwrap_or_else(|| {
         let described = to_raw_value(&described(tool));
         described.unwrap_or_else(|_| RawValue::NULL.to_owned())

@@ -9,6 +9,7 @@ use steadyhand::Call;
 
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
+use super::rehearsal::RehearsalArgs;
 use super::remote::Remote;
 use super::{Interrupts, STOPPING_MAX, Session, value, written};
 use crate::config::document::plain;
@@ -20,12 +21,14 @@ const BYTES_MAX: u64 = 256 * 1024 * 1024;
 pub(super) struct BatchArgs {
     /// A JSON file with a list of calls or {"calls": […]}, or JSONL with one a line; - for stdin
     file: PathBuf,
+    #[command(flatten)]
+    rehearsal: RehearsalArgs,
 }
 
 pub(super) async fn run(session: &Session<'_>, args: &BatchArgs) -> Result<(), Failed> {
     let mut interrupts = Interrupts::listen();
     let calls = args.read(session)?;
-    let running = outcomes(session, &calls);
+    let running = outcomes(session, args, &calls);
     let outcomes = tokio::select! {
         outcomes = running => outcomes?,
         // What runs is dropped, and withdrawn with that; here or in the server.
@@ -58,8 +61,14 @@ pub(super) async fn run(session: &Session<'_>, args: &BatchArgs) -> Result<(), F
 }
 
 /// Structured views, in the order of the calls.
-async fn outcomes(session: &Session<'_>, calls: &[Call]) -> Result<Vec<Value>, Failed> {
-    if let Some(remote) = Remote::find(session).await {
+async fn outcomes(
+    session: &Session<'_>,
+    args: &BatchArgs,
+    calls: &[Call],
+) -> Result<Vec<Value>, Failed> {
+    if !args.rehearsal.is_asked_for()
+        && let Some(remote) = Remote::find(session).await
+    {
         let reply = remote
             .post("/v1/batches", Some(&json!({ "calls": calls })))
             .await?;
@@ -67,8 +76,10 @@ async fn outcomes(session: &Session<'_>, calls: &[Call]) -> Result<Vec<Value>, F
         return outcomes.ok_or_else(|| Failed::unexpected("the server's answer has no outcomes"));
     }
     command::adopt_orphans();
-    let runtime = session.runtime(|_| {}).await?;
+    let rehearsal = args.rehearsal.read(session)?;
+    let runtime = session.runtime(|options| rehearsal.apply(options)).await?;
     let history = session.remember(&runtime);
+    let take = rehearsal.begin(session, &runtime)?;
     let calls = calls.iter().map(|call| call.clone().caller("cli"));
     let outcomes = runtime.executor().execute_batch(calls.collect());
     let outcomes = match session.time_left() {
@@ -76,6 +87,7 @@ async fn outcomes(session: &Session<'_>, calls: &[Call]) -> Result<Vec<Value>, F
         Some(left) => tokio::time::timeout(left, outcomes).await,
     };
     session.stop(&runtime, &mut Interrupts::listen()).await;
+    take.end(session).await;
     written(history).await;
     let too_late = |_| Failed::timed_out(session.global.timeout.unwrap_or_default());
     let outcomes = outcomes.map_err(too_late)?;

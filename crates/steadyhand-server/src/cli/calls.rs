@@ -210,6 +210,11 @@ async fn show(session: &Session<'_>, place: &Place, id: &str) -> Result<(), Fail
         let body: String = body.lines().map(|line| format!("  {line}\n")).collect();
         text.push_str(&format!("\n\n{}\n{}", screen.bold(title), body.trim_end()));
     };
+    let notes = call["notes"].as_array().into_iter().flatten();
+    let notes: Vec<String> = notes.map(shown).collect();
+    if !notes.is_empty() {
+        section("Done on purpose", notes.join("\n"));
+    }
     if let Some(arguments) = call.get("arguments") {
         section("Arguments", value::shown(screen, arguments));
     }

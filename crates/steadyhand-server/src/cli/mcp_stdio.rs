@@ -2,28 +2,39 @@
 
 use std::sync::Arc;
 
+use clap::Args;
 use steadyhand_mcp::serve::Gateway;
 
 use super::error::Failed;
+use super::rehearsal::RehearsalArgs;
 use super::{Interrupts, Session, written};
 use crate::approvals::Desk;
 use crate::behind::Behind;
 use crate::runtime::Options;
 use crate::serve;
 
-pub(super) async fn run(session: &Session<'_>) -> Result<(), Failed> {
+#[derive(Args)]
+pub(super) struct McpStdioArgs {
+    #[command(flatten)]
+    rehearsal: RehearsalArgs,
+}
+
+pub(super) async fn run(session: &Session<'_>, args: &McpStdioArgs) -> Result<(), Failed> {
     let mut interrupts = Interrupts::listen();
+    let rehearsal = args.rehearsal.read(session)?;
     steadyhand_process::adopt_orphans();
     // Whatever there is to say goes to stderr: stdout is for messages (SPEC V11).
     let desk = Desk::unlisted();
     let adapt = |options: &mut Options| {
         options.relays = true;
         options.desk = Some(desk.clone());
+        rehearsal.apply(options);
     };
     let runtime = session.runtime(adapt).await?;
     desk.set_wait(serve::approval_wait(&runtime.generation().configuration));
     session.tell_problems(&runtime);
     let history = session.remember(&runtime);
+    let take = rehearsal.begin(session, &runtime)?;
     let gateway = Gateway::new(Arc::new(Behind::alone(runtime.clone())));
     let serving = gateway.serve(tokio::io::stdin(), tokio::io::stdout());
     let ended = tokio::select! {
@@ -31,6 +42,7 @@ pub(super) async fn run(session: &Session<'_>) -> Result<(), Failed> {
         _ = interrupts.next() => Ok(()),
     };
     session.stop(&runtime, &mut interrupts).await;
+    take.end(session).await;
     written(history).await;
     ended.map_err(|error| Failed::unexpected(format!("the client cannot be reached: {error}")))
 }

@@ -25,6 +25,7 @@ mod models;
 mod outcome;
 mod pinned;
 mod progress;
+mod rehearsal;
 mod remote;
 mod screen;
 mod secret;
@@ -34,6 +35,7 @@ mod switch;
 mod tools;
 mod transcriber;
 mod value;
+mod verify;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -179,7 +181,9 @@ enum Command {
         command: config::ConfigCommand,
     },
     /// All tools for an MCP client that starts this program
-    McpStdio,
+    McpStdio(mcp_stdio::McpStdioArgs),
+    /// Which tools are safe to give to an agent: the twelve probes, and the examples that are declared
+    Verify(verify::VerifyArgs),
     /// The server of the demo set that is broken on purpose
     #[command(hide = true)]
     DemoMcp {
@@ -239,7 +243,8 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
             Err(Failed::silent(Exit::Unexpected))
         }
         Command::Config { command } => session.block_on(config::run(&session, command)),
-        Command::McpStdio => session.block_on(mcp_stdio::run(&session)),
+        Command::McpStdio(args) => session.block_on(mcp_stdio::run(&session, args)),
+        Command::Verify(args) => session.block_on(verify::run(&session, args)),
         Command::Alerts { command } => session.block_on(alerts::run(&session, command.as_ref())),
         Command::Approvals(args) => session.block_on(approvals::list(&session, args)),
         Command::Approve(args) => session.block_on(approvals::approve(&session, args)),

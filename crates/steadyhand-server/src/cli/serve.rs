@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::error::{Exit, Failed};
+use super::rehearsal::RehearsalArgs;
 use super::{Interrupts, Session, elsewhere, screen, starting, value};
 use crate::approvals::Desk;
 use crate::runtime::{Degraded, Options, Runtime};
@@ -26,12 +27,15 @@ pub(super) struct ServeArgs {
     /// Without a steadyhand.toml: no calls but yours
     #[arg(long)]
     no_demo_traffic: bool,
+    #[command(flatten)]
+    rehearsal: RehearsalArgs,
 }
 
 pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), Failed> {
     let mut interrupts = Interrupts::without_hangup();
     command::adopt_orphans();
     serve::outlive_limits_of_files();
+    let rehearsal = args.rehearsal.read(session)?;
     let configuration = session.configuration()?;
     let mut settings = serve::settings_of(&configuration, &session.surroundings)
         .map_err(|cannot| failed(cannot, Exit::Config))?;
@@ -56,6 +60,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
         options.relays = true;
         options.desk = Some(desk.clone());
         options.pins = Some(pins.clone());
+        rehearsal.apply(options);
     };
     let runtime = tokio::select! {
         runtime = session.runtime_of(configuration, adapt) => runtime?,
@@ -70,6 +75,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
             "Calls are not written down: no thread for it: {error}"
         ));
     }
+    let take = rehearsal.begin(session, &runtime)?;
     let server = Server::new(
         listener,
         runtime.clone(),
@@ -104,10 +110,12 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
         code = interrupts.next() => {
             session.screen.note("Stopped at once; calls that still ran were cut off.");
             session.stop(&runtime, &mut interrupts).await;
+            take.end(session).await;
             return Err(ended_by(code));
         }
     };
     session.stop(&runtime, &mut interrupts).await;
+    take.end(session).await;
     let code = match ended {
         Ok(code) => code,
         Err(failure) => {

@@ -213,6 +213,8 @@ pub struct PolicySettings {
     pub redact: Option<Vec<String>>,
     /// false leaves it out: it is offered to nobody, and cannot be called
     pub enabled: Option<bool>,
+    /// Arguments of calls that must work: `steadyhand verify` makes them
+    pub examples: Option<Vec<Map<String, Value>>>,
 }
 
 /// Whether and how failed attempts are repeated.

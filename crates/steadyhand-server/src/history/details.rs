@@ -42,6 +42,8 @@ struct Written<'a> {
     tries: &'a [Try],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stages: Vec<Stage>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notes: &'a [String],
 }
 
 /// How a call ended, as it may be written down.
@@ -89,6 +91,7 @@ fn begun<'a>(open: &'a Open, arguments: Option<&'a Value>, limit: usize) -> Writ
         arguments_incomplete: !arguments.as_ref().is_none_or(is_whole),
         arguments,
         tries: &open.tries,
+        notes: &open.notes,
         ..Written::default()
     }
 }
@@ -148,7 +151,7 @@ fn fitted(value: Cow<'_, Value>, limit: usize) -> (Cow<'_, Value>, bool) {
 
 /// The failure as it may be written down. The engine has tidied its texts; what it says of the arguments may still
 /// quote them.
-pub(super) fn hidden(failure: &Failure, secrets: &Secrets) -> Failure {
+pub(crate) fn hidden(failure: &Failure, secrets: &Secrets) -> Failure {
     let mut shown = failure.clone();
     let hide = |text: &mut String| {
         let tidy = redact::text(text).into_owned();

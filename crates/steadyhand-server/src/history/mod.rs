@@ -40,6 +40,7 @@ use reader::Reader;
 use shared::Shared;
 use writer::Writer;
 
+pub(crate) use details::hidden as hidden_failure;
 pub use exchange::{Exchange, ExchangeFailure, Finding, LISTED_MAX, Refusal};
 pub use filter::{Filter, FilterError, StateWord};
 pub use fleet::{Fleet, ToolHour};

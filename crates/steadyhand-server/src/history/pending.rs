@@ -81,6 +81,8 @@ pub(super) struct Open {
     pub(super) tries: Vec<Try>,
     /// Attempts that waited for a place, and how many milliseconds.
     pub(super) waits: Vec<(u32, f64)>,
+    /// What was done to it on purpose.
+    pub(super) notes: Vec<String>,
     pub(super) fallback: Option<FallbackRun>,
     /// Whether it is in the file as running.
     pub(super) is_written: bool,
@@ -339,6 +341,7 @@ mod tests {
             arguments: None,
             tries: Vec::new(),
             waits: Vec::new(),
+            notes: Vec::new(),
             fallback: None,
             is_written: false,
         }

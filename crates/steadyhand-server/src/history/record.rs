@@ -156,6 +156,9 @@ pub struct CallDetails {
     /// Where the time went, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<Stage>,
+    /// What was done to it on purpose: chaos by a plan.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// One start of the tool. Times are milliseconds since the call came in.

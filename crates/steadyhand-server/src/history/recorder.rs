@@ -13,6 +13,7 @@ use super::pending::{FallbackRun, Open, Row, Trip, row_at};
 use super::record::{CallState, Try};
 use super::shared::Shared;
 use super::stages::micros;
+use crate::chaos;
 
 /// Names and ids are text from outside.
 const NAME_BYTES_MAX: usize = 256;
@@ -21,6 +22,9 @@ const ID_BYTES_MAX: usize = 1024;
 const MESSAGE_BYTES_MAX: usize = 300;
 /// Attempts of one call that are kept.
 const TRIES_MAX: usize = 100;
+
+/// Notes of one call that are kept.
+const NOTES_MAX: usize = 20;
 
 /// Writes down what an executor does. Made by [`History::recorder`](super::History::recorder).
 pub struct Recorder {
@@ -197,6 +201,14 @@ impl Observer for Recorder {
                 };
                 self.shared.add(|pending| pending.trip(trip));
             }
+            // What was done on purpose must not be taken for the tool's own doing.
+            Event::Progress {
+                number, message, ..
+            } if message.starts_with(chaos::MARK) => self.with_open(*number, |open| {
+                if open.notes.len() < NOTES_MAX {
+                    open.notes.push(short(message));
+                }
+            }),
             Event::BreakerChanged { .. } | Event::Progress { .. } => {}
             Event::Finished {
                 number,
@@ -261,6 +273,7 @@ impl Asked<'_> {
             arguments: None,
             tries: Vec::new(),
             waits: Vec::new(),
+            notes: Vec::new(),
             fallback: None,
             is_written: false,
         }

@@ -57,6 +57,7 @@ pub(super) fn all(
     waiting: &[Approval],
 ) -> Vec<Problem> {
     let mut problems: Vec<Problem> = servers.iter().filter_map(of_server).collect();
+    problems.extend(app.runtime.not_real().into_iter().map(of_not_real));
     problems.extend(of_configuration(app));
     problems.extend(of_sources(app, servers));
     problems.extend(tools.iter().filter_map(of_tool));
@@ -95,6 +96,17 @@ impl Problem {
             until_ms: None,
         }
     }
+}
+
+/// Nobody may take it for the real thing.
+fn of_not_real((subject, message): (&str, String)) -> Problem {
+    Problem::new(
+        Severity::Warning,
+        subject,
+        message,
+        "/calls",
+        "See the calls",
+    )
 }
 
 fn of_server(server: &ServerState) -> Option<Problem> {

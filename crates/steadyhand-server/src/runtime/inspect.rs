@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use steadyhand::Tool;
 use steadyhand_mcp::Phase;
 
 use super::loaded::Loaded;
@@ -52,6 +53,18 @@ impl Runtime {
             .iter()
             .find(|source| source.brings(tool))?;
         source.unavailable()
+    }
+
+    /// Whether a tool is known to change nothing.
+    pub(crate) fn only_reads(&self, tool: &Tool) -> bool {
+        let policy = self.manager().policy(tool.name());
+        if !policy.is_some_and(|policy| policy.safe_to_repeat) {
+            return false;
+        }
+        let generation = self.generation();
+        let mut sources = generation.sources.iter();
+        let source = sources.find(|source| source.brings(tool.name()));
+        source.is_some_and(|source| source.only_reads(tool))
     }
 
     /// How a tool fares, in a word: ready, starting, not running, disabled.

@@ -13,6 +13,8 @@ use steadyhand_mcp::Server;
 use super::standing_before::{Disabled, Paced, Scrubbed, Why};
 use super::{Options, SourceProblem, policy};
 use crate::approvals::{Ask, NobodyToAsk};
+use crate::cassette;
+use crate::chaos::Chaotic;
 use crate::config::reference::{Resolution, Resolver, Unresolved};
 use crate::config::secret;
 use crate::config::settings::{Approval, PolicySettings};
@@ -125,7 +127,7 @@ impl Loaded {
                         let tools = source.tools().await.map_err(|error| error.reason);
                         tools.map(|tools| (source, tools))
                     }
-                    None => bring(table, settings.clone(), &context).await,
+                    None => bring(table, settings.clone(), &context, options).await,
                 };
                 match brought {
                     Ok((source, tools)) => {
@@ -296,6 +298,29 @@ impl Loaded {
         }
     }
 
+    /// Whether a tool of it is known to change nothing: by what its settings, its document or its server say.
+    pub(super) fn only_reads(&self, tool: &Tool) -> bool {
+        match tool.kind() {
+            // Builtins are of this program: those that act are not safe to repeat.
+            "mock" | "builtin" => true,
+            "http" => {
+                let method = self.settings.as_ref().and_then(|it| it["method"].as_str());
+                let is_reading = |method: &str| matches!(method, "GET" | "HEAD");
+                method.is_none_or(|method| is_reading(&method.to_ascii_uppercase()))
+            }
+            "openapi" => ["GET *", "HEAD *"]
+                .iter()
+                .any(|pattern| self.means(pattern, tool.name())),
+            "mcp" => {
+                let definition = self.server().and_then(|it| it.definition(tool.name()));
+                let definition: Option<Value> =
+                    definition.and_then(|raw| serde_json::from_str(raw.get()).ok());
+                definition.is_some_and(|it| it["annotations"]["readOnlyHint"] == true)
+            }
+            _ => false,
+        }
+    }
+
     /// Policies under `each` that mean no tool: an approval that is asked for nowhere, say.
     pub(super) fn remarks(&self) -> Vec<SourceProblem> {
         // The tools of a server that has not been up yet are not known.
@@ -400,6 +425,11 @@ impl Loaded {
             .find_map(|settings| settings.limits.as_ref()?.rate);
         if let Some(rate) = rate {
             handler = Arc::new(Paced::new(handler, rate));
+        }
+        if let Some(chaos) = options.chaos.as_ref()
+            && chaos.concerns(raw.name())
+        {
+            handler = Arc::new(Chaotic::new(handler, Arc::clone(chaos)));
         }
         let approval = settings.iter().rev().find_map(|settings| settings.approval);
         let is_approved = options
@@ -525,6 +555,7 @@ async fn bring(
     table: &ToolTable,
     settings: Value,
     context: &Context,
+    options: &Options,
 ) -> Result<(Arc<dyn Source>, Vec<Tool>), String> {
     let in_words = |fault: Fault| {
         let place = match fault.at.is_empty() {
@@ -537,7 +568,10 @@ async fn bring(
             .unwrap_or_default();
         format!("{place}{}{help}", fault.message)
     };
-    let source = (table.kind.build)(&table.name, settings, context).map_err(in_words)?;
+    let source = match &options.replay {
+        Some(tape) => cassette::source(tape),
+        None => (table.kind.build)(&table.name, settings, context).map_err(in_words)?,
+    };
     let tools = told(
         &context.progress,
         &format!("loading {}", table.name),

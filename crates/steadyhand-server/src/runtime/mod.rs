@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{KeyStore, RefusedTool, ToolExecutor, ToolManager};
@@ -21,6 +22,8 @@ use steadyhand_mcp::StartFailure;
 use tokio::sync::watch::{Receiver, Sender};
 
 use crate::approvals::Desk;
+use crate::cassette::{self, Tape};
+use crate::chaos::Chaos;
 use crate::config::{Configuration, Problem, Report, Surroundings, ToolTable};
 use crate::documents::{self, Documents};
 use crate::net::Client;
@@ -85,6 +88,10 @@ pub struct Options {
     pub relays: bool,
     /// Keeps idempotency keys beyond this process.
     pub keys: Option<Arc<dyn KeyStore>>,
+    /// Calls are answered from here; no source of the configuration is loaded.
+    pub(crate) replay: Option<Arc<Tape>>,
+    /// What is done to tools on purpose.
+    pub(crate) chaos: Option<Arc<Chaos>>,
 }
 
 /// Told in words for people, and what they are about.
@@ -130,6 +137,8 @@ impl Options {
             only: None,
             relays: false,
             keys: None,
+            replay: None,
+            chaos: None,
         }
     }
 }
@@ -237,6 +246,32 @@ impl Runtime {
             .clone()
     }
 
+    /// What is not the real thing here, in words: answers from a cassette, failures on purpose.
+    pub(crate) fn not_real(&self) -> Vec<(&'static str, String)> {
+        let options = &self.inner.options;
+        let replay = options.replay.as_ref().map(|tape| {
+            let file = tape.name();
+            (
+                "Replay",
+                format!("answers come from {file}, no tool is run"),
+            )
+        });
+        let chaos = options.chaos.as_ref().map(|chaos| {
+            let (attempts, struck) = chaos.counts();
+            let plan = chaos.in_words();
+            let message = format!(
+                "tools fail, hang or take long on purpose ({plan}): {struck} of {attempts} attempts so far"
+            );
+            ("Chaos", message)
+        });
+        replay.into_iter().chain(chaos).collect()
+    }
+
+    /// A tool as its MCP server wrote it when it was recorded.
+    pub(crate) fn recorded_definition(&self, tool: &str) -> Option<Box<RawValue>> {
+        self.inner.options.replay.as_ref()?.mcp_definition(tool)
+    }
+
     /// Where state is kept.
     pub(crate) fn state(&self) -> &Path {
         &self.inner.options.state
@@ -294,11 +329,17 @@ impl Runtime {
         };
         let secret_names = next.configuration.root.defaults.redact.clone();
         steadyhand::redact::set_secret_names(secret_names.unwrap_or_default());
-        self.offer_documents(&next.configuration);
+        let replay = self.inner.options.replay.as_deref();
+        if replay.is_none() {
+            self.offer_documents(&next.configuration);
+        }
         let context = self.context(&next.configuration);
         let configured = next.configuration.tools.clone();
         let tables = [configured, self.inner.options.servers.clone()].concat();
-        let tables = self.wanted(tables);
+        let tables = match replay {
+            Some(tape) => vec![cassette::table(tape)],
+            None => self.wanted(tables),
+        };
         // All at once: one that is slow to load holds up no other.
         let sources = join_all(tables.iter().map(|table| {
             let old = before.sources.iter().find(|old| old.name == table.name);

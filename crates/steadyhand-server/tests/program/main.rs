@@ -28,6 +28,7 @@ mod mcp;
 mod openapi;
 mod pins;
 mod proxy;
+mod rehearsal;
 mod serve;
 mod support;
 mod telemetry;

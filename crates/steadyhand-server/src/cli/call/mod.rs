@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
+use super::rehearsal::RehearsalArgs;
 use super::remote::Remote;
 use super::{Interrupts, Session, arguments, complete, starting, written};
 use crate::progress::Progress;
@@ -61,6 +62,8 @@ pub(super) struct CallArgs {
     /// Ask this MCP server, without any configuration: its command line, in quotes
     #[arg(long, value_name = "COMMAND")]
     mcp: Option<String>,
+    #[command(flatten)]
+    rehearsal: RehearsalArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -85,10 +88,14 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
     let args = &args;
     let mut interrupts = Interrupts::listen();
     // What is allowed or left out for one call cannot be told to a server.
-    let is_special = args.no_fallback || !args.approve.is_empty() || args.mcp.is_some();
+    let is_special = args.no_fallback
+        || !args.approve.is_empty()
+        || args.mcp.is_some()
+        || args.rehearsal.is_asked_for();
     if !is_special && let Some(remote) = Remote::find(session).await {
         return there::run(session, args, &remote, &mut interrupts).await;
     }
+    let rehearsal = args.rehearsal.read(session)?;
     // Programs whose parents are gone become our children, so that none can slip away.
     command::adopt_orphans();
     let (configuration, servers) = match (elsewhere, &args.mcp) {
@@ -107,14 +114,17 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
             let found = session.found().map(|found| found.path);
             options.keys = Some(session.keys(found.as_deref()));
         }
+        rehearsal.apply(options);
     });
     let runtime = tokio::select! {
         runtime = runtime => runtime?,
         code = interrupts.next() => return Err(before_the_call(code)),
     };
+    let take = rehearsal.begin(session, &runtime)?;
     let ended = run_here(session, args, &runtime, &mut interrupts).await;
     // Whatever became of the call, nothing that was started for it stays.
     session.stop(&runtime, &mut interrupts).await;
+    take.end(session).await;
     ended
 }
 

@@ -21,6 +21,7 @@ use steadyhand_models::{AtLimit, End};
 use tokio::io::AsyncReadExt;
 
 use super::error::{Exit, Failed};
+use super::rehearsal::RehearsalArgs;
 use super::{Interrupts, Session, complete, starting, value, written};
 use crate::approvals::Desk;
 use crate::conversations;
@@ -66,6 +67,8 @@ pub(super) struct ChatArgs {
     /// Allow a tool that needs approval: a name, or a pattern
     #[arg(long, value_name = "PATTERN")]
     approve: Vec<String>,
+    #[command(flatten)]
+    rehearsal: RehearsalArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -95,6 +98,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
         Some(id) => Some(find(session, id)?),
         None => None,
     };
+    let rehearsal = args.rehearsal.read(session)?;
     // Programs whose parents are gone become our children, so that none can slip away.
     command::adopt_orphans();
     let rounds = configuration.max_iterations;
@@ -109,6 +113,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
         options.desk.clone_from(&desk);
         // It is said at the top, in a line of its own.
         options.degraded = std::sync::Arc::new(|_, _| {});
+        rehearsal.apply(options);
     });
     let runtime = tokio::select! {
         runtime = runtime => runtime?,
@@ -116,6 +121,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
     };
     starting::waited_for(session, &runtime).await?;
     let history = session.remember(&runtime);
+    let take = rehearsal.begin(session, &runtime)?;
     let at_limit = match is_talk {
         true => AtLimit::Return,
         false => AtLimit::Answer,
@@ -142,6 +148,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
         chat.note(&format!("steadyhand chat --resume={id} goes on with this."));
     }
     session.stop(&runtime, &mut interrupts).await;
+    take.end(session).await;
     written(history).await;
     ended
 }
