@@ -7,10 +7,12 @@ mod batch;
 mod call;
 mod calls;
 mod chat;
+mod codes;
 mod complete;
 mod config;
 mod conversation;
 mod error;
+mod explain;
 mod keys;
 mod mcp;
 mod mcp_stdio;
@@ -168,6 +170,8 @@ enum Command {
         #[command(subcommand)]
         command: config::ConfigCommand,
     },
+    /// What the code of an error means, and what to do about it
+    Explain(explain::ExplainArgs),
     /// All tools for an MCP client that starts this program
     McpStdio,
     /// Completions for a shell, tool names included
@@ -214,6 +218,7 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
     };
     match command {
         Command::Config { command } => session.block_on(config::run(&session, command)),
+        Command::Explain(args) => explain::run(screen, args),
         Command::McpStdio => session.block_on(mcp_stdio::run(&session)),
         Command::Alerts { command } => session.block_on(alerts::run(&session, command.as_ref())),
         Command::Approvals(args) => session.block_on(approvals::list(&session, args)),
