@@ -44,3 +44,8 @@ pub use settings::Dialect;
 pub use settings::ModelSettings;
 pub use settings::Patience;
 pub use tokio_util::sync::CancellationToken;
+
+/// The example of docs/models.md is compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/models.md")]
+struct Book;

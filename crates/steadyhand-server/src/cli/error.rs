@@ -189,6 +189,10 @@ impl Failed {
             let text = self.0.text.clone();
             screen.line_to_stderr(&text.unwrap_or_else(|| self.to_string()));
         }
+        if screen.logs && !screen.json {
+            let code = self.0.code;
+            screen.line_to_stderr(&format!("\n  code: {code}  (steadyhand explain {code})"));
+        }
     }
 
     /// What is wrong with the configuration, for machines.

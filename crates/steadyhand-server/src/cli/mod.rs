@@ -7,6 +7,7 @@ mod batch;
 mod call;
 mod calls;
 mod chat;
+mod codes;
 mod complete;
 mod config;
 mod connect;
@@ -14,6 +15,7 @@ mod conversation;
 mod doctor;
 mod elsewhere;
 mod error;
+mod explain;
 mod first_steps;
 mod init;
 mod keys;
@@ -180,6 +182,8 @@ enum Command {
         #[command(subcommand)]
         command: config::ConfigCommand,
     },
+    /// What the code of an error means, and what to do about it
+    Explain(explain::ExplainArgs),
     /// All tools for an MCP client that starts this program
     McpStdio(mcp_stdio::McpStdioArgs),
     /// Which tools are safe to give to an agent: the twelve probes, and the examples that are declared
@@ -245,6 +249,7 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
         Command::Config { command } => session.block_on(config::run(&session, command)),
         Command::McpStdio(args) => session.block_on(mcp_stdio::run(&session, args)),
         Command::Verify(args) => session.block_on(verify::run(&session, args)),
+        Command::Explain(args) => explain::run(screen, args),
         Command::Alerts { command } => session.block_on(alerts::run(&session, command.as_ref())),
         Command::Approvals(args) => session.block_on(approvals::list(&session, args)),
         Command::Approve(args) => session.block_on(approvals::approve(&session, args)),

@@ -20,7 +20,7 @@ pub(super) struct Screen {
     unwritten: Cell<Option<String>>,
     pub(super) stderr_is_terminal: bool,
     /// Lines of a log and what is drawn over again do not go together.
-    logs: bool,
+    pub(super) logs: bool,
     pub(super) stderr_color: bool,
     pub(super) stdout_color: bool,
 }
