@@ -73,7 +73,7 @@ fn subject(alert: &Value) -> Markup {
     let name = text(alert, "subject");
     let kind = match text(alert, "watched") {
         "server_down" => "servers",
-        "invalid_responses" => return html! { (line(name, 80)) },
+        "invalid_responses" | "mended_conversations" => return html! { (line(name, 80)) },
         _ => "tools",
     };
     html! { a.open href=(overview::page(kind, name)) { (line(name, 80)) } }
