@@ -132,17 +132,6 @@ impl Terminal {
         }
     }
 
-    /// Presses this again and again until the program has ended.
-    pub(crate) fn insist(&mut self, keys: &str) {
-        let until = tokio::time::Instant::now() + PATIENCE;
-        while !self.seen.state.lock().expect("seen").is_over {
-            assert!(tokio::time::Instant::now() < until, "it still runs");
-            // Perhaps nobody is left to read it.
-            let _ = self.keys.write_all(keys.as_bytes());
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    }
-
     /// Ends the program as a crash would.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("killed");

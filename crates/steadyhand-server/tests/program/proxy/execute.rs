@@ -221,7 +221,7 @@ async fn a_call_that_broke_off_is_not_run_and_reported_though_the_answer_is_fine
             );
             let calls = served.get("/v1/calls?tool=weather").await.json();
             assert_eq!(
-                calls["calls"][0]["error"]["code"], "VALIDATION_ERROR",
+                calls["calls"][0]["code"], "VALIDATION_ERROR",
                 "{place}: {calls}"
             );
             let noted = until("it is noted", async || {
