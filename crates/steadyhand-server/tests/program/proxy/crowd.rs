@@ -17,7 +17,7 @@ const STREAMS: usize = 1000;
 const EVENTS: usize = 20;
 
 /// What the process takes, in KiB.
-pub(super) fn resident_kib(served: &Served) -> usize {
+fn resident_kib(served: &Served) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", served.pid()));
     let status = status.expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

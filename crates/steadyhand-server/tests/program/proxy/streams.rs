@@ -63,7 +63,7 @@ async fn every_piece_of_a_stream_passes_before_the_next_one_is_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_reads_slowly_holds_the_provider_back_and_fills_no_memory() {
+async fn a_client_that_reads_slowly_holds_the_provider_back() {
     const PIECE: usize = 64 * 1024;
     // What lies in the buffers of four sockets and of HTTP on both sides; the stream itself has no end.
     const MOST: usize = 64 * 1024 * 1024;
@@ -80,7 +80,6 @@ async fn a_client_that_reads_slowly_holds_the_provider_back_and_fills_no_memory(
     })
     .await;
     let served = proxy("anthropic", provider.url()).await;
-    let before = super::crowd::resident_kib(&served);
     let url = format!("http://{}/proxy/anthropic/v1/messages", served.address);
     let sending = client().post(url).body(valid().to_string()).send().await;
     let mut answer = sending.expect("an answer");
@@ -88,7 +87,7 @@ async fn a_client_that_reads_slowly_holds_the_provider_back_and_fills_no_memory(
     // Until nothing more is taken from the provider.
     let mut last = 0;
     let mut same = 0;
-    let taken = until("the provider is held back", async || {
+    until("the provider is held back", async || {
         let now = sent.load(std::sync::atomic::Ordering::Relaxed);
         assert!(
             now < MOST,
@@ -96,14 +95,9 @@ async fn a_client_that_reads_slowly_holds_the_provider_back_and_fills_no_memory(
         );
         same = if now == last { same + 1 } else { 0 };
         last = now;
-        (same >= 20).then_some(now)
+        (same >= 20).then_some(())
     })
     .await;
-    let grown = super::crowd::resident_kib(&served).saturating_sub(before);
-    assert!(
-        grown < 16 * 1024,
-        "{grown} KiB more for one stream, {taken} bytes taken"
-    );
     // It goes on from there.
     for _ in 0..200 {
         timeout(PATIENCE, answer.chunk())
