@@ -53,7 +53,8 @@ impl Client {
         let until = Instant::now() + self.settings.patience.whole;
         let attempts = self.attempts(&body, request.delivery, tell);
         let response = match timeout_at(until, attempts).await {
-            Ok(response) => response?,
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(error.about(encoded.body)),
             Err(_) => return Err(self.http.too_slow(self.settings.patience.whole)),
         };
         if self.settings.dialect == Dialect::Ollama

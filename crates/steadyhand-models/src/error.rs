@@ -1,7 +1,10 @@
 //! Why a model gave no answer: what happened, what to do, and never a key.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
+
+use serde_json::Value;
 
 /// A model gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +21,25 @@ pub struct ModelError {
     pub retry_after: Option<Duration>,
     /// How often it was asked.
     pub attempts: u32,
+    /// What was sent, where the provider would not take it: whoever finds out why needs it.
+    pub sent: Option<Sent>,
+}
+
+/// The body of a request. What was said is in it, so no `Debug` shows it; keys are in no body.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Sent(Arc<Value>);
+
+impl Sent {
+    /// As it was sent.
+    pub fn body(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Sent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sent(…)")
+    }
 }
 
 impl fmt::Display for ModelError {
@@ -93,7 +115,16 @@ impl ModelError {
             status: None,
             retry_after: None,
             attempts: 1,
+            sent: None,
         }
+    }
+
+    /// The same, with what was sent, where it is that which was refused.
+    #[must_use]
+    pub(crate) fn about(mut self, body: Value) -> ModelError {
+        let is_about_it = matches!(self.status, Some(400 | 422));
+        self.sent = is_about_it.then(|| Sent(Arc::new(body)));
+        self
     }
 
     /// The same, with what to do about it.

@@ -28,6 +28,7 @@ pub use client::Client;
 pub use demo::Demo;
 pub use error::ModelError;
 pub use error::ModelErrorKind;
+pub use error::Sent;
 pub use model::Delivery;
 pub use model::Model;
 pub use model::ModelRequest;

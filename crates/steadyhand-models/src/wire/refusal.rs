@@ -53,8 +53,13 @@ fn words(value: &Value) -> Option<String> {
     let said = ["message", "detail", "msg"]
         .iter()
         .find_map(|key| error.get(key))?;
-    Some(match said {
+    let said = match said {
         Value::String(said) => said.clone(),
         other => other.to_string(),
+    };
+    // Some name the place beside their words, not in them.
+    Some(match text(error, "param") {
+        Some(place) if !said.contains(place) => format!("{said} ({place})"),
+        _ => said,
     })
 }

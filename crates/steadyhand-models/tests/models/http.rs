@@ -67,6 +67,73 @@ async fn a_busy_or_broken_provider_is_asked_again_when_it_says() {
 }
 
 #[tokio::test]
+async fn a_provider_may_say_when_in_seconds_and_as_a_date() {
+    // A date that has passed is now; without one, there is a pause of half a second at most.
+    for (after, wait) in [
+        ("0.01", Duration::from_millis(10)),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", Duration::ZERO),
+    ] {
+        let refuses = Line::Refuses {
+            status: 429,
+            retry_after: Some(after.to_owned()),
+            message: "Slow down".to_owned(),
+        };
+        let provider = StrictProvider::start(Dialect::OpenAi, [refuses, Line::says("Hi")]).await;
+        let client = Client::new(provider.settings()).expect("good settings");
+        let (reply, told) = ask(&client, Delivery::Whole).await;
+        assert_eq!(reply.expect("an answer").message.content.text(), "Hi");
+        let Told::Retry(first) = &told[0] else {
+            panic!("{told:?}")
+        };
+        assert_eq!(first.wait, wait, "{after}");
+    }
+    // What makes no sense is as good as nothing.
+    let provider = StrictProvider::start(
+        Dialect::OpenAi,
+        [
+            Line::Refuses {
+                status: 529,
+                retry_after: Some("soon".to_owned()),
+                message: "Overloaded".to_owned(),
+            },
+            Line::says("Hi"),
+        ],
+    )
+    .await;
+    let client = Client::new(provider.settings()).expect("good settings");
+    let (reply, told) = ask(&client, Delivery::Whole).await;
+    assert!(reply.is_ok());
+    let Told::Retry(first) = &told[0] else {
+        panic!("{told:?}")
+    };
+    assert!(
+        first.wait > Duration::ZERO && first.wait <= Duration::from_millis(500),
+        "{:?}",
+        first.wait
+    );
+}
+
+#[tokio::test]
+async fn what_was_refused_comes_with_the_error_and_shows_in_no_debug() {
+    for dialect in Dialect::ALL {
+        let lines = [
+            Line::refuses(400, "no such thing"),
+            Line::refuses(404, "no such model"),
+        ];
+        let provider = StrictProvider::start(dialect, lines).await;
+        let client = Client::new(provider.settings()).expect("good settings");
+        let (reply, _) = ask(&client, Delivery::Streaming).await;
+        let error = reply.expect_err("a failure");
+        assert!(!format!("{error:?}").contains("Hello"), "{error:?}");
+        let sent = error.sent.expect("what was sent");
+        assert!(sent.body().to_string().contains("Hello"), "{dialect}");
+        // One that is about something else needs no copy.
+        let (reply, _) = ask(&client, Delivery::Streaming).await;
+        assert_eq!(reply.expect_err("a failure").sent, None, "{dialect}");
+    }
+}
+
+#[tokio::test]
 async fn there_is_an_end_to_asking_again() {
     let lines = [again(529), again(529), again(529), Line::says("too late")];
     let provider = StrictProvider::start(Dialect::Anthropic, lines).await;

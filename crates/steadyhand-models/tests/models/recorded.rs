@@ -85,7 +85,7 @@ fn find(name: &str) -> Recording {
 
 #[test]
 fn every_recorded_answer_is_read_and_nothing_of_it_is_lost() {
-    let mut read = 0;
+    let (mut read, mut arguments) = (0, 0);
     for recording in recordings() {
         // What was only rendered has no answer in it.
         if recording.status != 200 || recording.name.contains("render") {
@@ -114,11 +114,57 @@ fn every_recorded_answer_is_read_and_nothing_of_it_is_lost() {
                 recording.name
             );
         }
+        for (name, args) in arguments_written(recording.dialect, &reply.raw) {
+            let found = reply
+                .message
+                .tool_calls
+                .iter()
+                .any(|call| call.name == name && Value::Object(call.args.clone()) == args);
+            // What broke off is kept as the text it is.
+            let is_text = reply.message.invalid_tool_calls.iter().any(|call| {
+                call.name.as_deref() == Some(&name) && call.args.as_deref() == args.as_str()
+            });
+            assert!(
+                found || is_text,
+                "{}: {name} {args} is lost: {message}",
+                recording.name
+            );
+            arguments += 1;
+        }
         // Chat completions count only when asked to.
         let counts = recording.dialect != Dialect::OpenAi || !reply.raw["usage"].is_null();
         assert_eq!(reply.usage.output_tokens > 0, counts, "{}", recording.name);
     }
     assert!(read >= 30, "only {read}");
+    assert!(arguments >= 15, "only {arguments}");
+}
+
+/// The calls as they stand in a response: the name, and the arguments as they were written.
+fn arguments_written(dialect: Dialect, response: &Value) -> Vec<(String, Value)> {
+    let (calls, name, args) = match dialect {
+        Dialect::Ollama => (
+            &response["message"]["tool_calls"],
+            "/function/name",
+            "/function/arguments",
+        ),
+        Dialect::OpenAi => (
+            &response["choices"][0]["message"]["tool_calls"],
+            "/function/name",
+            "/function/arguments",
+        ),
+        Dialect::Anthropic => (&response["content"], "/name", "/input"),
+        Dialect::OpenAiResponses => (&response["output"], "/name", "/arguments"),
+    };
+    let written = |call: &Value| {
+        let name = call.pointer(name)?.as_str()?.to_owned();
+        let args = call.pointer(args)?;
+        let read = args
+            .as_str()
+            .and_then(|text| serde_json::from_str(text).ok());
+        Some((name, read.unwrap_or_else(|| args.clone())))
+    };
+    let calls = calls.as_array().into_iter().flatten();
+    calls.filter_map(written).collect()
 }
 
 fn strings_said(dialect: Dialect, response: &Value) -> Vec<String> {

@@ -121,6 +121,7 @@ impl Machine {
                 Watched::ValidationFailures => (ended == Ended::Invalid, true),
                 Watched::QueueFull => (ended == Ended::NoRoom, true),
                 Watched::InvalidResponses
+                | Watched::MendedConversations
                 | Watched::BreakerOpen
                 | Watched::ServerDown
                 | Watched::ToolsChanged
@@ -134,16 +135,19 @@ impl Machine {
 
     /// An answer of a model was not what its provider would accept.
     pub fn response_invalid(&mut self, provider: &str, now: Now) {
+        self.happened(Watched::InvalidResponses, provider, now);
+    }
+
+    /// A conversation was not what its provider would accept, and was mended.
+    pub fn conversation_mended(&mut self, provider: &str, now: Now) {
+        self.happened(Watched::MendedConversations, provider, now);
+    }
+
+    fn happened(&mut self, watched: Watched, subject: &str, now: Now) {
         for (number, rule) in self.rules.iter().enumerate() {
-            if rule.watched == Watched::InvalidResponses && rule.means(provider) {
-                add(
-                    &mut self.series,
-                    (number, rule),
-                    provider,
-                    true,
-                    Duration::ZERO,
-                    now,
-                );
+            if rule.watched == watched && rule.means(subject) {
+                let key = (number, rule);
+                add(&mut self.series, key, subject, true, Duration::ZERO, now);
             }
         }
     }

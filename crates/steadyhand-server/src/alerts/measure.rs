@@ -26,9 +26,10 @@ pub(super) fn measure(rule: &Rule, subject: &str, sums: &Sums) -> Measured {
         Watched::ErrorRate => sums.marked as f64 / sums.count as f64,
         Watched::Average => sums.average_ms,
         Watched::P95 => sums.p95_ms,
-        Watched::ValidationFailures | Watched::InvalidResponses | Watched::QueueFull => {
-            sums.marked as f64
-        }
+        Watched::ValidationFailures
+        | Watched::InvalidResponses
+        | Watched::MendedConversations
+        | Watched::QueueFull => sums.marked as f64,
         Watched::BreakerOpen
         | Watched::ServerDown
         | Watched::ToolsChanged
@@ -64,6 +65,11 @@ pub(super) fn measure(rule: &Rule, subject: &str, sums: &Sums) -> Measured {
             }
             Watched::InvalidResponses => {
                 format!("{subject}: {shown} answers of models in the last {window} were not valid")
+            }
+            Watched::MendedConversations => {
+                format!(
+                    "{subject}: {shown} conversations in the last {window} had to be mended; GET /v1/exchanges says where"
+                )
             }
             _ => format!("{subject}: {shown} were refused for lack of room in the last {window}"),
         };

@@ -168,6 +168,11 @@ impl Alerts {
         self.machine().response_invalid(provider, now());
     }
 
+    /// A conversation was mended on its way to this provider.
+    pub(crate) fn conversation_mended(&self, provider: &str) {
+        self.machine().conversation_mended(provider, now());
+    }
+
     /// Something is so, and why; or it is over, and what ended it.
     pub(crate) fn state(&self, watched: Watched, subject: &str, is_so: Result<String, String>) {
         let changes = self.machine().state(watched, subject, is_so, now());

@@ -51,6 +51,8 @@ pub enum Watched {
     ValidationFailures,
     /// Answers of models that are not what their provider would give or accept.
     InvalidResponses,
+    /// Conversations that their provider would have refused, mended on the way.
+    MendedConversations,
     /// A tool whose definition is another one.
     ToolsChanged,
     /// Calls that wait for a person for longer than this.
@@ -61,7 +63,7 @@ pub enum Watched {
 
 impl Watched {
     /// All of them.
-    pub const ALL: [Watched; 10] = [
+    pub const ALL: [Watched; 11] = [
         Watched::ErrorRate,
         Watched::Average,
         Watched::P95,
@@ -69,6 +71,7 @@ impl Watched {
         Watched::ServerDown,
         Watched::ValidationFailures,
         Watched::InvalidResponses,
+        Watched::MendedConversations,
         Watched::ToolsChanged,
         Watched::ApprovalWaiting,
         Watched::QueueFull,
@@ -84,6 +87,7 @@ impl Watched {
             Watched::ServerDown => "server_down",
             Watched::ValidationFailures => "validation_failures",
             Watched::InvalidResponses => "invalid_responses",
+            Watched::MendedConversations => "mended_conversations",
             Watched::ToolsChanged => "tools_changed",
             Watched::ApprovalWaiting => "approval_waiting",
             Watched::QueueFull => "queue_full",
@@ -102,9 +106,10 @@ impl Watched {
         match self {
             Watched::ErrorRate => Unit::Share,
             Watched::Average | Watched::P95 | Watched::ApprovalWaiting => Unit::Time,
-            Watched::ValidationFailures | Watched::InvalidResponses | Watched::QueueFull => {
-                Unit::Count
-            }
+            Watched::ValidationFailures
+            | Watched::InvalidResponses
+            | Watched::MendedConversations
+            | Watched::QueueFull => Unit::Count,
             Watched::BreakerOpen | Watched::ServerDown | Watched::ToolsChanged => Unit::None,
         }
     }
@@ -118,6 +123,7 @@ impl Watched {
             // A model that gets arguments wrong now and then is nothing new.
             Watched::ValidationFailures => 20.0,
             Watched::InvalidResponses
+            | Watched::MendedConversations
             | Watched::QueueFull
             | Watched::BreakerOpen
             | Watched::ServerDown

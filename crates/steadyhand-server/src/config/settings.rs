@@ -314,7 +314,7 @@ pub enum Approval {
 #[serde(deny_unknown_fields)]
 pub struct AlertSettings {
     /// What happened: breaker_open, server_down, tools_changed, approval_waiting > 30s, error_rate > 20% for 5m, average > 5s for 5m,
-    /// p95 > 2s for 5m, validation_failures > 20 for 5m, invalid_responses > 0 for 5m, queue_full > 0 for 1m
+    /// p95 > 2s for 5m, validation_failures > 20 for 5m, invalid_responses > 0 for 5m, mended_conversations > 5 for 5m, queue_full > 0 for 1m
     pub when: String,
     /// Names or patterns of tools; all if not said
     #[serde(default)]

@@ -165,7 +165,7 @@ pub(crate) async fn repair(
     Asked(asked): Asked<ProviderAsked>,
     sent: Sent<Conversation>,
 ) -> Result<Response, Refused> {
-    let provider = asked.provider.into();
+    let provider: Provider = asked.provider.into();
     let Conversation(value) = &sent.value;
     if !views::conversations::is_conversation(provider, value) {
         return Err(Refused::new(
@@ -178,6 +178,9 @@ pub(crate) async fn repair(
         views::conversations::repaired(provider, value)
     })
     .await?;
+    if view["fixes"].get(0).is_some() {
+        app.alerts.conversation_mended(provider.as_str());
+    }
     Ok(status::answer(&view))
 }
 

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 /// A bounded folder below the state folder.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
     files_max: usize,
     bytes_max: usize,
 }
 
 impl Folder {
-    pub(super) fn new(path: PathBuf, files_max: usize, bytes_max: usize) -> Folder {
+    pub(crate) fn new(path: PathBuf, files_max: usize, bytes_max: usize) -> Folder {
         Folder {
             path,
             files_max,
@@ -21,20 +21,20 @@ impl Folder {
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn bytes_max(&self) -> usize {
+    pub(crate) fn bytes_max(&self) -> usize {
         self.bytes_max
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.path.join(name).exists()
     }
 
     /// Writes a file whole, in the place of one that has its name.
-    pub(super) fn put(&self, name: &str, text: &[u8]) -> io::Result<PathBuf> {
+    pub(crate) fn put(&self, name: &str, text: &[u8]) -> io::Result<PathBuf> {
         if text.len() > self.bytes_max {
             return Err(io::Error::other("it is too large to be kept"));
         }

@@ -6,6 +6,7 @@
 //! look.rs       the conversation is mended, or keeps its bytes        splice.rs    what was not mended keeps its bytes
 //! ask.rs        sent once, within the time there is                   client.rs    pooled connections
 //! passing.rs    a stream on its way, with an end to every wait        tap.rs       its calls are checked on the side
+//! cut.rs        what was given is sent before a connection is cut
 //! trouble.rs    no answer, told in the provider's own shape           report.rs    counted, logged, kept in history, told live
 //! execute/      tools registered here are offered, run and answered inside
 //! study.rs      a refusal: which place, which rule                    cases.rs     rules that are not known here, as files
@@ -17,10 +18,11 @@ mod ask;
 mod cases;
 mod client;
 mod coding;
+mod cut;
 mod endpoint;
 mod execute;
 mod figures;
-mod folder;
+pub(crate) mod folder;
 mod glance;
 mod headers;
 mod keep;
@@ -31,7 +33,7 @@ mod report;
 mod shape;
 mod site;
 mod splice;
-mod study;
+pub(crate) mod study;
 mod tap;
 mod trouble;
 mod upstream;

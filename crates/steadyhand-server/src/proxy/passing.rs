@@ -133,7 +133,7 @@ impl Passing {
         }
     }
 
-    /// An error drops what waits to be written: all that was given is sent before the connection is cut.
+    /// An error drops what waits to be written: a client that reads gets all that was given before the connection is cut.
     fn cut_soon(&mut self, context: &Context<'_>) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         self.state = State::Cut;
         context.waker().wake_by_ref();

@@ -1,5 +1,5 @@
 //! What is told of an exchange when it has ended: counted always; logged, kept in history and told live where something
-//! was mended, refused, broken or missing.
+//! was mended, refused, broken or missing; and alerts hear of what was mended or broken.
 
 use std::sync::Arc;
 
@@ -98,7 +98,8 @@ impl Report {
                 "the stream of an answer ended before the answer did"
             );
         }
-        self.problems = seen.problems;
+        // Where tools are run inside, an answer has several rounds.
+        self.problems.extend(seen.problems);
         if let (Some(keeping), Some(answer)) = (&mut self.keeping, seen.answer) {
             keeping.answered(answer);
         }
@@ -207,8 +208,13 @@ impl Drop for Report {
     fn drop(&mut self) {
         let ended = self.ended.unwrap_or(Ended::Left);
         self.app.proxy.counts.end(self.site, ended);
+        let provider = self.site.as_str();
         if !self.problems.is_empty() {
             self.app.proxy.counts.broken(self.site);
+            self.app.alerts.response_invalid(provider);
+        }
+        if !self.fixes.is_empty() {
+            self.app.alerts.conversation_mended(provider);
         }
         if let Some(keeping) = self.keeping.take() {
             keeping.put(&self.app.proxy.kept, &self.exchange, &self.fixes);

@@ -87,7 +87,7 @@ fn is_within(place: &str, outer: &str) -> bool {
 }
 
 /// The first place that is named: `messages.22.content.0`, `messages[3].role`, `messages.[6].role`.
-fn place_in(request: &Value, text: &str) -> Option<String> {
+pub(crate) fn place_in(request: &Value, text: &str) -> Option<String> {
     let found = ROOTS.iter().filter_map(|root| {
         let start = text.match_indices(root).map(|(at, _)| at).find(|at| {
             let after = &text[at + root.len()..];

@@ -43,7 +43,9 @@ pub(super) fn check(provider: Provider, value: &Value, log: &mut Log) {
     let wire = wire::of(provider);
     let mut calls = 0;
     let is_cut = is_cut_off(provider, value);
-    for (pointer, message) in said(provider, value) {
+    let messages = said(provider, value);
+    let last = messages.len().saturating_sub(1);
+    for (number, (pointer, message)) in messages.into_iter().enumerate() {
         if !message.is_object() {
             log.found(
                 pointer,
@@ -71,6 +73,19 @@ pub(super) fn check(provider: Provider, value: &Value, log: &mut Log) {
         let mut found = Vec::new();
         wire.calls(&copy, &mut found);
         calls += found.len();
+        let mut found = Vec::new();
+        wire.calls(message, &mut found);
+        if is_cut
+            && number == last
+            && let Some(call) = found.last()
+            && let Some(place) = unsure(provider, message, call.part)
+        {
+            log.found(
+                format!("{pointer}{place}"),
+                Code::TruncatedCall,
+                "the answer ran out of tokens in this call: its arguments may not be whole",
+            );
+        }
     }
     let stops_for_tools = match provider {
         Provider::Anthropic => value["stop_reason"] == "tool_use",
@@ -86,6 +101,33 @@ pub(super) fn check(provider: Provider, value: &Value, log: &mut Log) {
             "the answer stops for tools and calls none",
         );
     }
+}
+
+/// Whether nothing follows this part of a message: where the tokens ran out, they ran out in it.
+pub(super) fn is_last(provider: Provider, message: &Value, part: usize) -> bool {
+    let parts = match provider {
+        Provider::Anthropic => &message["content"],
+        Provider::OpenAi | Provider::Mistral | Provider::Ollama => &message["tool_calls"],
+        Provider::Gemini => &message["parts"],
+        // One call each.
+        Provider::OpenAiResponses | Provider::LangChain => return true,
+    };
+    parts.as_array().is_none_or(|parts| part + 1 >= parts.len())
+}
+
+/// The place of arguments that came as an object, in the last call of an answer that was cut off: an object cannot
+/// show where it broke off. Text can, and is looked at elsewhere.
+fn unsure(provider: Provider, message: &Value, part: usize) -> Option<String> {
+    let place = match provider {
+        Provider::Anthropic => format!("/content/{part}/input"),
+        Provider::Ollama => format!("/tool_calls/{part}/function/arguments"),
+        Provider::Gemini => format!("/parts/{part}/functionCall/args"),
+        Provider::OpenAi | Provider::Mistral | Provider::OpenAiResponses | Provider::LangChain => {
+            return None;
+        }
+    };
+    let is_object = message.pointer(&place).is_some_and(Value::is_object);
+    (is_object && is_last(provider, message, part)).then_some(place)
 }
 
 fn is_error(provider: Provider, value: &Value) -> bool {

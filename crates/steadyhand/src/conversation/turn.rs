@@ -31,7 +31,8 @@ pub struct Turn {
 
 impl Turn {
     /// Reads a message of the model's, or the whole response it is in. Arguments that broke off stay text,
-    /// which the executor answers and never runs.
+    /// which the executor answers and never runs. So do those of the call that a response ran out of tokens in,
+    /// where they came as an object: that cannot show where it broke off.
     pub fn read(provider: Provider, said: &Value) -> Turn {
         Turn::read_named(provider, said, |name| name.to_owned())
     }
@@ -46,14 +47,20 @@ impl Turn {
             names: Vec::new(),
         };
         let mut found = Vec::new();
-        for (_, message) in response::said(provider, said) {
+        let is_cut = response::is_cut_off(provider, said);
+        let messages = response::said(provider, said);
+        let last = messages.len().saturating_sub(1);
+        for (number, (_, message)) in messages.into_iter().enumerate() {
             wire.calls(message, &mut found);
             for call in found.drain(..) {
                 // What OpenAI runs itself is no call for us.
                 if !call.needs_result {
                     continue;
                 }
-                let args = arguments(provider, message, call.part);
+                let mut args = arguments(provider, message, call.part);
+                if is_cut && number == last && response::is_last(provider, message, call.part) {
+                    args = cut_off(args);
+                }
                 let name = original(call.name);
                 turn.calls.push(match call.id {
                     Some(id) => Call::with_id(id, name, args),
@@ -97,6 +104,17 @@ impl Turn {
             return Vec::new();
         }
         wire.pack(results)
+    }
+}
+
+/// What there is of arguments, as the text that broke off. Text shows by itself whether it is whole.
+fn cut_off(args: Arguments) -> Arguments {
+    match args {
+        Arguments::Text(text) => Arguments::Text(text),
+        Arguments::Json(value) => {
+            let text = value.to_string();
+            Arguments::Text(text.strip_suffix('}').unwrap_or("{").to_owned())
+        }
     }
 }
 

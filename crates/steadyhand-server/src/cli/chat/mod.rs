@@ -7,6 +7,7 @@ mod keys;
 mod line;
 mod live;
 mod record;
+mod refused;
 mod show;
 mod talk;
 mod turn;
@@ -171,7 +172,7 @@ async fn once(chat: &mut Chat<'_>, asked: &str, interrupts: &mut Interrupts) -> 
     let is_timed_out = chat.session.time_left().is_some_and(|left| left.is_zero());
     let failed = match &ended.turn.end {
         End::Answered | End::CutOff => None,
-        End::Failed(error) => return Err(Failed::from(error.clone())),
+        End::Failed(error) => return Err(chat.failed(error)),
         End::Cancelled if ended.signal.is_none() && is_timed_out => {
             let limit = chat.session.global.timeout.unwrap_or_default();
             return Err(Failed::timed_out(limit));

@@ -173,11 +173,18 @@ impl Show {
         let (id, note) = match event {
             Event::AttemptFailed {
                 call_id,
+                tool_name,
                 attempt,
                 message,
                 retry_in_ms: Some(_),
                 ..
-            } => (call_id, format!("{message}, try {}", attempt + 1)),
+            } => {
+                let most = self.manager.policy(tool_name);
+                let most = most.map_or(0, |policy| policy.retry.attempts);
+                // It may have another policy by now.
+                let most = most.max(attempt + 1);
+                (call_id, format!("{message}, try {} of {most}", attempt + 1))
+            }
             Event::FallbackStarted { call_id, .. } => {
                 (call_id, "failed, asking its fallback".to_owned())
             }

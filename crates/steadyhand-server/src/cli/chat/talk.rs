@@ -28,7 +28,8 @@ Ctrl-C or Esc stops an answer or a tool. A line that begins with a space is neve
 
 /// What is done after a line.
 enum Next {
-    Read,
+    /// Read on; Ctrl-C stopped an answer then, and another one soon after leaves.
+    Read(Option<Instant>),
     Leave,
 }
 
@@ -38,7 +39,7 @@ pub(super) async fn run(chat: &mut Chat<'_>, interrupts: &mut Interrupts) -> Res
     let mut interrupted: Option<Instant> = None;
     if chat.is_unanswered() {
         chat.note("The last question has no answer yet; going on with it. Ctrl-C stops.");
-        answer(chat, &mut prompt, interrupts).await?;
+        interrupted = answer(chat, &mut prompt, interrupts).await?;
     }
     loop {
         let typed = prompt.line("> ", interrupts).await;
@@ -63,12 +64,12 @@ pub(super) async fn run(chat: &mut Chat<'_>, interrupts: &mut Interrupts) -> Res
             Some(command) => obey(chat, command, &mut prompt, interrupts).await?,
             None => {
                 chat.say(line.trim());
-                answer(chat, &mut prompt, interrupts).await?;
-                Next::Read
+                Next::Read(answer(chat, &mut prompt, interrupts).await?)
             }
         };
-        if let Next::Leave = next {
-            return Ok(());
+        match next {
+            Next::Read(stopped) => interrupted = stopped,
+            Next::Leave => return Ok(()),
         }
     }
 }
@@ -86,7 +87,7 @@ async fn obey(
         "tools" => chat.note(&tools(chat)),
         "model" => model(chat, rest),
         "retry" => match chat.take_back() {
-            true => answer(chat, prompt, interrupts).await?,
+            true => return Ok(Next::Read(answer(chat, prompt, interrupts).await?)),
             false => chat.note("Nothing was asked yet."),
         },
         "last" => {
@@ -97,15 +98,16 @@ async fn obey(
         "quit" | "exit" | "q" => return Ok(Next::Leave),
         other => chat.note(&format!("There is no command /{other}. /help lists them.")),
     }
-    Ok(Next::Read)
+    Ok(Next::Read(None))
 }
 
-/// Answers what was said last; asks what to do where tools were used as often as they may be.
+/// Answers what was said last; asks what to do where tools were used as often as they may be. Gives back when Ctrl-C
+/// stopped it, if that is how it ended.
 async fn answer(
     chat: &mut Chat<'_>,
     prompt: &mut Prompt,
     interrupts: &mut Interrupts,
-) -> Result<(), Failed> {
+) -> Result<Option<Instant>, Failed> {
     let mut way = Way::WithTools;
     loop {
         let mut keys = Keys::listen();
@@ -124,23 +126,23 @@ async fn answer(
                         Typed::Line(line) if line.trim().starts_with(['c', 'C']) => Way::WithTools,
                         Typed::Line(line) if line.trim().starts_with(['a', 'A']) => Way::AnswerNow,
                         Typed::Signal(code) => return Err(Failed::silent(Exit::Signal(code))),
-                        Typed::Line(_) | Typed::Interrupt | Typed::End => return Ok(()),
+                        Typed::Line(_) | Typed::Interrupt | Typed::End => return Ok(None),
                     };
                 }
                 End::Failed(error) => {
-                    Failed::from(error.clone()).print(chat.session.screen);
+                    chat.failed(error).print(chat.session.screen);
                     chat.note("/retry asks again.");
-                    return Ok(());
+                    return Ok(None);
                 }
                 End::Cancelled => {
                     chat.note(&ended.what_was_stopped());
-                    return Ok(());
+                    return Ok(ended.signal.map(|_| Instant::now()));
                 }
                 End::Refused => {
                     chat.note("The model would not answer that.");
-                    return Ok(());
+                    return Ok(None);
                 }
-                End::Answered | End::CutOff => return Ok(()),
+                End::Answered | End::CutOff => return Ok(None),
             },
         }
     }

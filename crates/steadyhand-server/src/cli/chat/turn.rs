@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use steadyhand::Message;
 use steadyhand_models::NoticeCode;
-use steadyhand_models::{Agent, AgentEvent, AgentSettings, AtLimit, CancellationToken};
+use steadyhand_models::{Agent, AgentEvent, AgentSettings, AtLimit, CancellationToken, ModelError};
 use tokio::time::Instant;
 
 use super::asking::{Asking, Denier};
 use super::keys::Keys;
 use super::record::{Ended, Record};
+use super::refused;
 use super::show::Show;
 use super::talk::AGAIN;
 use crate::approvals::Desk;
+use crate::cli::error::Failed;
 use crate::cli::{Interrupts, Session};
 use crate::config::Configuration;
 use crate::config::document::plain;
@@ -168,6 +170,13 @@ impl<'a> Chat<'a> {
     pub(super) fn last_result(&self) -> Option<String> {
         let show = lock(&self.show);
         show.last().map(|last| last.content.text().into_owned())
+    }
+
+    /// Why there is no answer, as it is told.
+    pub(super) fn failed(&self, error: &ModelError) -> Failed {
+        let state = self.session.state();
+        let keeps = (self.keeps == Keeps::Yes).then_some(state.as_path());
+        refused::told(error, self.chosen.model.provider(), keeps)
     }
 
     pub(super) fn note(&self, text: &str) {

@@ -76,7 +76,7 @@ fn subject(alert: &Value) -> Markup {
         // A tool that is kept away has no page.
         "tools_changed" => return html! { a.open href="/tools#changes" { (line(name, 80)) } },
         "approval_waiting" => return html! { a.open href="/approvals" { (line(name, 80)) } },
-        "invalid_responses" => return html! { (line(name, 80)) },
+        "invalid_responses" | "mended_conversations" => return html! { (line(name, 80)) },
         _ => "tools",
     };
     html! { a.open href=(overview::page(kind, name)) { (line(name, 80)) } }

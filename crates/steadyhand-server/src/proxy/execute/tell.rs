@@ -1,7 +1,6 @@
 //! A streamed answer whose tools are run here: words as they come, round after round, then one end.
 
 use std::io;
-use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::response::Parts;
@@ -17,6 +16,7 @@ use super::read::Reader;
 use super::speak::Speaker;
 use super::{Executing, Inside, Next};
 use crate::proxy::ask::Collected;
+use crate::proxy::cut::Cut;
 use crate::proxy::headers;
 use crate::proxy::report::Report;
 use crate::proxy::tap::{self, Framing};
@@ -26,8 +26,6 @@ use crate::proxy::trouble::{self, Trouble};
 const PIECES_MAX: usize = 16;
 /// What is told of a refusal in the middle.
 const SAID_BYTES_MAX: usize = 500;
-/// Last words are sent before the connection is cut.
-const LAST_WORDS: Duration = Duration::from_millis(20);
 
 /// An answer that has begun.
 pub(in crate::proxy) struct Telling {
@@ -59,7 +57,7 @@ impl Telling {
                 () = self.tell_all(speaker, pieces, report) => {}
             }
         });
-        let mut response = Response::new(Body::from_stream(ReceiverStream::new(stream)));
+        let mut response = Response::new(Body::from_stream(Cut::new(ReceiverStream::new(stream))));
         *response.headers_mut() = headers;
         response
     }
@@ -73,7 +71,6 @@ impl Telling {
         let _ = pieces
             .send(Ok(trouble::event(shape, &trouble, &words)))
             .await;
-        tokio::time::sleep(LAST_WORDS).await;
         let _ = pieces.send(Err(io::Error::other(words))).await;
     }
 

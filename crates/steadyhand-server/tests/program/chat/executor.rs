@@ -53,7 +53,7 @@ async fn v10_every_call_of_the_transcriber_is_seen_by_the_executor_it_was_given(
 }
 
 #[test]
-fn v10_no_file_of_chat_models_or_transcriber_runs_a_tool_itself() {
+fn v10_no_file_of_chat_models_transcriber_or_proxy_runs_a_tool_itself() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
     for place in [
@@ -66,23 +66,26 @@ fn v10_no_file_of_chat_models_or_transcriber_runs_a_tool_itself() {
         collect(&source.join(place), &mut files);
     }
     assert!(files.len() > 10, "{files:?}");
-    for file in &files {
-        let text = std::fs::read_to_string(file).expect("a source file");
-        for way_around in [
-            ".handler()",
-            "Invocation",
-            " Handler for",
-            "run_by(",
-            ".execute(",
-            ".execute_batch",
-        ] {
-            assert!(
-                !text.contains(way_around),
-                "{} has {way_around}",
-                file.display()
-            );
-        }
-    }
+    const AROUND: [&str; 4] = [".handler()", "Invocation", " Handler for", "run_by("];
+    let counted = |files: &[PathBuf], ways: &[&str]| -> usize {
+        let of_one = |file: &PathBuf| {
+            let text = std::fs::read_to_string(file).expect("a source file");
+            let found = ways.iter().map(|way| text.matches(way).count());
+            found.sum::<usize>()
+        };
+        files.iter().map(of_one).sum()
+    };
+    const THROUGH: [&str; 2] = [".execute(", ".execute_batch"];
+    assert_eq!(counted(&files, &AROUND), 0);
+    // The loop of the models has it done.
+    assert_eq!(counted(&files, &THROUGH), 0);
+    let mut proxy = Vec::new();
+    collect(&source.join("proxy"), &mut proxy);
+    assert!(proxy.len() > 20, "{proxy:?}");
+    assert_eq!(counted(&proxy, &AROUND), 0);
+    // One batch of calls that the model made goes where those of REST go, and nothing else does.
+    assert_eq!(counted(&proxy, &THROUGH), 0);
+    assert_eq!(counted(&proxy, &[".execute_all("]), 1);
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) {

@@ -179,6 +179,40 @@ fn a_provider_that_does_not_answer_is_named_with_its_address() {
     assert!(stderr.contains("help: "), "{stderr}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_a_provider_refuses_is_told_with_its_place_and_kept_as_a_copy() {
+    let said = "messages.0.content: this provider wants cats";
+    let refuses = || Line::refuses(400, said);
+    let provider = StrictProvider::start(Dialect::Anthropic, [refuses(), refuses()]).await;
+    let workplace = workplace(&strict("anthropic", &provider.url()));
+    let prompt = "my password: hunter2hunter2";
+    let (code, stdout, stderr) = parts(&workplace.run_words(&["chat", prompt]));
+    assert_eq!((code, stdout.as_str()), (4, ""), "{stderr}");
+    let refused = format!("anthropic refused the request (400): {said}");
+    assert!(stderr.contains(&refused), "{stderr}");
+    assert!(
+        stderr.contains("place    /messages/0/content\n"),
+        "{stderr}"
+    );
+    let path = stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("  request  "));
+    let copy = std::fs::read_to_string(path.expect("a copy")).expect("the copy");
+    let copy: Value = serde_json::from_str(&copy).expect("JSON");
+    assert_eq!(copy["messages"][0]["role"], "user", "{copy}");
+    assert!(!copy.to_string().contains("hunter2"), "{copy}");
+    // With --no-save nothing is kept.
+    let run = workplace.run_words(&["chat", "--json", "--no-save", "hi"]);
+    let (code, _, stderr) = parts(&run);
+    assert_eq!(code, 4, "{stderr}");
+    let told = stderr.lines().last().expect("a line");
+    let told: Value = serde_json::from_str(told).expect("JSON");
+    assert_eq!(told["error"]["place"], "/messages/0/content", "{told}");
+    assert_eq!(told["error"].get("request"), None, "{told}");
+    let folder = workplace.file(".local/state/steadyhand/refused");
+    assert_eq!(std::fs::read_dir(folder).expect("a folder").count(), 1);
+}
+
 #[test]
 fn a_model_that_takes_too_long_ends_with_the_commands_time() {
     let workplace = workplace("");

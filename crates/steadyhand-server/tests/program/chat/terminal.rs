@@ -6,7 +6,7 @@ use steadyhand_models::testing::{Line, Said, StrictProvider};
 
 use super::pty::Terminal;
 use super::{strict, workplace};
-use crate::support::Workplace;
+use crate::support::{PATIENCE, Workplace};
 
 const CTRL_C: &str = "\u{3}";
 const CTRL_D: &str = "\u{4}";
@@ -157,6 +157,68 @@ fn ctrl_c_clears_a_line_and_twice_on_an_empty_one_leaves_with_130() {
     assert_eq!(code, Some(130), "{shown}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_ctrl_c_soon_after_the_one_that_stopped_an_answer_leaves_with_130() {
+    let stalls = Line::Hangs(Said::text("Once upon a time there was a story"), 600);
+    let provider = StrictProvider::start(Dialect::OpenAi, [stalls]).await;
+    let workplace = workplace(&strict("openai", &provider.url()));
+    tokio::task::block_in_place(|| {
+        let mut terminal = Terminal::start(&workplace, &["chat"]);
+        terminal.wait_for("> ");
+        terminal.line("Tell me a story");
+        terminal.wait_for("Once");
+        terminal.press(CTRL_C);
+        terminal.wait_for("Stopped.");
+        terminal.press(CTRL_C);
+        let (code, shown) = terminal.ended();
+        assert_eq!(code, Some(130), "{shown}");
+    });
+}
+
+/// A program that will not end when it is asked to, and says who it is.
+const STUBBORN: &str = r#"
+[tools.stubborn]
+kind = "command"
+description = "Does not want to end"
+command = ["sh", "-c", "trap '' TERM INT; echo $$ > stubborn.pid; while :; do sleep 0.1; done"]
+input = { type = "object" }
+timeout = "10m"
+deadline = "10m"
+"#;
+
+#[test]
+fn a_second_ctrl_c_kills_a_tool_that_does_not_want_to_end_and_leaves_with_130() {
+    let workplace = Workplace::with_config(STUBBORN);
+    let mut terminal = Terminal::start(&workplace, &["chat", "--model", "demo"]);
+    terminal.wait_for("> ");
+    terminal.line("stubborn {}");
+    terminal.wait_for("◌ stubborn");
+    let pid = eventually("the program runs", || {
+        let pid = std::fs::read_to_string(workplace.file("stubborn.pid")).ok()?;
+        rustix::process::Pid::from_raw(pid.trim().parse().ok()?)
+    });
+    terminal.press(CTRL_C);
+    terminal.wait_for("■ stubborn cancelled");
+    terminal.wait_for("Stopped.");
+    terminal.press(CTRL_C);
+    let (code, shown) = terminal.ended();
+    assert_eq!(code, Some(130), "{shown}");
+    eventually("the program is gone", || {
+        rustix::process::test_kill_process(pid).err()
+    });
+}
+
+fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let until = std::time::Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(std::time::Instant::now() < until, "never: {what}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn ctrl_c_at_one_question_cancels_its_tools_and_ends_with_130() {
     let workplace = workplace("");
@@ -209,6 +271,7 @@ async fn l07_at_the_limit_of_rounds_a_person_is_asked_what_to_do() {
         call("off"),
         call("on"),
         Line::says("It blinks."),
+        call("on"),
     ];
     let provider = StrictProvider::start(Dialect::Anthropic, lines).await;
     let workplace = workplace(&strict("anthropic", &provider.url()));
@@ -225,11 +288,17 @@ async fn l07_at_the_limit_of_rounds_a_person_is_asked_what_to_do() {
         terminal.line("a");
         terminal.wait_for("It blinks.");
         terminal.wait_for("> ");
+        // Whoever stops is asked for the next line; nothing more is sent.
+        terminal.line("Blink again");
+        terminal.wait_for("[c/a/s]");
+        terminal.line("s");
+        terminal.wait_for("> ");
         terminal.press(CTRL_D);
         let (code, shown) = terminal.ended();
         assert_eq!(code, Some(0), "{shown}");
     });
     assert_eq!(provider.refused(), Vec::<String>::new());
+    assert_eq!(provider.requests().len(), 5);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,10 +7,11 @@ use steadyhand_models::testing::{Line, Said, StrictProvider};
 use steadyhand_models::wire::{Assembler, decode};
 use steadyhand_models::{Dialect, Reply};
 use steadyhand_strict::StrictProviders;
+use tokio::time::timeout;
 
 use super::{Provider, json_answer, ok};
 use crate::serve::{Served, runs, until};
-use crate::support::client;
+use crate::support::{PATIENCE, client};
 
 const TOOLS: &str = r#"
 [tools.weather]
@@ -163,6 +164,74 @@ async fn calls_of_geminis_are_run_inside_as_well() {
             heard[1].request.to_string().contains("functionResponse"),
             "{verb}"
         );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_model_says_is_told_while_a_tool_still_runs() {
+    let first = Said::text("One moment. ").call("slow", json!({}));
+    let provider = StrictProvider::start(Dialect::Anthropic, [Line::Says(first)]).await;
+    let served = executing("anthropic", &provider.url(), "").await;
+    let url = format!("http://{}{}", served.address, path(Dialect::Anthropic));
+    let sent = client()
+        .post(url)
+        .header("content-type", "application/json");
+    let sent = sent.header("anthropic-version", "2023-06-01");
+    let body = question(Dialect::Anthropic, true).to_string();
+    let mut answer = sent.body(body).send().await.expect("a head");
+    let id = runs(&served, "slow").await;
+    let mut text = String::new();
+    while !text.contains("moment") {
+        let piece = timeout(PATIENCE, answer.chunk()).await.expect("in time");
+        let piece = piece.expect("no error").expect("more");
+        text.push_str(&String::from_utf8_lossy(&piece));
+    }
+    let call = served.get(&format!("/v1/calls/{id}")).await.json();
+    assert_eq!(call["state"], "running", "{call}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_broke_off_is_not_run_and_reported_though_the_answer_is_fine() {
+    for dialect in [
+        Dialect::Anthropic,
+        Dialect::OpenAi,
+        Dialect::OpenAiResponses,
+    ] {
+        for streams in [false, true] {
+            let place = format!("{dialect}, streaming {streams}");
+            let cut = Said::text("Let me look. ").call("weather", json!({}));
+            let lines = [
+                Line::CutOff(cut, "{\"city\": \"Os".to_owned()),
+                Line::says("I could not."),
+            ];
+            let provider = StrictProvider::start(dialect, lines).await;
+            let served = executing(site(dialect), &provider.url(), "").await;
+            let (status, text) = post(&served, path(dialect), &question(dialect, streams)).await;
+            assert_eq!(status, 200, "{place}: {text}");
+            let reply = read(dialect, streams, &text);
+            let words = reply.message.content.text();
+            assert!(words.ends_with("I could not."), "{place}: {words}");
+            assert_eq!(provider.refused(), [""; 0], "{place}");
+            // Nothing ran; the model was told why.
+            let told = provider.requests()[1].to_string();
+            assert!(told.contains("JSON"), "{place}: {told}");
+            assert!(
+                !told.contains("clear") && !told.contains("drizzle"),
+                "{place}"
+            );
+            let calls = served.get("/v1/calls?tool=weather").await.json();
+            assert_eq!(
+                calls["calls"][0]["code"], "VALIDATION_ERROR",
+                "{place}: {calls}"
+            );
+            let noted = until("it is noted", async || {
+                let listed = served.get("/v1/exchanges").await.json();
+                listed["exchanges"].get(0).cloned()
+            })
+            .await;
+            let code = &noted["problems"][0]["code"];
+            assert_eq!(code, "truncated_call", "{place}: {noted}");
+        }
     }
 }
 

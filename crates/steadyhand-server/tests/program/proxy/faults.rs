@@ -1,5 +1,5 @@
 //! The provider is away, stalls, resets, sends garbage; the client leaves; we end: each is told honestly, in the
-//! provider's own shape, and nothing is left behind. `scripts/proxy-fault-table` prints the rows.
+//! provider's own shape, and nothing is left behind. `scripts/proxy-tables` prints the rows.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -469,7 +469,7 @@ async fn a_client_that_leaves_in_the_middle_of_a_stream_takes_the_provider_with_
     timeout(PATIENCE, ended.recv())
         .await
         .expect("the provider's connection is closed");
-    left(&served).await;
+    left("the client leaves in the middle of a stream", &served).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -491,11 +491,11 @@ async fn a_client_that_leaves_before_the_answer_takes_the_provider_with_it() {
     timeout(PATIENCE, ended.recv())
         .await
         .expect("the provider's connection is closed");
-    left(&served).await;
+    left("the client leaves before the answer", &served).await;
 }
 
 /// The exchange is over, and counted as one whose client left.
-async fn left(served: &Served) {
+async fn left(fault: &str, served: &Served) {
     until("it is counted", async || {
         let figures = served.get("/metrics").await.text;
         let is_so = figures.contains("steadyhand_proxy_open{} 0.0")
@@ -503,6 +503,9 @@ async fn left(served: &Served) {
         is_so.then_some(())
     })
     .await;
+    println!(
+        "\nfault-row|{fault}|–|(the provider's connection is closed, the exchange counted as left)"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -525,9 +528,22 @@ async fn a_server_that_ends_lets_answers_come_to_their_end_and_tells_those_that_
         ));
     }
     served.signal(rustix::process::Signal::TERM);
-    while let Ok(Some(piece)) = timeout(PATIENCE, answer.chunk()).await.expect("in time") {
-        text.push_str(&String::from_utf8_lossy(&piece));
-    }
+    let is_whole = loop {
+        match timeout(PATIENCE, answer.chunk()).await.expect("in time") {
+            Ok(Some(piece)) => text.push_str(&String::from_utf8_lossy(&piece)),
+            Ok(None) => break true,
+            Err(_) => break false,
+        }
+    };
+    let got = Got {
+        status: 200,
+        text,
+        is_whole,
+        error: None,
+    };
+    row("steadyhand itself ends", &got);
+    let (text, is_whole) = (got.text, got.is_whole);
+    assert!(!is_whole, "half an answer must not look like one: {text}");
     assert!(text.contains("event: error"), "{text}");
     assert!(text.contains("the server is about to end"), "{text}");
     timeout(PATIENCE, ended.recv())

@@ -1,6 +1,7 @@
 //! The provider proxy as its clients see it: the real program between real SDKs and strict providers, and between raw
 //! sockets that misbehave.
 
+mod alerts;
 mod cases;
 mod corpus;
 mod crowd;

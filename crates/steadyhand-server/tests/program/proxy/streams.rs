@@ -62,6 +62,52 @@ async fn every_piece_of_a_stream_passes_before_the_next_one_is_sent() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_reads_slowly_holds_the_provider_back() {
+    const PIECE: usize = 64 * 1024;
+    // What lies in the buffers of four sockets and of HTTP on both sides; the stream itself has no end.
+    const MOST: usize = 64 * 1024 * 1024;
+    let sent = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = std::sync::Arc::clone(&sent);
+    let event = Bytes::from(format!("data: {}\n\n", "x".repeat(PIECE)));
+    let provider = Provider::answering(move |_| {
+        let (event, counted) = (event.clone(), std::sync::Arc::clone(&counted));
+        let endless = futures_util::stream::repeat_with(move || {
+            counted.fetch_add(PIECE, std::sync::atomic::Ordering::Relaxed);
+            Ok::<_, std::io::Error>(event.clone())
+        });
+        typed_answer(200, "text/event-stream", Body::from_stream(endless))
+    })
+    .await;
+    let served = proxy("anthropic", provider.url()).await;
+    let url = format!("http://{}/proxy/anthropic/v1/messages", served.address);
+    let sending = client().post(url).body(valid().to_string()).send().await;
+    let mut answer = sending.expect("an answer");
+    answer.chunk().await.expect("no error").expect("a piece");
+    // Until nothing more is taken from the provider.
+    let mut last = 0;
+    let mut same = 0;
+    until("the provider is held back", async || {
+        let now = sent.load(std::sync::atomic::Ordering::Relaxed);
+        assert!(
+            now < MOST,
+            "{now} bytes were taken for a client that reads nothing"
+        );
+        same = if now == last { same + 1 } else { 0 };
+        last = now;
+        (same >= 20).then_some(())
+    })
+    .await;
+    // It goes on from there.
+    for _ in 0..200 {
+        timeout(PATIENCE, answer.chunk())
+            .await
+            .expect("in time")
+            .expect("no error")
+            .expect("more");
+    }
+}
+
 /// What is found in the answer to one request, streamed.
 async fn found(site: &str, path: &str, kind: &str, stream: &str) -> Value {
     let (kind, stream) = (kind.to_owned(), stream.to_owned());

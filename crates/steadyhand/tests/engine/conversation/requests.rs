@@ -177,6 +177,18 @@ fn r02_an_answer_is_checked() {
             "/choices/0/message/tool_calls/0/function/arguments",
         ),
         (
+            Provider::Anthropic,
+            json!({"role": "assistant", "stop_reason": "max_tokens", "content": [{"type": "tool_use", "id": "a", "name": "look", "input": {}}]}),
+            Code::TruncatedCall,
+            "/content/0/input",
+        ),
+        (
+            Provider::Ollama,
+            json!({"message": {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "look", "arguments": {"at": 1}}}]}, "done_reason": "length"}),
+            Code::TruncatedCall,
+            "/message/tool_calls/0/function/arguments",
+        ),
+        (
             Provider::OpenAi,
             json!({"error": {"message": "no"}}),
             Code::ErrorResponse,

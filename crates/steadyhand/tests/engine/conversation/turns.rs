@@ -82,6 +82,42 @@ fn l01_calls_are_read_from_whole_responses_and_get_ids() {
 }
 
 #[test]
+fn l01_a_call_that_an_answer_ran_out_of_tokens_in_is_never_run() {
+    let block = |id: &str, input: Value| json!({"type": "tool_use", "id": id, "name": "look", "input": input});
+    let anthropic = json!({"role": "assistant", "stop_reason": "max_tokens", "content": [block("a", json!({"at": 1})), block("b", json!({}))]});
+    let call = |args: Value| json!({"function": {"name": "look", "arguments": args}});
+    let ollama = json!({"message": {"role": "assistant", "tool_calls": [call(json!({"at": 1})), call(json!({"at": 2}))]}, "done_reason": "length"});
+    let part = |args: Value| json!({"functionCall": {"name": "look", "args": args}});
+    let gemini = json!({"candidates": [{"content": {"role": "model", "parts": [part(json!({"at": 1})), part(json!({"at": 2}))]}, "finishReason": "MAX_TOKENS"}]});
+    let chat = json!({"choices": [{"finish_reason": "length", "message": {"role": "assistant", "tool_calls": [
+        {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}},
+        {"id": "b", "type": "function", "function": {"name": "look", "arguments": ""}}]}}]});
+    let rows = [
+        (Provider::Anthropic, anthropic),
+        (Provider::Ollama, ollama),
+        (Provider::Gemini, gemini),
+        (Provider::OpenAi, chat),
+    ];
+    for (provider, said) in rows {
+        let turn = Turn::read(provider, &said);
+        let outcomes = run(&turn);
+        assert!(outcomes[0].is_success(), "{provider}: the first is whole");
+        let failure = outcomes[1].failure().expect("the last is not run");
+        assert_eq!(outcomes[1].attempts, 0, "{provider}");
+        assert_eq!(failure.problems[0].code, "json", "{provider}: {failure:?}");
+        assert_eq!(turn.results(&outcomes).is_empty(), false);
+    }
+    // What follows a call shows that it is whole; text shows it by itself.
+    let followed = json!({"role": "assistant", "stop_reason": "max_tokens", "content": [block("a", json!({"at": 1})), {"type": "text", "text": "And th"}]});
+    let turn = Turn::read(Provider::Anthropic, &followed);
+    assert_eq!(turn.calls()[0].args, Arguments::Json(json!({"at": 1})));
+    let whole = json!({"choices": [{"finish_reason": "length", "message": {"role": "assistant", "tool_calls": [
+        {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{\"at\": 1}"}}]}}]});
+    let turn = Turn::read(Provider::OpenAi, &whole);
+    assert!(run(&turn)[0].is_success());
+}
+
+#[test]
 fn r14_an_error_result_is_well_formed_everywhere() {
     let steps = [user("u1x"), calls(&["a"])];
     for provider in Provider::ALL {
