@@ -74,4 +74,5 @@ for (const [kind, options] of Object.entries({
   }
 }
 await browser.close();
-provider.close();
+// The proxy keeps its connection to the provider open.
+process.exit(0);

@@ -70,7 +70,10 @@ fn leaves(value: &Value, pointer: &str, document: &Document, rows: &mut Vec<Row>
 fn hidden(value: &Value, pointer: &str) -> Value {
     let is_reference = |text: &str| text.contains("${");
     let name = pointer.rsplit('/').next().unwrap_or_default();
+    // `pin` of an MCP server is a word of ours, and no number that opens something.
+    let is_pin = name == "pin" && ["off", "warn", "quarantine"].iter().any(|it| value == it);
     match value {
+        value if is_pin => value.clone(),
         Value::String(text) if !is_reference(text) && redact::is_secret_name(name) => {
             json!("[hidden]")
         }

@@ -42,7 +42,7 @@ fn current(now: &[&Value]) -> Markup {
         div.scroll tabindex="0" role="region" aria-label="Alerts now" {
             table.rows id="alerts" {
                 caption.hidden { "Alerts now" }
-                thead { tr { th scope="col" { "About" } th scope="col" { "State" } th scope="col" { "What" } th scope="col" { "Since" } th scope="col" { "Rule" } th scope="col" { span.hidden { "Actions" } } } }
+                thead { tr { th scope="col" { "About" } th scope="col" { "State" } th scope="col" { "What" } th scope="col" { "Since" } th.wide scope="col" { "Rule" } th scope="col" { span.hidden { "Actions" } } } }
                 tbody { @for alert in now.iter().take(ROWS) {
                     @let id = text(alert, "id");
                     @let path = overview::page("alerts", id);
@@ -55,7 +55,7 @@ fn current(now: &[&Value]) -> Markup {
                         }
                         td.said { (line(text(alert, "message"), 240)) }
                         td.mute { (when(alert["raised_ms"].as_u64().unwrap_or(0))) }
-                        td.mute { code { (line(text(alert, "rule"), 60)) } }
+                        td.mute.wide { code { (line(text(alert, "rule"), 60)) } }
                         td.act {
                             @if text(alert, "state") == "raised" { (button(&format!("{path}/ack"), "Acknowledge", &visible(text(alert, "subject")))) }
                             @if alert["silenced_until_ms"].is_null() { (button(&format!("{path}/silence"), "Silence 1 h", &visible(text(alert, "subject")))) }

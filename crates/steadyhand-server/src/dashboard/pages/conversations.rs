@@ -48,7 +48,7 @@ fn table(listed: &Conversations) -> Markup {
         div.scroll tabindex="0" role="region" aria-label="Conversations" {
             table.rows id="conversations" {
                 caption.hidden { "Conversations, the newest first" }
-                thead { tr { th scope="col" { "Last said" } th scope="col" { "Began with" } th scope="col" { "Through" } th scope="col" { "Mended" } th.number scope="col" { "Size" } th scope="col" { "Name" } } }
+                thead { tr { th scope="col" { "Last said" } th scope="col" { "Began with" } th scope="col" { "Through" } th scope="col" { "Mended" } th.number.wide scope="col" { "Size" } th.wide scope="col" { "Name" } } }
                 tbody {
                     @for one in &listed.conversations {
                         tr id=(format!("conversation-{}", visible(&one.id))) data-testid="conversation" {
@@ -56,8 +56,8 @@ fn table(listed: &Conversations) -> Markup {
                             th.said scope="row" { a.open href=(overview::page("conversations", &one.id)) { @if one.title.trim().is_empty() { "Nothing yet" } @else { (line(&one.title, 100)) } } }
                             td { (through(one)) }
                             td { @if one.fixes > 0 { (badge("warn", &counted(one.fixes as u64, "fix"))) } @else { span.mute { "–" } } }
-                            td.number { (bytes(one.bytes)) }
-                            td.mute { code { (visible(&one.id)) } }
+                            td.number.wide { (bytes(one.bytes)) }
+                            td.mute.wide { code { (visible(&one.id)) } }
                         }
                     }
                 }

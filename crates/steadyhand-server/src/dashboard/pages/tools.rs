@@ -56,7 +56,7 @@ pub(super) fn table(tools: &[ToolRow], most: usize, place: &str) -> Markup {
                 caption.hidden { "Tools, those in trouble first" }
                 thead { tr {
                     th scope="col" { "Tool" }
-                    @if is_full { th scope="col" { "From" } }
+                    @if is_full { th.wide scope="col" { "From" } }
                     th scope="col" { "Breaker" }
                     th.number scope="col" { "Calls" }
                     th.number scope="col" { "Errors" }
@@ -86,7 +86,7 @@ fn row(tool: &ToolRow, is_full: bool) -> Markup {
                 (tool_link(&tool.name))
                 @if is_full { span.about { (line(&tool.description, 90)) } }
             }
-            @if is_full { td.mute { (tool.kind) @if let Some(source) = tool.source.as_ref().filter(|source| **source != tool.name) { ", " (visible(source)) } } }
+            @if is_full { td.mute.wide { (tool.kind) @if let Some(source) = tool.source.as_ref().filter(|source| **source != tool.name) { ", " (visible(source)) } } }
             td {
                 @if tool.reason.is_some() { (badge("bad", unavailable(&tool.state))) }
                 @else { (breaker_state(tool.breaker)) }

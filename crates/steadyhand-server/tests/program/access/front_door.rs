@@ -111,7 +111,8 @@ async fn a_client_that_knows_only_the_address_logs_in_at_the_issuer_and_is_let_i
     let (code, said) = log_in(&place).await;
     assert_eq!(code, Some(0), "{said}");
     // The token was asked for this server, by the name it gives itself.
-    assert_eq!(*desk.resources.lock().expect("whole"), [audience.clone()]);
+    let resources = desk.resources.lock().expect("whole").clone();
+    assert_eq!(resources, std::slice::from_ref(&audience));
     let second = Served::in_place(place).await;
     until("its tools are here", async || {
         let tools = second.get("/v1/tools").await.text;

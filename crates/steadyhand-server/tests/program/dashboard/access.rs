@@ -60,16 +60,19 @@ async fn the_login_takes_the_token_leads_back_and_is_void_elsewhere() {
             "const page = state.page = await open('/tools?q=home');
              await page.fill('#token', 'wrong'); await page.click('button');
              const wrong = await page.innerText('[role=alert]');
+             const dark = await open('/login', { colorScheme: 'dark' });
+             const found = [...await axe(page), ...await axe(dark)];
              await page.fill('#token', 'hunter-22'); await page.click('button');
              await page.waitForSelector('#tools');
              const cookies = await page.context().cookies();
-             return { wrong, at: page.url(), cookies, live: await until('live', () => page.locator('[data-state=live]').count()) };",
+             return { wrong, found, at: page.url(), cookies, live: await until('live', () => page.locator('[data-state=live]').count()) };",
         )
         .await;
     assert_eq!(
         seen["wrong"],
         "That is neither the token of this server nor one of its keys."
     );
+    assert_eq!(seen["found"], json!([]));
     assert!(
         seen["at"]
             .as_str()

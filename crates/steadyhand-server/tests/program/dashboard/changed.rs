@@ -15,6 +15,9 @@ async fn a_definition_that_changed_is_seen_compared_and_accepted_as_it_was_shown
     restart_with(&served, &changed).await;
     let at_ms = change(&served).await["at_ms"].as_u64().expect("a time");
     listed(&served, 0).await;
+    // How it is pinned is no secret.
+    let config = served.get("/v1/config").await.text;
+    assert!(config.contains("\"quarantine\""), "{config}");
     // Something else than what is there now was seen: that is no yes to it.
     let own = format!("http://{}", served.address);
     let form = ("content-type", "application/x-www-form-urlencoded");

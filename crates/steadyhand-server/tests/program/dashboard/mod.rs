@@ -264,7 +264,6 @@ pub(crate) async fn all_pages(served: &Served) -> Vec<String> {
         "/config",
         "/tools/nobody",
         "/calls/nobody",
-        "/login",
     ]
     .map(str::to_owned)
     .into();

@@ -1,5 +1,7 @@
 //! Every page: small, complete, usable by everyone, in both colours and on a phone.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Value, json};
 
 use super::{Browser, all_pages, calendar_is_down, seeded, slow_call};
@@ -8,42 +10,55 @@ use super::{Browser, all_pages, calendar_is_down, seeded, slow_call};
 #[derive(Default)]
 struct Report {
     version: String,
-    rows: std::collections::BTreeMap<String, Vec<String>>,
+    rows: BTreeMap<String, Row>,
+}
+
+#[derive(Default)]
+struct Row {
+    /// Violations by colour.
+    violations: BTreeMap<String, usize>,
+    kept: BTreeSet<u64>,
+    /// Rules that only a person can judge here.
+    unclear: BTreeSet<String>,
 }
 
 impl Report {
     fn add(&mut self, path: &str, scheme: &str, found: &Value) {
-        let text = |name: &str| found[name].as_array().map_or(0, Vec::len);
         self.version = found["version"].as_str().unwrap_or_default().to_owned();
         // Calls and conversations have names that are others each time.
         let path = match path.rsplit_once('/') {
-            Some(("/calls", "nobody")) | None => path.to_owned(),
-            Some(("/calls", _)) => "/calls/{id}".to_owned(),
-            Some(("/conversations", _)) => "/conversations/{id}".to_owned(),
-            Some(_) => path.to_owned(),
+            Some(("/calls", id)) if id != "nobody" => "/calls/{id}",
+            Some(("/conversations", _)) => "/conversations/{id}",
+            _ => path,
         };
-        let said = format!(
-            "{scheme}: {} violations, {} rules kept, {} for a person to judge",
-            text("violations"),
-            found["kept"],
-            text("unclear")
-        );
-        self.rows.entry(path).or_default().push(said);
+        let row = self.rows.entry(path.to_owned()).or_default();
+        let violations = found["violations"].as_array().map_or(0, Vec::len);
+        *row.violations.entry(scheme.to_owned()).or_default() += violations;
+        row.kept.extend(found["kept"].as_u64());
+        let unclear = found["unclear"].as_array().into_iter().flatten();
+        row.unclear
+            .extend(unclear.filter_map(Value::as_str).map(str::to_owned));
     }
 
     fn write(&self) {
         let mut table = format!(
-            "axe-core {}: WCAG 2.2 A and AA, best practices.\n\n| page | in each colour |\n|---|---|\n",
+            "axe-core {}, its rules for WCAG 2.2 A and AA and its best practices:\n\n| page | violations, light | violations, dark | rules kept | for a person to judge |\n|---|---|---|---|---|\n",
             self.version
         );
-        for (path, said) in &self.rows {
-            let mut said = said.clone();
-            said.sort();
-            said.dedup();
+        for (path, row) in &self.rows {
+            let of = |scheme: &str| row.violations.get(scheme).copied().unwrap_or_default();
+            let (fewest, most) = (row.kept.first(), row.kept.last());
+            let (fewest, most) = (fewest.unwrap_or(&0), most.unwrap_or(&0));
+            let kept = match fewest == most {
+                true => most.to_string(),
+                false => format!("{fewest} to {most}"),
+            };
+            let unclear: Vec<&str> = row.unclear.iter().map(String::as_str).collect();
             table.push_str(&format!(
-                "| `{}` | {} |\n",
-                path.replace('|', "\\|"),
-                said.join("; ")
+                "| `{path}` | {} | {} | {kept} | {} |\n",
+                of("light"),
+                of("dark"),
+                unclear.join(", ")
             ));
         }
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/axe-report.md");
