@@ -12,7 +12,7 @@ use crate::cassette::{Recording, Summary, Tape};
 use crate::chaos::Chaos;
 use crate::runtime::{Options, Runtime};
 
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(next_help_heading = "Rehearsals")]
 pub(super) struct RehearsalArgs {
     /// Keep every call and its outcome in this file, secrets removed; one that is there is continued
