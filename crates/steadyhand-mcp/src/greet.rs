@@ -11,6 +11,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::catalogue::Greeting;
@@ -29,6 +30,8 @@ use crate::slot::{Answer, Whose};
 const PROGRAM_PATIENCE: Duration = Duration::from_secs(2);
 /// The same over HTTP, where the old way is taken instead.
 const REMOTE_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a server may take to open the stream of what it says by itself; some do not before they have something to say.
+const STREAM_LIMIT: Duration = Duration::from_millis(250);
 
 /// A server that has introduced itself.
 #[derive(Debug)]
@@ -75,7 +78,11 @@ impl Beginning<'_> {
         };
         session.connection.settle(greeted.era);
         if let (Host::Remote { link, tasks }, Era::Legacy) = (&mut session.host, greeted.era) {
-            tasks.spawn(http::keep_stream(Arc::clone(link)));
+            // Before it is asked for anything: a stream that is opened beside a call can be taken for that call's own,
+            // taken up again, and what a server says by itself meanwhile would be lost.
+            let (opened, is_open) = oneshot::channel();
+            tasks.spawn(http::keep_stream(Arc::clone(link), opened));
+            let _ = timeout(STREAM_LIMIT, is_open).await;
         }
         Ok(greeted)
     }

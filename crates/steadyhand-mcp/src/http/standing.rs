@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::StatusCode;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::client::Body;
@@ -20,8 +21,9 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 /// One that lasted so long was no failure.
 const LASTED: Duration = Duration::from_secs(10);
 
-/// Keeps the stream open as long as the server gives one.
-pub(crate) async fn keep(link: Arc<Link>) {
+/// Keeps the stream open as long as the server gives one, and tells when it is open, or known not to be, for the first time.
+pub(crate) async fn keep(link: Arc<Link>, first: oneshot::Sender<()>) {
+    let mut first = Some(first);
     let mut last_event: Option<String> = None;
     let mut wait = WAIT;
     let mut of_session: Option<u64> = None;
@@ -35,7 +37,11 @@ pub(crate) async fn keep(link: Arc<Link>) {
             (last_event, of_session, was_open) = (None, number, false);
         }
         let opened = Instant::now();
-        match open(&link, session.as_deref(), last_event.as_deref()).await {
+        let stream = open(&link, session.as_deref(), last_event.as_deref()).await;
+        if let Some(first) = first.take() {
+            let _ = first.send(());
+        }
+        match stream {
             Opened::Stream(body) => {
                 was_open = true;
                 let mut said = None;
