@@ -22,12 +22,6 @@ pub(super) async fn check(patient: Patient<'_>) -> Vec<Check> {
     let Some(configuration) = patient.configuration else {
         return Vec::new();
     };
-    // What is broken on purpose is nothing to mend.
-    if configuration.is_demo {
-        let text = "the demo set has one, which is broken on purpose";
-        let check = Check::new(Group::Servers, "servers.start", "demo", State::Info, text);
-        return vec![check.next("See how that looks: steadyhand mcp test broken_server")];
-    }
     let (started, mut checks) = to_start(patient, configuration);
     let loading = patient.session.runtime_of(started, |options| {
         options.only_look = patient.running.is_some();
