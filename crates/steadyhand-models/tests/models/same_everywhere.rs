@@ -78,13 +78,6 @@ async fn l02_l07_the_same_conversation_is_the_same_with_every_provider_streaming
             let told = talk(dialect, delivery).await;
             let expected = first.get_or_insert_with(|| told.clone());
             assert_eq!(&told, expected, "{dialect} {delivery:?}");
-            // A row of the table in docs/models.md.
-            let (messages, outcomes, _) = &told;
-            let messages = messages.as_array().map_or(0, Vec::len);
-            println!(
-                "\nsame-row|{dialect}|{delivery:?}|5, none refused|{}|{messages}",
-                outcomes.len()
-            );
         }
     }
     let (conversation, outcomes, words) = first.expect("they ran");

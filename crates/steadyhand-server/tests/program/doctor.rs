@@ -117,12 +117,13 @@ fn where_nothing_is_wrong_the_exit_code_is_zero_and_notes_do_not_change_that() {
     assert_eq!(code, 0, "{stdout}{stderr}");
     assert!(stdout.contains(" 0 notes, 0 to fix."), "{stdout}");
     bench.assert_nobody_left();
-    // No file at all is a note.
+    // No file at all is a note, and what is broken on purpose in the demo set is one.
     let mut empty = Workplace::new();
     empty.set("STEADYHAND__SERVER__LISTEN", "127.0.0.1:0");
     let (code, stdout, stderr) = parts(&empty.run("doctor --plain"));
     assert_eq!(code, 0, "{stdout}{stderr}");
     assert!(stdout.contains("  ! file "), "{stdout}");
+    assert!(stdout.contains("broken on purpose"), "{stdout}");
     assert!(stdout.is_ascii(), "{stdout}");
 }
 

@@ -94,6 +94,7 @@ impl Workplace {
             .args(arguments)
             .current_dir(self.path())
             .env_clear()
+            .envs(measured())
             .env("PATH", path)
             .env("HOME", self.path())
             .env("LANG", "C.UTF-8")
@@ -113,6 +114,12 @@ impl Workplace {
             )
         })
     }
+}
+
+/// Where programs count what they run while `scripts/coverage` measures: all that they get of our own environment.
+pub(crate) fn measured() -> Option<(&'static str, String)> {
+    let name = "LLVM_PROFILE_FILE";
+    Some((name, std::env::var(name).ok()?))
 }
 
 /// The exit code, stdout and stderr of a finished program.

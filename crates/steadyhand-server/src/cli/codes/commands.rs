@@ -161,7 +161,7 @@ pub(super) const PAGES: &[Page] = &[
     ),
     page(
         "server_disabled",
-        &[Command(Exit::NotReachable)],
+        &[Command(Exit::NotReachable), Command(Exit::SignIn)],
         "The MCP server is switched off by its configuration, or something it needs is not set.",
         &["The message has the reason; `steadyhand config check` has all of them."],
     ),
@@ -304,7 +304,7 @@ pub(super) const PAGES: &[Page] = &[
     ),
     page(
         "output_failed",
-        &[Command(Exit::Unexpected)],
+        &[Command(Exit::Unexpected), Command(Exit::Usage)],
         "The answer could not be written: the disk is full, or what stdout leads to is gone.",
         &["Write it somewhere else."],
     ),

@@ -45,7 +45,7 @@ fn of_file(patient: Patient<'_>, configuration: &Configuration) -> Vec<Check> {
     let session = patient.session;
     let check = |state, text: String| Check::new(Group::Config, "config.file", "file", state, text);
     let Some(file) = &configuration.file else {
-        let text = "there is no steadyhand.toml: not here or above, not in the user's configuration folder";
+        let text = "there is no steadyhand.toml here, above, or in the user's configuration folder: this is the demo set";
         return vec![check(State::Note, text.to_owned()).next("Make one: steadyhand init")];
     };
     let servers = configuration

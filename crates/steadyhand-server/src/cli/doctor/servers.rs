@@ -51,7 +51,11 @@ pub(super) async fn check(patient: Patient<'_>) -> Vec<Check> {
             servers
         }
     };
-    checks.extend(servers.iter().map(of_server));
+    let servers = servers.iter().map(of_server);
+    checks.extend(servers.map(|check| match configuration.is_demo {
+        true => meant(check),
+        false => check,
+    }));
     if !configuration.tools.iter().any(ToolTable::is_server) {
         checks.push(
             Check::new(
@@ -110,6 +114,7 @@ fn to_start(patient: Patient<'_>, configuration: &Configuration) -> (Configurati
     }
     let mut started = Configuration::empty();
     started.file.clone_from(&configuration.file);
+    started.is_demo = configuration.is_demo;
     started.folder.clone_from(&configuration.folder);
     started.document = configuration.document.clone();
     started.root.defaults = configuration.root.defaults.clone();
@@ -262,6 +267,18 @@ fn runs(server: &Value) -> Check {
     });
     let tools = value::counted(unusable.len(), "tool");
     of_name(name, State::Note, format!("{text}; {tools} cannot be used")).because(why)
+}
+
+/// What does not work in the demo set shall not: nobody has to do anything about it.
+fn meant(mut check: Check) -> Check {
+    if check.state == State::Fix {
+        check.state = State::Note;
+        check.text = format!(
+            "{}; it is broken on purpose, to show how that looks",
+            check.text
+        );
+    }
+    check
 }
 
 fn is_down(server: &Value) -> Check {

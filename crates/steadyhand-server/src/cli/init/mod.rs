@@ -283,5 +283,6 @@ fn next_steps(servers: &[String]) -> String {
     if let Some(first) = servers.first() {
         steps.push_str(&format!("\n      steadyhand mcp test {first}"));
     }
+    steps.push_str("\n      steadyhand connect claude-code");
     steps
 }

@@ -20,8 +20,9 @@ const RUN_ELSEWHERE: [(&str, &str); 2] = [
 const README: &str = "README.md";
 
 /// Pages whose Rust is compiled: `#[doc = include_str!(…)]` in the crate named behind it.
-const RUST: [(&str, &str); 2] = [
+const RUST: [(&str, &str); 3] = [
     ("README.md", "crates/steadyhand/src/lib.rs"),
+    ("docs/library.md", "crates/steadyhand/src/lib.rs"),
     ("docs/models.md", "crates/steadyhand-models/src/lib.rs"),
 ];
 

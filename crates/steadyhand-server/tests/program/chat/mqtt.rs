@@ -157,6 +157,7 @@ impl Program {
             .arg("transcriber")
             .current_dir(workplace.path())
             .env_clear()
+            .envs(crate::support::measured())
             .env("PATH", std::env::var("PATH").unwrap_or_default())
             .env("HOME", workplace.path())
             .envs(

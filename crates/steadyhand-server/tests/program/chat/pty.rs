@@ -61,6 +61,7 @@ impl Terminal {
             .args(arguments)
             .current_dir(workplace.path())
             .env_clear()
+            .envs(crate::support::measured())
             .env("PATH", std::env::var("PATH").unwrap_or_default())
             .env("HOME", workplace.path())
             .env("LANG", "C.UTF-8")

@@ -6,7 +6,8 @@ use steadyhand_models::testing::{Line, Said, StrictProvider};
 
 use super::pty::Terminal;
 use super::{strict, workplace};
-use crate::support::{PATIENCE, Workplace};
+use crate::serve::until;
+use crate::support::Workplace;
 
 const CTRL_C: &str = "\u{3}";
 const CTRL_D: &str = "\u{4}";
@@ -186,37 +187,33 @@ timeout = "10m"
 deadline = "10m"
 "#;
 
-#[test]
-fn a_second_ctrl_c_kills_a_tool_that_does_not_want_to_end_and_leaves_with_130() {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_ctrl_c_kills_a_tool_that_does_not_want_to_end_and_leaves_with_130() {
     let workplace = Workplace::with_config(STUBBORN);
-    let mut terminal = Terminal::start(&workplace, &["chat", "--model", "demo"]);
-    terminal.wait_for("> ");
-    terminal.line("stubborn {}");
-    terminal.wait_for("◌ stubborn");
-    let pid = eventually("the program runs", || {
+    let mut terminal = tokio::task::block_in_place(|| {
+        let mut terminal = Terminal::start(&workplace, &["chat", "--model", "demo"]);
+        terminal.wait_for("> ");
+        terminal.line("stubborn {}");
+        terminal.wait_for("◌ stubborn");
+        terminal
+    });
+    let pid = until("the program runs", async || {
         let pid = std::fs::read_to_string(workplace.file("stubborn.pid")).ok()?;
         rustix::process::Pid::from_raw(pid.trim().parse().ok()?)
+    })
+    .await;
+    tokio::task::block_in_place(|| {
+        terminal.press(CTRL_C);
+        terminal.wait_for("■ stubborn cancelled");
+        terminal.wait_for("Stopped.");
+        terminal.press(CTRL_C);
+        let (code, shown) = terminal.ended();
+        assert_eq!(code, Some(130), "{shown}");
     });
-    terminal.press(CTRL_C);
-    terminal.wait_for("■ stubborn cancelled");
-    terminal.wait_for("Stopped.");
-    terminal.press(CTRL_C);
-    let (code, shown) = terminal.ended();
-    assert_eq!(code, Some(130), "{shown}");
-    eventually("the program is gone", || {
+    until("the program is gone", async || {
         rustix::process::test_kill_process(pid).err()
-    });
-}
-
-fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let until = std::time::Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(std::time::Instant::now() < until, "never: {what}");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    })
+    .await;
 }
 
 #[test]

@@ -173,6 +173,7 @@ async fn v10_an_utterance_over_http_is_answered_in_the_reply() {
         .args(["transcriber", "--model", "demo", "--listen", "127.0.0.1:0"])
         .current_dir(workplace.path())
         .env_clear()
+        .envs(crate::support::measured())
         .env("PATH", std::env::var("PATH").unwrap_or_default())
         .env("HOME", workplace.path())
         .stdin(std::process::Stdio::null())

@@ -53,7 +53,7 @@ fn with_vv_every_message_of_a_server_is_seen_and_no_secret_with_it() {
     assert_eq!(code, 0, "{stderr}");
     let seen = |words: &str| stderr.lines().any(|line| line.contains(words));
     assert!(
-        seen(r#"{"jsonrpc":"2.0","id":1,"method":"initialize""#),
+        seen(r#"{"jsonrpc":"2.0""#) && seen(r#""method":"tools/call""#),
         "{stderr}"
     );
     assert!(seen("way=\"sent\"") && seen("way=\"received\""), "{stderr}");

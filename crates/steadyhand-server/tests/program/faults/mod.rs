@@ -144,12 +144,18 @@ fn database(served: &Served) -> PathBuf {
 }
 
 /// What the process holds in memory.
-fn rss_mb(served: &Served) -> u64 {
+pub(crate) fn rss_mb(served: &Served) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", served.pid()));
     let status = status.expect("it runs");
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
     let kb = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     kb.expect("a size") / 1024
+}
+
+/// How many files and connections the process has open.
+pub(crate) fn open_files(served: &Served) -> usize {
+    let files = std::fs::read_dir(format!("/proc/{}/fd", served.pid()));
+    files.expect("it runs").count()
 }
 
 /// Sends bytes that may be more than are taken, and reads what comes back.

@@ -39,6 +39,7 @@ steadyhand.toml is written: 1 tool. Comments in it say what else there is.
 No MCP servers found in the files of other programs.
 Next: steadyhand config check
       steadyhand serve
+      steadyhand connect claude-code
 
 "#]]);
     workplace
@@ -71,6 +72,7 @@ Found 3 MCP servers in .mcp.json and Claude Desktop:
 Next: steadyhand config check
       steadyhand serve
       steadyhand mcp test files
+      steadyhand connect claude-code
 
 "#]]);
     let text = written(&workplace);

@@ -126,7 +126,7 @@ impl Modern {
         self
     }
 
-    async fn send(&self, served: &Served) -> Reply {
+    pub(crate) async fn send(&self, served: &Served) -> Reply {
         let headers: Vec<(&str, &str)> = self
             .headers
             .iter()
@@ -165,7 +165,7 @@ impl Modern {
 }
 
 /// The answer itself, be it alone or the last of a stream.
-fn last_message(reply: &Reply) -> Value {
+pub(crate) fn last_message(reply: &Reply) -> Value {
     match reply.header("content-type") {
         Some("text/event-stream") => {
             let mut lines = reply

@@ -46,7 +46,7 @@ impl Client {
     }
 
     /// The next message; every line must be one (SPEC V11).
-    async fn next(&mut self) -> Value {
+    pub(crate) async fn next(&mut self) -> Value {
         let line = timeout(PATIENCE, self.from.next_line()).await;
         let line = line.expect("in time").expect("a line").expect("no end");
         let message: Value = serde_json::from_str(&line).expect("every line is JSON");

@@ -13,6 +13,7 @@ fn spawned(bench: &Bench, words: &[&str]) -> Child {
         .args(words)
         .current_dir(bench.path())
         .env_clear()
+        .envs(crate::support::measured())
         .env("PATH", std::env::var("PATH").unwrap_or_default())
         .env("HOME", bench.path())
         .stdin(Stdio::null())

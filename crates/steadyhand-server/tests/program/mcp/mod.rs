@@ -75,7 +75,7 @@ impl Bench {
 }
 
 /// The command lines of processes whose environment holds this.
-fn with_variable(mark: &str) -> Vec<String> {
+pub(crate) fn with_variable(mark: &str) -> Vec<String> {
     let processes = std::fs::read_dir("/proc").expect("a Linux system");
     processes
         .filter_map(|entry| {
@@ -114,7 +114,7 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 }
 
 /// Whether a process is there and not dead.
-fn lives(pid: u32) -> bool {
+pub(crate) fn lives(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }

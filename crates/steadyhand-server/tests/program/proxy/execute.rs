@@ -219,11 +219,14 @@ async fn a_call_that_broke_off_is_not_run_and_reported_though_the_answer_is_fine
                 !told.contains("clear") && !told.contains("drizzle"),
                 "{place}"
             );
-            let calls = served.get("/v1/calls?tool=weather").await.json();
-            assert_eq!(
-                calls["calls"][0]["code"], "VALIDATION_ERROR",
-                "{place}: {calls}"
-            );
+            let call = until("the call is in the history", async || {
+                let listed = served.get("/v1/calls?tool=weather").await.json();
+                let call = listed["calls"].get(0)?.clone();
+                (call["state"] != "running").then_some(call)
+            })
+            .await;
+            assert_eq!(call["code"], "VALIDATION_ERROR", "{place}: {call}");
+            assert_eq!(call["attempts"], 0, "{place}: {call}");
             let noted = until("it is noted", async || {
                 let listed = served.get("/v1/exchanges").await.json();
                 listed["exchanges"].get(0).cloned()

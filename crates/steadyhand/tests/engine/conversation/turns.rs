@@ -105,7 +105,7 @@ fn l01_a_call_that_an_answer_ran_out_of_tokens_in_is_never_run() {
         let failure = outcomes[1].failure().expect("the last is not run");
         assert_eq!(outcomes[1].attempts, 0, "{provider}");
         assert_eq!(failure.problems[0].code, "json", "{provider}: {failure:?}");
-        assert_eq!(turn.results(&outcomes).is_empty(), false);
+        assert!(!turn.results(&outcomes).is_empty());
     }
     // What follows a call shows that it is whole; text shows it by itself.
     let followed = json!({"role": "assistant", "stop_reason": "max_tokens", "content": [block("a", json!({"at": 1})), {"type": "text", "text": "And th"}]});
