@@ -109,6 +109,10 @@ impl Recording {
 struct Recorder(Arc<Shared>);
 
 impl Observer for Recorder {
+    fn wants(&self, event: &Event) -> bool {
+        matches!(event, Event::Finished { .. })
+    }
+
     fn observe(&self, event: &Event) {
         let Event::Finished {
             at_ms,
