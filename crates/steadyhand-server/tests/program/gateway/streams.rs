@@ -241,10 +241,17 @@ async fn v05_resources_are_watched_in_sessions_and_let_go() {
     session
         .ask(&served, "resources/unsubscribe", watched.clone())
         .await;
+    let change = async |what: &str| {
+        let params = json!({"name": format!("test_trigger_{what}_change"), "arguments": {}});
+        other.ask(&served, "tools/call", params).await;
+    };
+    // While what is listened to changes, one touch may be told twice: all of that is behind this.
+    change("prompt").await;
+    news.until_method("notifications/prompts/list_changed")
+        .await;
     touch().await;
     // It hears of this, and of that no more.
-    let params = json!({"name": "test_trigger_tool_change", "arguments": {}});
-    other.ask(&served, "tools/call", params).await;
+    change("tool").await;
     loop {
         let next = news.next().await.expect("an event").message;
         assert_ne!(next["method"], "notifications/resources/updated");
