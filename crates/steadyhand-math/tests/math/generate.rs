@@ -2,7 +2,6 @@
 
 use fastrand::Rng;
 use serde_json::Value;
-use steadyhand_math::evaluate;
 
 use crate::peer;
 
@@ -450,28 +449,7 @@ fn f11_expressions_made_up_from_a_seed_give_what_mathjs_gives() {
         .and_then(|seed| seed.parse().ok());
     let mut rng = Rng::with_seed(seed.unwrap_or(SEED));
     let expressions: Vec<String> = (0..COUNT).map(|_| expression(&mut rng)).collect();
-    let Some(answers) = peer::run("evaluate", &Value::from(expressions.clone())) else {
-        return;
-    };
-    let mut differences = Vec::new();
-    for (expression, theirs) in expressions
-        .iter()
-        .zip(answers.as_array().expect("a list of answers"))
-    {
-        let ours = evaluate(expression);
-        let verdict = match (theirs.get("error"), &ours) {
-            (Some(_), Err(_)) => Ok(()),
-            (Some(error), Ok(answer)) => Err(format!("{answer}, where mathjs says {error}")),
-            (None, _) => peer::agree(expression, theirs, &ours),
-        };
-        if let Err(own) = verdict
-            && !is_chaotic(theirs)
-        {
-            differences.push(format!(
-                "{expression}\n    mathjs {theirs}\n    here   {own}"
-            ));
-        }
-    }
+    let differences = peer::differences(&expressions, is_chaotic);
     let most = COUNT / 1000;
     assert!(
         differences.len() <= most,

@@ -5,4 +5,5 @@ mod hostile;
 mod language;
 mod parity;
 mod peer;
+mod rare;
 mod typical;

@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
-use steadyhand_math::{Answer, MathError};
+use serde_json::{Value, json};
+use steadyhand_math::{Answer, MathError, evaluate};
 
 /// Where `./test` installed mathjs; `None`, said aloud, where nobody did.
 fn home() -> Option<PathBuf> {
@@ -42,6 +42,45 @@ pub(crate) fn run(task: &str, input: &Value) -> Option<Value> {
     let output = node.wait_with_output().expect("node ends");
     assert!(output.status.success(), "mathjs.mjs {task} failed");
     Some(serde_json::from_slice(&output.stdout).expect("mathjs.mjs prints JSON"))
+}
+
+/// Each of these gets the answer of mathjs, or is refused by both.
+pub(crate) fn all_agree(questions: &[&str]) {
+    let differences = differences(questions, |_| false);
+    assert!(
+        differences.is_empty(),
+        "{} of {} differ:\n{}",
+        differences.len(),
+        questions.len(),
+        differences.join("\n")
+    );
+}
+
+/// Where we give another answer than mathjs, but for those of its answers that do not count. None where it is not installed.
+pub(crate) fn differences(
+    questions: &[impl AsRef<str>],
+    is_left_out: impl Fn(&Value) -> bool,
+) -> Vec<String> {
+    let questions: Vec<&str> = questions.iter().map(AsRef::as_ref).collect();
+    let answers = run("evaluate", &Value::from(questions.clone())).unwrap_or_else(|| json!([]));
+    let answers = answers.as_array().expect("a list of answers");
+    let mut differences = Vec::new();
+    for (expression, theirs) in questions.into_iter().zip(answers) {
+        let ours = evaluate(expression);
+        let verdict = match (theirs.get("error"), &ours) {
+            (Some(_), Err(_)) => Ok(()),
+            (Some(error), Ok(answer)) => Err(format!("{answer}, where mathjs says {error}")),
+            (None, _) => agree(expression, theirs, &ours),
+        };
+        if let Err(own) = verdict
+            && !is_left_out(theirs)
+        {
+            differences.push(format!(
+                "{expression}\n    mathjs {theirs}\n    here   {own}"
+            ));
+        }
+    }
+    differences
 }
 
 /// Whether ours is the answer mathjs gave; otherwise what ours was.

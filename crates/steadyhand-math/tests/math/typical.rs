@@ -1,8 +1,5 @@
 //! Questions people and models ask, through mathjs and through us: all of them agree, errors included.
 
-use serde_json::Value;
-use steadyhand_math::evaluate;
-
 use crate::peer;
 
 const QUESTIONS: &[&str] = &[
@@ -410,31 +407,5 @@ const QUESTIONS: &[&str] = &[
 
 #[test]
 fn f11_typical_questions_get_the_answers_of_mathjs() {
-    let Some(answers) = peer::run("evaluate", &Value::from(QUESTIONS.to_vec())) else {
-        return;
-    };
-    let mut differences = Vec::new();
-    for (expression, theirs) in QUESTIONS
-        .iter()
-        .zip(answers.as_array().expect("a list of answers"))
-    {
-        let ours = evaluate(expression);
-        let verdict = match (theirs.get("error"), &ours) {
-            (Some(_), Err(_)) => Ok(()),
-            (Some(error), Ok(answer)) => Err(format!("{answer}, where mathjs says {error}")),
-            (None, _) => peer::agree(expression, theirs, &ours),
-        };
-        if let Err(own) = verdict {
-            differences.push(format!(
-                "{expression}\n    mathjs {theirs}\n    here   {own}"
-            ));
-        }
-    }
-    assert!(
-        differences.is_empty(),
-        "{} of {} differ:\n{}",
-        differences.len(),
-        QUESTIONS.len(),
-        differences.join("\n")
-    );
+    peer::all_agree(QUESTIONS);
 }
