@@ -90,7 +90,9 @@ def peers(upstream):
         config = FOLDER / "mcp-proxy.toml"
         config.write_text(f'[proxy]\nname = "bench"\n[proxy.listen]\nhost = "{host}"\nport = {number}\n'
                           f'[[backends]]\nname = "up"\ntransport = "http"\nurl = "http://{upstream}/mcp"\n')
-        found.append(("mcp-proxy 0.6.0 (Rust)", address, "/mcp", start([rust, "--config", config], address), "up/echo", 1))
+        # It would log every request.
+        process = start([rust, "--config", config], address, {"RUST_LOG": "error"})
+        found.append(("mcp-proxy 0.6.0 (Rust)", address, "/", process, "up/echo", 1))
     if (python / "fastmcp").exists():
         address = f"127.0.0.1:{port()}"
         script = FOLDER / "fastmcp_proxy.py"

@@ -1,5 +1,7 @@
 //! The two eras of the protocol, and which one a server speaks.
 
+use std::sync::LazyLock;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -11,6 +13,11 @@ use crate::wire::{Members, RpcError};
 pub(crate) const LEGACY_VERSION: &str = "2025-11-25";
 /// The newest version that needs no beginning.
 pub(crate) const MODERN_VERSION: &str = "2026-07-28";
+
+/// Which process greets: one that greets itself would list its own tools without end.
+pub(crate) const META_INSTANCE: &str = "io.steadyhand/instance";
+pub(crate) static INSTANCE: LazyLock<String> =
+    LazyLock::new(|| uuid::Uuid::new_v4().simple().to_string());
 
 pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";

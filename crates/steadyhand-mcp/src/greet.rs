@@ -16,7 +16,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::catalogue::Greeting;
 use crate::connection::{Connection, Reply, Topic, head_of, too_large};
-use crate::era::{Discovered, Era, LEGACY_VERSION, Protocol, discovered, not_discovered};
+use crate::era::{
+    Discovered, Era, INSTANCE, LEGACY_VERSION, META_INSTANCE, Protocol, discovered, not_discovered,
+};
 use crate::errand::{OURSELVES, write_modern};
 use crate::failure::{Step, What};
 use crate::http::{self, Kind, Link, Remote, Trouble};
@@ -54,6 +56,7 @@ pub(crate) fn hello(settings: &ServerSettings) -> Value {
         "protocolVersion": LEGACY_VERSION,
         "capabilities": settings.requests.capabilities(),
         "clientInfo": OURSELVES,
+        "_meta": {META_INSTANCE: *INSTANCE},
     })
 }
 
@@ -439,6 +442,7 @@ pub(crate) fn discover(connection: &Connection) -> Reply {
             let mut map = serializer.serialize_map(None)?;
             let (policy, client) = (self.0, None);
             write_modern(&mut map, Capabilities { policy, client })?;
+            map.serialize_entry(META_INSTANCE, &*INSTANCE)?;
             map.end()
         }
     }

@@ -38,4 +38,4 @@ pub use exit::Exit;
 pub use find::{NotFound, Reason, find_command, find_command_with_home};
 pub use group::{Group, Pipes, start};
 pub use members::settle;
-pub use run::adopt_orphans;
+pub use run::{adopt_orphans, depth};

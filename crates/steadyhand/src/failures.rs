@@ -52,6 +52,11 @@ pub(crate) fn timed_out(entry: &Entry, after: Duration, by_timeout: bool) -> Box
         true => "its time limit",
         false => "the call's deadline",
     };
+    // What a deadline leaves is never round.
+    let after = match after.as_millis() {
+        0..10 => after,
+        _ => Duration::from_millis((after.as_secs_f64() * 1000.0).round() as u64),
+    };
     let message = format!(
         "'{}' was stopped after {after:?} by {which}; it may have run",
         entry.tool.name()

@@ -64,16 +64,25 @@ impl Client {
         to: &Uri,
         mut request: Request<Full<Bytes>>,
     ) -> Result<Response<Body>, NoAnswer> {
-        while let Some(connection) = self.pool.take() {
-            match connection.send(request, &self.pool).await {
+        loop {
+            let (connection, is_new) = match self.pool.take() {
+                Some(connection) => (connection, false),
+                // Apart: connecting takes much room, and most requests need none of it.
+                None => (Box::pin(self.open(to)).await?, true),
+            };
+            let mut not_sent = match connection.send(request, &self.pool).await {
                 Ok(response) => return Ok(response),
-                Err(mut not_sent) => match not_sent.take_message() {
-                    // The connection was closed before any of the request was on it.
-                    Some(unsent) => request = unsent,
-                    None => return Err(no_answer(not_sent)),
-                },
+                Err(not_sent) => not_sent,
+            };
+            match not_sent.take_message() {
+                // The connection was closed before any of the request was on it.
+                Some(unsent) if !is_new => request = unsent,
+                _ => return Err(no_answer(not_sent)),
             }
         }
+    }
+
+    async fn open(&self, to: &Uri) -> Result<Connection, NoAnswer> {
         let stream = self.connector.clone().oneshot(to.clone()).await;
         let stream = stream.map_err(|error| NoAnswer {
             why: words(&*error),
@@ -81,13 +90,11 @@ impl Client {
             is_unreachable: true,
         })?;
         let opened = Connection::open(stream).await;
-        let connection = opened.map_err(|error| NoAnswer {
+        opened.map_err(|error| NoAnswer {
             why: words(&error),
             was_sent: false,
             is_unreachable: false,
-        })?;
-        let sent = connection.send(request, &self.pool).await;
-        sent.map_err(no_answer)
+        })
     }
 }
 

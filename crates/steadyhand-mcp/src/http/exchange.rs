@@ -83,12 +83,11 @@ pub(super) async fn run(
             link.follow(&response, moved && redirects <= REDIRECTS_MAX)?;
             continue;
         }
-        let refusal = Refusal::read(response).await;
+        // From here on apart: most requests need no room for it.
+        let refusal = Box::pin(Refusal::read(response)).await;
         // The same: who asks is found out before anything is done.
         if logins < LOGINS_MAX
-            && link
-                .gets_other_credentials(&refusal, shown.as_deref())
-                .await?
+            && Box::pin(link.gets_other_credentials(&refusal, shown.as_deref())).await?
         {
             logins += 1;
             continue;
@@ -99,7 +98,7 @@ pub(super) async fn run(
             && renewals == 0
         {
             renewals += 1;
-            link.renew(&session).await?;
+            Box::pin(link.renew(&session)).await?;
             continue;
         }
         return refusal.answer(link, id);
@@ -171,7 +170,7 @@ async fn read(
     response: Response<Body>,
 ) -> Result<(), Trouble> {
     match content_type(response.headers()) {
-        Some("text/event-stream") => read_events(link, id, slot, response).await,
+        Some("text/event-stream") => Box::pin(read_events(link, id, slot, response)).await,
         // What names no type is looked at: JSON gives itself away.
         None | Some("application/json") => read_json(link, id, slot, response.into_body()).await,
         Some(other) => {

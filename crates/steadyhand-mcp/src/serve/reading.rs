@@ -67,6 +67,12 @@ impl Inner {
             return Stage::Reply(Reply::error(Standing::Malformed, id, &error));
         };
         let meta = Meta::read(params.meta);
+        if meta.is_of_ourselves() {
+            let error = errors::invalid(
+                "this is Steadyhand itself, which cannot be a server of its own: take the entry with this address out",
+            );
+            return Stage::Reply(Reply::error(Standing::Malformed, id, &error));
+        }
         if meta.version.is_some() || is_modern(post.headers) {
             return self.read_modern(post, &request, &params, &meta, accepted);
         }

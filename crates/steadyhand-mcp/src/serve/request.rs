@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::era::{INSTANCE, META_INSTANCE};
 use crate::relay::Written;
 use crate::wire::Members;
 
@@ -112,6 +113,12 @@ impl<'a> Meta<'a> {
             }
         }
         meta
+    }
+
+    /// Whether this process greets itself.
+    pub(super) fn is_of_ourselves(&self) -> bool {
+        let instance = self.rest.iter().find(|(name, _)| name == META_INSTANCE);
+        instance.is_some_and(|(_, value)| text(value).is_some_and(|text| text == **INSTANCE))
     }
 
     /// What goes on to a server.

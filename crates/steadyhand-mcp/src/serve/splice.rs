@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use memchr::memmem;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::answer::{CALL_ID, FRESH, SERVER_INFO, server_meta};
@@ -69,9 +68,8 @@ fn with_ours(
         Era::Modern => inside(server_meta().get()).unwrap_or_default(),
         Era::Legacy(_) => "",
     };
-    let call_id = call_id.map_or(String::new(), |id| {
-        format!("\"{CALL_ID}\":{}", Value::from(id))
-    });
+    let call_id = call_id.and_then(|id| serde_json::to_string(id).ok());
+    let call_id = call_id.map_or(String::new(), |id| member(CALL_ID, &id));
     let rest = inside(text).unwrap_or_default();
     if outline.has_foreign(era) {
         let members: Members<'_> = serde_json::from_str(text).unwrap_or_default();
@@ -86,13 +84,13 @@ fn with_ours(
             Era::Legacy(_) => members.without("_meta").without("resultType"),
         };
         let rest = members.to_raw();
-        let meta = format!("\"_meta\":{meta}");
+        let meta = member("_meta", &meta);
         return object(&[first, fresh, &meta, inside(rest.get()).unwrap_or_default()]).into();
     }
     match outline.meta {
         None if about_us.is_empty() && call_id.is_empty() => object(&[first, fresh, rest]).into(),
         None => {
-            let meta = format!("\"_meta\":{}", object(&[about_us, &call_id]));
+            let meta = member("_meta", &object(&[about_us, &call_id]));
             object(&[first, fresh, &meta, rest]).into()
         }
         Some(meta) => {
@@ -119,6 +117,11 @@ impl Outline<'_> {
 /// A member that is there, be it null.
 fn there<'de, D: Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>, D::Error> {
     Deserialize::deserialize(value).map(Some)
+}
+
+/// A member of this name, which needs no escapes.
+fn member(name: &str, json: &str) -> String {
+    ["\"", name, "\":", json].concat()
 }
 
 /// An object of these members.

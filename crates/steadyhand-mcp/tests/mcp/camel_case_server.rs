@@ -1,8 +1,8 @@
-//! SPEC V13, D5: parameter names as a camelCase server wants them, seen at the server itself.
+//! SPEC V13, D5, D16: parameter names as a camelCase server wants them, seen at the server itself; and who says that one is missing.
 
 use serde_json::{Value, json};
 use steadyhand::Effect;
-use steadyhand::FailureCode::ToolExecutionError;
+use steadyhand::FailureCode::{ToolExecutionError, ValidationError};
 use steadyhand_mcp::{CamelCase, ServerSettings};
 
 use crate::logs::Logs;
@@ -74,7 +74,18 @@ async fn v13_the_servers_own_error_comes_back_unchanged() {
 }
 
 #[tokio::test]
-async fn v13_without_it_a_camel_case_server_refuses_the_call() {
+async fn d16_a_field_that_the_schema_requires_is_missed_before_the_server_hears_of_the_call() {
+    let stage = Stage::of(&["well"]).await;
+    let outcome = stage.call("echo", json!({})).await;
+    let (code, effect, message) = failure(&outcome);
+    assert_eq!((code, effect), (ValidationError, Effect::None));
+    assert!(message.contains("message"), "{message}");
+    stage.assert_next_call_works().await;
+    stage.over().await;
+}
+
+#[tokio::test]
+async fn v13_d16_what_the_server_itself_misses_is_told_in_its_own_words() {
     let stage = zwave(|settings| {
         settings.camel_case = CamelCase::Off;
         settings.params.insert(TOOL.to_owned(), Default::default());

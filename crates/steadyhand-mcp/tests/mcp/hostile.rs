@@ -242,7 +242,7 @@ faults! {
     v15_a_list_of_tools_that_fails: at_start(&["list_fails"])
         .fails(NetworkError, Effect::None, &["refused tools/list: the database of tools is locked"]);
     v14_two_failed_starts_are_no_failure: at_start(&["flaky_start", "2"]).shown(Shown::AtStarts("2")).gives("hi");
-    v16_a_slow_start_is_waited_for: at_start(&["slow_start", "3"]).gives("hi");
+    v16_a_slow_start_is_waited_for: at_start(&["slow_start", "11"]).gives("hi");
 }
 
 // Odd lists of tools, things left behind, things beside the call.

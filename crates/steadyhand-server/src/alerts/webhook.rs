@@ -134,13 +134,14 @@ impl Worker {
         while let Some(delivery) = inbox.recv().await {
             match self.deliver(&delivery).await {
                 Ok(()) => {
-                    self.counts.sent.fetch_add(1, Ordering::Relaxed);
                     self.remember(None);
+                    self.counts.sent.fetch_add(1, Ordering::Release);
                 }
                 Err(why) => {
-                    self.counts.failed.fetch_add(1, Ordering::Relaxed);
                     tracing::error!(to = site(&self.url), why, "an alert could not be delivered");
+                    // Before it is counted: whoever sees the one sees the other.
                     self.remember(Some(why));
+                    self.counts.failed.fetch_add(1, Ordering::Release);
                 }
             }
         }

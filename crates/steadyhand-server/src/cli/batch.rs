@@ -88,7 +88,7 @@ async fn outcomes(
     };
     session.stop(&runtime, &mut Interrupts::listen()).await;
     take.end(session).await;
-    written(history).await;
+    written(session, history).await;
     let too_late = |_| Failed::timed_out(session.global.timeout.unwrap_or_default());
     let outcomes = outcomes.map_err(too_late)?;
     Ok(outcomes.iter().map(|outcome| json!(outcome)).collect())

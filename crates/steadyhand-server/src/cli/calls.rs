@@ -81,7 +81,7 @@ pub(super) async fn run(
         Some(remote) => Place::There(remote),
         None => Place::Here(session.past()?),
     };
-    match command {
+    let answered = match command {
         None => list(session, &place, &ListArgs::default()).await,
         Some(command) => match command {
             CallsCommand::List(args) => list(session, &place, args).await,
@@ -90,7 +90,16 @@ pub(super) async fn run(
             CallsCommand::Export { filter } => export(&place, &filter.join(" ")).await,
             CallsCommand::Cancel { id } => cancel(session, &place, id).await,
         },
+    };
+    // An answer may be short because of what became of the file.
+    if let Place::Here(history) = &place
+        && let Some(notice) = history.health().notice
+    {
+        session
+            .screen
+            .note(&format!("The history of calls: {notice}"));
     }
+    answered
 }
 
 /// Where past calls are asked for.
@@ -277,7 +286,7 @@ async fn replayed(
     let _ = history.attach(runtime.executor());
     let ended = again_here(&runtime, record, force).await;
     session.stop(&runtime, &mut Interrupts::listen()).await;
-    written(Some(history.clone())).await;
+    written(session, Some(history.clone())).await;
     ended
 }
 

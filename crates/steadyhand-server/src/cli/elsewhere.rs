@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::value;
+use super::{Session, value};
 use crate::config::Surroundings;
 use crate::config::import::{Client, Imported, ImportedServer, Importer, Transport};
 
@@ -37,7 +37,9 @@ pub(super) fn everywhere(surroundings: &Surroundings, folder: &Path) -> Vec<Foun
     let mut found = Vec::new();
     for source in sources {
         let importer = Importer::new(surroundings.clone());
-        let mut imported = importer.read_all(&[source.as_str()], &[], folder);
+        let mut imported = importer
+            .read_all(&[source.as_str()], &[], folder)
+            .without_ourselves();
         // `.mcp.json` is Claude Code's, too.
         imported.servers.retain(|server| {
             let place = (server.origin.file.clone(), server.name.clone());
@@ -61,6 +63,20 @@ pub(super) fn summary(found: &[Found]) -> Option<String> {
     let names: HashSet<&str> = servers.map(|server| server.name.as_str()).collect();
     let count = value::counted(names.len(), "MCP server");
     Some(format!("{count} in {}", in_words(&places)?))
+}
+
+/// What could not be read of those files, and what to do about it.
+pub(super) fn tell_problems(session: &Session<'_>, found: &[Found]) {
+    for problem in found.iter().flat_map(|one| &one.imported.problems) {
+        let place = session.surroundings.shown(&problem.file);
+        session.screen.note(&format!(
+            "{}:{}: {}; {}",
+            place.display(),
+            problem.line,
+            problem.message,
+            problem.help
+        ));
+    }
 }
 
 /// `a`, `a and b`, `a, b and c`.

@@ -128,6 +128,9 @@ impl Failed {
     }
 
     pub(super) fn timed_out(after: Duration) -> Failed {
+        // What was left of it when something began is nobody's figure.
+        let step: u128 = if after.as_secs() > 0 { 100 } else { 10 };
+        let after = Duration::from_millis(((after.as_millis() + step / 2) / step * step) as u64);
         let after = humantime::format_duration(after);
         Failed::new(
             Exit::TimedOut,

@@ -43,6 +43,6 @@ pub(super) async fn run(session: &Session<'_>, args: &McpStdioArgs) -> Result<()
     };
     session.stop(&runtime, &mut interrupts).await;
     take.end(session).await;
-    written(history).await;
+    written(session, history).await;
     ended.map_err(|error| Failed::unexpected(format!("the client cannot be reached: {error}")))
 }

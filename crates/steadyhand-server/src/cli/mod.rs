@@ -50,7 +50,7 @@ use steadyhand::KeyStore;
 use crate::access::Door;
 use crate::config::settings::HistorySettings;
 use crate::config::{Configuration, Surroundings, find};
-use crate::history::{History, HistoryOptions, KeptKeys};
+use crate::history::{HealthState, History, HistoryOptions, KeptKeys};
 use crate::pins::Pins;
 use crate::runtime::{Options, Runtime};
 use crate::serve as serving;
@@ -60,6 +60,8 @@ use screen::Screen;
 
 /// How long a command may take to stop what it started.
 const STOPPING_MAX: Duration = Duration::from_secs(5);
+/// So many Steadyhands may stand one behind the other.
+const DEPTH_MAX: usize = 4;
 /// How long a command waits for what it did to be written down.
 const WRITING_MAX: Duration = Duration::from_secs(1);
 
@@ -275,6 +277,21 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
     }
 }
 
+/// A Steadyhand behind another is fine; one whose own configuration starts it again would never stop starting itself.
+fn check_depth() -> Result<(), Failed> {
+    match steadyhand_process::depth() {
+        0..DEPTH_MAX => Ok(()),
+        depth => Err(Failed::new(
+            Exit::Config,
+            "starts_itself",
+            format!("Steadyhand was started by itself, {depth} times over"),
+        )
+        .help(
+            "An MCP server of the configuration is Steadyhand with the same configuration: take it out, or give it a file of its own with -c",
+        )),
+    }
+}
+
 /// What every command has at hand.
 struct Session<'a> {
     global: &'a Global,
@@ -381,6 +398,7 @@ impl<'a> Session<'a> {
         configuration: Configuration,
         adapt: impl FnOnce(&mut Options),
     ) -> Result<Runtime, Failed> {
+        check_depth()?;
         let mut options = Options::new(self.surroundings.clone());
         options.state = self.state();
         options.progress = self.screen.progress();
@@ -454,13 +472,23 @@ fn history_path(
     }
 }
 
-/// What was remembered is on the disk, if the disk is quick.
-async fn written(history: Option<History>) {
+/// What was remembered is on the disk, if the disk is quick. If it cannot be, that is said.
+async fn written(session: &Session<'_>, history: Option<History>) {
     let Some(history) = history else {
         return;
     };
-    let flush = tokio::task::spawn_blocking(move || history.flush(WRITING_MAX));
-    let _ = flush.await;
+    let flush = tokio::task::spawn_blocking(move || {
+        history.flush(WRITING_MAX);
+        history.health()
+    });
+    if let Ok(health) = flush.await
+        && health.state == HealthState::Degraded
+        && let Some(reason) = health.reason
+    {
+        session
+            .screen
+            .note(&format!("It is not written down: {reason}"));
+    }
 }
 
 /// The signals that ask the program to end. From the moment this is made, none is missed.

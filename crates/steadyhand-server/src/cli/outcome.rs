@@ -199,11 +199,15 @@ fn effect(effect: Effect) -> &'static str {
 
 fn next_step(code: FailureCode, tool: &str) -> String {
     match code {
+        // A tool of a server that is away is not there to be shown.
+        FailureCode::NetworkError if tool.contains("__") => {
+            "Is its server up? steadyhand mcp list".to_owned()
+        }
         FailureCode::NetworkError => {
             format!("Is the service behind it up? steadyhand tools show {tool}")
         }
         FailureCode::Timeout => {
-            format!("Give it longer: timeout = \"…\" under [tools.{tool}], or --deadline")
+            format!("Give it longer: timeout (one attempt) or deadline (the call) under [tools.{tool}]")
         }
         FailureCode::AuthenticationError => {
             "Set the key it needs; steadyhand config check names it".to_owned()
@@ -212,10 +216,10 @@ fn next_step(code: FailureCode, tool: &str) -> String {
             "Try again later; limits = { rate = \"…\" } keeps below its limit".to_owned()
         }
         FailureCode::CircuitOpen => {
-            "It has failed several times in a row; it is tried again after its cooldown".to_owned()
+            format!("Until when: steadyhand tools show {tool}. To try it now: steadyhand tools reset {tool}")
         }
         FailureCode::Overloaded => {
-            "Raise limits = { concurrency = …, queue = … }, or call it less often".to_owned()
+            "If it is the queue: raise limits = { concurrency = …, queue = … }, or call it less often".to_owned()
         }
         FailureCode::ApprovalDenied | FailureCode::ApprovalExpired => {
             format!("Allow it: --approve {tool}, or approval = \"never\" under [tools.{tool}]")

@@ -1,6 +1,7 @@
 //! `steadyhand tools`: which tools there are, everything about one of them, switching it off and on, and closing its breaker.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Subcommand;
 use clap_complete::engine::ArgValueCandidates;
@@ -286,6 +287,9 @@ async fn show(session: &Session<'_>, place: &Place, name: &str) -> Result<(), Fa
     if let Some(reason) = tool["reason"].as_str() {
         text.push_str(&format!("\n{reason}\n"));
     }
+    if let Some(open) = open_breaker(&tool) {
+        text.push_str(&format!("\n{open}\n"));
+    }
     text.push_str(&format!("\n{}\n", screen.bold("Arguments")));
     text.push_str(&indented(&value::columns(
         screen,
@@ -305,6 +309,27 @@ async fn show(session: &Session<'_>, place: &Place, name: &str) -> Result<(), Fa
     }
     screen.answer(&text);
     Ok(())
+}
+
+/// Until when a breaker keeps calls away, and what ends that.
+fn open_breaker(tool: &Value) -> Option<String> {
+    let breaker = &tool["breaker"];
+    let state = breaker["state"].as_str().filter(|it| *it != "closed")?;
+    let failures = breaker["failures"].as_u64();
+    let failures = failures.map_or(String::new(), |count| {
+        format!(
+            " after {} in a row",
+            value::counted(count as usize, "failure")
+        )
+    });
+    let trial = breaker["trialInMs"].as_u64().map_or(String::new(), |ms| {
+        let left = Duration::from_millis(ms);
+        format!("; the next call after {} is a trial", value::duration(left))
+    });
+    let name = tool["name"].as_str().unwrap_or_default();
+    Some(format!(
+        "Its breaker is {state}{failures}{trial}. To close it now: steadyhand tools reset {name}"
+    ))
 }
 
 async fn reset(session: &Session<'_>, place: &Place, name: &str) -> Result<(), Failed> {

@@ -85,7 +85,7 @@ pub(super) async fn run(session: &Session<'_>, args: &TranscriberArgs) -> Result
     };
     let ended = service.run(session, &said, &mut interrupts).await;
     stop(session, &runtime, &mut interrupts).await;
-    written(history).await;
+    written(session, history).await;
     ended
 }
 

@@ -56,7 +56,7 @@ pub(super) async fn run(session: &Session<'_>, args: &VerifyArgs) -> Result<(), 
         .find(|pattern| !is_there(&runtime, pattern))
         .map(|pattern| tools::no_such_tool(&runtime, pattern));
     session.stop(&runtime, &mut interrupts).await;
-    written(history).await;
+    written(session, history).await;
     let report = report?;
     if let Some(failed) = nobody {
         return Err(failed);

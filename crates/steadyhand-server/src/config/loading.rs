@@ -84,7 +84,9 @@ impl<'a> Loading<'a> {
         }
         if !import.mcp.is_empty() {
             let importer = Importer::new(self.surroundings.clone());
-            let imported = importer.read_all(&import.mcp, &import.skip, &self.folder);
+            let imported = importer
+                .read_all(&import.mcp, &import.skip, &self.folder)
+                .without_ourselves();
             self.take_servers(imported);
         }
         for (file, flex_chat) in std::mem::take(&mut self.flex_chats) {

@@ -38,6 +38,17 @@ impl Problem {
         }
     }
 
+    /// For a log: `steadyhand.toml:3:5: what is wrong; what to do`.
+    pub fn on_one_line(&self) -> String {
+        let at = self.place().map_or(String::new(), |place| {
+            let (line, column) = place.line_and_column();
+            format!("{}:{line}:{column}: ", place.file.path.display())
+        });
+        let help = self.help.as_ref();
+        let help = help.map_or(String::new(), |help| format!("; {help}"));
+        format!("{at}{}{help}", self.message)
+    }
+
     /// Where it is, with a word that stands at the place.
     #[must_use]
     pub fn at(mut self, place: Place, label: impl Into<String>) -> Problem {

@@ -3,12 +3,12 @@
 
 use std::fmt;
 
-use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, Table};
 
 use super::Client;
+use crate::config::foreign::jsonc;
 
 /// Keys that say how we are reached over HTTP, and as a program. Others belong to the client or its user: they stay.
 const BY_ADDRESS: [&str; 7] = [
@@ -211,21 +211,8 @@ impl Change<'_> {
     }
 }
 
-/// JSON as these programs read it: comments and trailing commas are allowed, nothing else is.
 fn read_json(text: &str) -> Result<CstRootNode, NotChanged> {
-    let options = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    CstRootNode::parse(text, &options).map_err(|error| NotChanged::Unreadable {
+    CstRootNode::parse(text, &jsonc()).map_err(|error| NotChanged::Unreadable {
         why: error.kind().to_string(),
         line: line_of(text, error.range().start),
     })

@@ -215,7 +215,12 @@ impl Runtime {
         };
         match &result {
             Ok(generation) => tracing::info!(generation, "the configuration is reloaded"),
-            Err(report) => tracing::error!(%report, "the configuration stays as it was"),
+            Err(report) => {
+                tracing::error!(%report, "the configuration stays as it was");
+                for problem in &report.problems {
+                    tracing::error!("{}", problem.on_one_line());
+                }
+            }
         }
         let is_refused = result.is_err();
         let mut last = self

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use rustix::process::{Pid, test_kill_process};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -15,6 +16,8 @@ const FOLDER: &str = "servers";
 pub(crate) struct Presence {
     path: PathBuf,
     announced: Announced,
+    /// A server of the same configuration that was there before, and is found again when this one has gone.
+    before: Option<Announced>,
 }
 
 /// What the file says.
@@ -67,9 +70,13 @@ impl Presence {
         let path = file_of(state, configuration);
         let folder = path.parent().unwrap_or(state);
         std::fs::create_dir_all(folder)?;
-        let presence = Presence { path, announced };
-        presence.write()?;
-        Ok(presence)
+        let before = read(&path).filter(Announced::is_alive);
+        write(&path, &announced)?;
+        Ok(Presence {
+            path,
+            announced,
+            before,
+        })
     }
 
     /// The certificate is another one.
@@ -78,32 +85,42 @@ impl Presence {
             return Ok(());
         }
         self.announced.certificate = certificate;
-        self.write()
+        write(&self.path, &self.announced)
     }
+}
 
-    fn write(&self) -> io::Result<()> {
-        let text = serde_json::to_string_pretty(&self.announced)?;
-        // Whole or not at all: a command may look at any moment.
-        let unfinished = self
-            .path
-            .with_extension(format!("{}.new", self.announced.pid));
-        let _ = std::fs::remove_file(&unfinished);
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&unfinished)?.write_all(text.as_bytes())?;
-        std::fs::rename(&unfinished, &self.path)
+impl Announced {
+    /// Whether its process is there, as far as anyone can tell by the number.
+    fn is_alive(&self) -> bool {
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        pid.is_some_and(|pid| test_kill_process(pid).is_ok())
     }
+}
+
+fn write(path: &Path, announced: &Announced) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(announced)?;
+    // Whole or not at all: a command may look at any moment.
+    let unfinished = path.with_extension(format!("{}.new", std::process::id()));
+    let _ = std::fs::remove_file(&unfinished);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(&unfinished)?.write_all(text.as_bytes())?;
+    std::fs::rename(&unfinished, path)
 }
 
 impl Drop for Presence {
     fn drop(&mut self) {
         // Another server of the same configuration may have announced itself since.
         let own = &self.announced.instance;
-        if read(&self.path).is_some_and(|announced| announced.instance == *own) {
-            let _ = std::fs::remove_file(&self.path);
+        if read(&self.path).is_none_or(|announced| announced.instance != *own) {
+            return;
         }
+        let _ = match self.before.take().filter(Announced::is_alive) {
+            Some(before) => write(&self.path, &before),
+            None => std::fs::remove_file(&self.path),
+        };
     }
 }
 
@@ -117,6 +134,7 @@ pub(crate) fn forget(state: &Path, configuration: Option<&Path>, gone: &Announce
     drop(Presence {
         path: file_of(state, configuration),
         announced: gone.clone(),
+        before: None,
     });
 }
 

@@ -95,6 +95,15 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
     if !is_special && let Some(remote) = Remote::find(session).await {
         return there::run(session, args, &remote, &mut interrupts).await;
     }
+    if is_special
+        && args.mcp.is_none()
+        && let Ok(remote) = Remote::look(session, "cli").await
+    {
+        session.screen.note(&format!(
+            "Running in this process, not in the server at {}: --no-fallback, --approve, --record, --replay and --chaos are for one call here",
+            remote.address()
+        ));
+    }
     let rehearsal = args.rehearsal.read(session)?;
     // Programs whose parents are gone become our children, so that none can slip away.
     command::adopt_orphans();
@@ -160,7 +169,7 @@ async fn run_here(
             session.screen.note(&format!("{text}\n"));
         }
     }
-    written(history).await;
+    written(session, history).await;
     let ended = Ended::from(&outcome);
     outcome::show(session, &ended)
         .map_err(|failed| explained(failed, &ended, args, runtime).by_signal(signal))

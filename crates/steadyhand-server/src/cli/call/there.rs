@@ -1,7 +1,12 @@
 //! A call that a running server makes for us.
 
+use std::convert::Infallible;
+use std::future::pending;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use steadyhand::FailureCode;
+use tokio::time::sleep;
 
 use super::super::error::{Exit, Failed};
 use super::super::outcome::{self, Ended};
@@ -9,6 +14,9 @@ use super::super::remote::{Remote, Reply, in_path};
 use super::super::{Interrupts, STOPPING_MAX, Session};
 use super::{CallArgs, View, read_call};
 use crate::http::status::{CODE_HEADER, FALLBACK_HEADER};
+
+/// How often it is looked whether the call waits for a person.
+const LOOK_FOR_APPROVALS: Duration = Duration::from_millis(500);
 
 /// Lets a server run the call; an interrupt cancels it there.
 pub(super) async fn run(
@@ -29,10 +37,12 @@ pub(super) async fn run(
     };
     let path = format!("/v1/calls?view={}", view.as_str());
     let body = json!(call);
+    let may_wait = tool["policy"]["approval"]["value"] != "never";
     let answer = remote.post(&path, Some(&body));
     tokio::pin!(answer);
     let (reply, signal) = tokio::select! {
         reply = &mut answer => (reply?, None),
+        never = tell_of_waiting(session, remote, &call.id), if may_wait => match never {},
         signal = interrupts.next() => {
             let _ = remote.delete(&format!("/v1/calls/{}", in_path(&call.id))).await;
             let stopped = tokio::time::timeout(STOPPING_MAX, answer).await;
@@ -51,6 +61,22 @@ pub(super) async fn run(
         View::Flat | View::Message => by_headers(&reply),
     };
     shown.map_err(|failed| failed.by_signal(signal))
+}
+
+/// Says once that a call waits for a yes: nobody would know why nothing happens.
+async fn tell_of_waiting(session: &Session<'_>, remote: &Remote, call: &str) -> Infallible {
+    loop {
+        sleep(LOOK_FOR_APPROVALS).await;
+        let listed = remote.get("/v1/approvals").await.unwrap_or_default();
+        let mut approvals = listed["approvals"].as_array().into_iter().flatten();
+        let own = approvals.find(|one| one["call_id"] == call && one["state"] == "waiting");
+        if let Some(id) = own.and_then(|one| one["id"].as_str()) {
+            session.screen.note(&format!(
+                "It waits for a yes: steadyhand approve {id}     or not: steadyhand deny {id}"
+            ));
+            return pending().await;
+        }
+    }
 }
 
 /// What an MCP server printed tells more about its failure than we can.

@@ -150,7 +150,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
     }
     session.stop(&runtime, &mut interrupts).await;
     take.end(session).await;
-    written(history).await;
+    written(session, history).await;
     ended
 }
 

@@ -23,7 +23,7 @@ pub(super) const PAGES: &[Page] = &[
         &[
             "Check whether it happened before you call again, unless running twice does no harm.",
             "`steadyhand calls show ID` says where the time went: waiting for a place, attempts, waits between them.",
-            "Raise `timeout` (one attempt) or `deadline` (the whole call) of the tool; for one call: `steadyhand call NAME --deadline 30s`.",
+            "Raise `timeout` (one attempt) or `deadline` (the whole call) of the tool; `steadyhand call NAME --deadline 30s` is the latter for one call.",
             "If it is safe to run twice, say `idempotent = true`: then a timeout is tried again.",
         ],
     ),
@@ -71,9 +71,9 @@ pub(super) const PAGES: &[Page] = &[
         &[Call],
         "The tool failed so often in a row that its breaker is open: it is not called at all until a trial works. Nothing was done.",
         &[
-            "`steadyhand tools show NAME` says what the last failures were and when the next trial is; `retryAfterMs` has it for programs.",
+            "`steadyhand tools show NAME` says when the next trial is (`retryAfterMs` has it for programs), `steadyhand calls list tool:NAME state:failed` what failed.",
             "Mend the tool. One call that works closes the breaker by itself.",
-            "`POST /v1/tools/NAME/breaker/reset` closes it now; the tool's page in the dashboard has the button.",
+            "`steadyhand tools reset NAME` closes it now, as do `POST /v1/tools/NAME/breaker/reset` and the button on the tool's page in the dashboard.",
             "Give the tool a `fallback`, so that callers get an answer meanwhile.",
         ],
     ),

@@ -160,6 +160,15 @@ pub(super) const PAGES: &[Page] = &[
         ],
     ),
     page(
+        "starts_itself",
+        &[Command(Exit::Config)],
+        "Steadyhand was started as an MCP server of Steadyhand, which was started by Steadyhand, and so on: its configuration starts it again.",
+        &[
+            "`steadyhand mcp list` names the server that runs `steadyhand mcp-stdio`: take it out with `steadyhand mcp remove NAME`.",
+            "A second Steadyhand behind the first one needs a configuration of its own: `steadyhand -c FILE mcp-stdio`.",
+        ],
+    ),
+    page(
         "server_disabled",
         &[Command(Exit::NotReachable), Command(Exit::SignIn)],
         "The MCP server is switched off by its configuration, or something it needs is not set.",

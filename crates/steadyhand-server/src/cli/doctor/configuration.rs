@@ -204,12 +204,13 @@ async fn found_but_not_used(patient: Patient<'_>) -> Vec<Check> {
             }
             let importer = Importer::new(surroundings.clone());
             let folder = surroundings.current.clone();
-            for server in importer.read_all(&[program], &[], &folder).servers {
+            let imported = importer.read_all(&[program], &[], &folder);
+            // `connect` has put ourselves there.
+            for server in imported.without_ourselves().servers {
                 let file = &server.origin.file;
                 let read = configuration.iter().flat_map(|it| &it.imported.servers);
                 let is_read = read.into_iter().any(|read| read.origin.file == *file);
-                // `connect` has put ourselves there.
-                if is_read || own_file.as_ref() == Some(file) || server.name == "steadyhand" {
+                if is_read || own_file.as_ref() == Some(file) {
                     continue;
                 }
                 let shown = surroundings.shown_at_home(file);

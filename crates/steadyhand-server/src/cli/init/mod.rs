@@ -131,16 +131,7 @@ fn candidates(found: &[Found]) -> Vec<Candidate<'_>> {
 
 fn tell_what_is_found(session: &Session<'_>, found: &[Found]) {
     let screen = session.screen;
-    for problem in found.iter().flat_map(|one| &one.imported.problems) {
-        let place = session.surroundings.shown(&problem.file);
-        screen.note(&format!(
-            "{}:{}: {}; {}",
-            place.display(),
-            problem.line,
-            problem.message,
-            problem.help
-        ));
-    }
+    elsewhere::tell_problems(session, found);
     let Some(summary) = elsewhere::summary(found) else {
         screen.note("No MCP servers found in the files of other programs.");
         return;
@@ -267,15 +258,24 @@ fn is_there_already(shown: &str) -> Failed {
 
 /// Keeps a file that will be replaced; its name then.
 fn keep(path: &Path, shown: &str) -> Result<String, Failed> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{BEFORE}"));
-    std::fs::copy(path, PathBuf::from(name)).map_err(|error| {
+    // What an earlier one kept stays.
+    let kept_as = |end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let (mut end, mut number) = (format!(".{BEFORE}"), 1);
+    while kept_as(&end).exists() {
+        number += 1;
+        end = format!(".{BEFORE}-{number}");
+    }
+    std::fs::copy(path, kept_as(&end)).map_err(|error| {
         let reason = crate::config::document::plain(&error);
         let message =
-            format!("{shown} cannot be kept as {shown}.{BEFORE}: {reason}; nothing was changed");
+            format!("{shown} cannot be kept as {shown}{end}: {reason}; nothing was changed");
         Failed::new(Exit::Config, "config_file", message)
     })?;
-    Ok(format!("{shown}.{BEFORE}"))
+    Ok(format!("{shown}{end}"))
 }
 
 fn next_steps(servers: &[String]) -> String {

@@ -43,7 +43,9 @@ fn look(session: &Session<'_>, file: &File, source: &str) -> Result<Found, Faile
             below.display().to_string()
         }
     };
-    let imported = importer.read_all(&[source.as_str()], &[], file.folder());
+    let imported = importer
+        .read_all(&[source.as_str()], &[], file.folder())
+        .without_ourselves();
     Ok(Found { source, imported })
 }
 
@@ -55,16 +57,7 @@ fn show(session: &Session<'_>, file: &File, found: &[Found]) -> Result<(), Faile
         servers.map(described).collect()
     };
     let all: Vec<Value> = found.iter().flat_map(servers).collect();
-    for problem in found.iter().flat_map(|found| &found.imported.problems) {
-        let place = session.surroundings.shown(&problem.file);
-        screen.note(&format!(
-            "{}:{}: {}; {}",
-            place.display(),
-            problem.line,
-            problem.message,
-            problem.help
-        ));
-    }
+    elsewhere::tell_problems(session, found);
     if screen.json {
         screen.json(&json!({"count": all.len(), "servers": all}));
         return Ok(());

@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value};
 
 pub use place::Place;
 use place::Places;
-pub(crate) use syntax::Syntax;
+pub(crate) use syntax::{Syntax, jsonc};
 
 /// A file of another program, as far as it could be read.
 pub(crate) struct Document<'t> {

@@ -44,8 +44,9 @@ fn check_depth(depth: usize, at: usize) -> Result<(), Fault> {
     }
 }
 
-fn json(text: &str) -> Result<Node, Fault> {
-    let options = ParseOptions {
+/// JSON as other programs read their files: comments and trailing commas are allowed, nothing else is.
+pub(crate) fn jsonc() -> ParseOptions {
+    ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
         allow_loose_object_property_names: false,
@@ -56,8 +57,11 @@ fn json(text: &str) -> Result<Node, Fault> {
         allow_bare_decimal_point_numbers: false,
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
-    };
-    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &options)
+    }
+}
+
+fn json(text: &str) -> Result<Node, Fault> {
+    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &jsonc())
         .map_err(|error| (error.range().start, error.kind().to_string()))?;
     match parsed.value {
         Some(value) => from_json(value, 0),

@@ -212,6 +212,21 @@ enum Expected {
 }
 
 impl Imported {
+    /// What `steadyhand connect` wrote there is this program: as a server of its own it would start or ask itself.
+    #[must_use]
+    pub(crate) fn without_ourselves(mut self) -> Imported {
+        let ourselves = self.servers.extract_if(.., |server| server.is_ourselves());
+        for server in ourselves {
+            self.notes.push(Note {
+                file: server.origin.file,
+                line: server.origin.line,
+                column: server.origin.column,
+                message: format!("{}: this is Steadyhand itself, and left out", server.name),
+            });
+        }
+        self
+    }
+
     /// Adds what was found elsewhere; names already taken stay with who has them.
     fn add(&mut self, other: Imported) {
         let taken: HashMap<String, Origin> = self

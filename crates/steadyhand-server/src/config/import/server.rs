@@ -1,7 +1,7 @@
 //! One server of an imported file: what it is once all spellings are made one.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -101,6 +101,36 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file.display(), self.line, self.column)
     }
+}
+
+impl ImportedServer {
+    /// Whether it is what `steadyhand connect` writes into the files of other programs.
+    pub(super) fn is_ourselves(&self) -> bool {
+        match &self.transport {
+            Transport::Stdio { command, args, .. } => {
+                let program = Path::new(command.expose()).file_stem();
+                program.is_some_and(|name| name == "steadyhand")
+                    && args.iter().any(|arg| arg.expose() == "mcp-stdio")
+            }
+            Transport::Http { url, .. } | Transport::Sse { url, .. } => {
+                self.name == "steadyhand" && is_local_endpoint(url.expose())
+            }
+        }
+    }
+}
+
+/// Whether it is `/mcp` of this machine.
+fn is_local_endpoint(url: &str) -> bool {
+    let Ok(url) = url::Url::parse(url) else {
+        return false;
+    };
+    let is_local = match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost",
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    is_local && url.path().trim_end_matches('/') == "/mcp"
 }
 
 impl fmt::Debug for ImportedServer {

@@ -3,10 +3,14 @@
 mod chat;
 mod elicited;
 
-use serde_json::{Value, json};
+use std::process::Stdio;
 
-use crate::serve::{Reply, Served, until};
-use crate::support::{Workplace, parts};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::time::timeout;
+
+use crate::serve::{Reply, Served, program, until};
+use crate::support::{PATIENCE, Workplace, parts};
 
 const TOOLS: &str = r#"
 [tools.unlock]
@@ -300,4 +304,27 @@ async fn an_operator_decides_for_others_and_not_for_itself_and_a_caller_sees_its
         let (reply, ()) = tokio::join!(calling, saying);
         assert_eq!(reply.json()["status"], "success", "{}", reply.text);
     }
+}
+
+#[tokio::test]
+async fn a_command_whose_call_waits_for_a_yes_says_so_and_how_to_give_it() {
+    let served = Served::with_config(TOOLS).await;
+    let mut command = program(&served.workplace, &["call", "unlock", "door=front"]);
+    let mut calling = command.stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut said = BufReader::new(calling.stderr.take().expect("piped")).lines();
+    let asked = waiting(&served, 1).await;
+    let id = asked[0]["id"].as_str().expect("an id");
+    let words = format!("It waits for a yes: steadyhand approve {id}");
+    let saying = async {
+        while let Some(line) = said.next_line().await.expect("text") {
+            if line.contains(&words) {
+                return true;
+            }
+        }
+        false
+    };
+    assert!(timeout(PATIENCE, saying).await.expect("it says something"));
+    decide(&served, &asked[0], "approve").await;
+    let ended = timeout(PATIENCE, calling.wait()).await.expect("it ends");
+    assert!(ended.expect("its end").success());
 }

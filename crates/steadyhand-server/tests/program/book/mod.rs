@@ -10,7 +10,7 @@ mod reference;
 use std::path::{Path, PathBuf};
 
 /// The folder of the whole project.
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 

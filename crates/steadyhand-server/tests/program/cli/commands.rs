@@ -204,3 +204,28 @@ fn plain_output_has_nothing_beyond_ascii() {
     let (_, _, stderr) = parts(&workplace.run("config check --plain"));
     assert!(stderr.is_ascii(), "{stderr}");
 }
+
+#[test]
+fn a_call_that_cannot_be_written_down_is_answered_and_says_so() {
+    let workplace = Workplace::with_config(
+        "[server]\nhistory = { path = \"file/calls.db\" }\n\n[tools.ping]\nkind = \"mock\"\nmock_response = \"pong\"\n",
+    );
+    workplace.write("file", "");
+    let (code, stdout, stderr) = parts(&workplace.run("call ping"));
+    assert_eq!((code, stdout.as_str()), (0, "pong\n"), "{stderr}");
+    assert!(stderr.contains("It is not written down: "), "{stderr}");
+}
+
+#[test]
+fn a_list_from_a_history_that_was_broken_says_so() {
+    let workplace = Workplace::with_config(
+        "[server]\nhistory = { path = \"calls.db\" }\n\n[tools.ping]\nkind = \"mock\"\nmock_response = \"pong\"\n",
+    );
+    workplace.write("calls.db", &"this is no database ".repeat(1000));
+    let (code, _, stderr) = parts(&workplace.run("calls list"));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(
+        stderr.contains("No calls.") && stderr.contains("it was broken; what was left of it is"),
+        "{stderr}"
+    );
+}

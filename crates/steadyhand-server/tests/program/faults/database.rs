@@ -6,10 +6,10 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use rustix::process::{Pid, Resource, Rlimit};
+use rustix::process::Resource;
 use serde_json::json;
 
-use super::{Fault, TOOLS, calls_go_on, database, history, kept, try_kept, until_written};
+use super::{Fault, TOOLS, calls_go_on, database, history, kept, limit, try_kept, until_written};
 use crate::serve::{Served, until};
 use crate::support::Workplace;
 
@@ -163,18 +163,6 @@ async fn until_kept_again(served: &Served) {
     .await;
 }
 
-/// How large a file of this process may grow.
-fn limit_files(served: &Served, bytes: Option<u64>) {
-    let pid = Pid::from_raw(i32::try_from(served.pid()).expect("a number"));
-    // Ours is the one it was started with.
-    let maximum = rustix::process::getrlimit(Resource::Fsize).maximum;
-    let limit = Rlimit {
-        current: bytes.or(maximum),
-        maximum,
-    };
-    rustix::process::prlimit(pid, Resource::Fsize, limit).expect("it is ours");
-}
-
 #[tokio::test]
 async fn a_disk_with_no_room_degrades_history_until_there_is_some() {
     let fault = Fault::begin(
@@ -185,9 +173,9 @@ async fn a_disk_with_no_room_degrades_history_until_there_is_some() {
     let served = Served::with_config(TOOLS).await;
     calls_go_on(&served, "before", 1).await;
     until_written(&served, 1).await;
-    limit_files(&served, Some(1_000_000));
+    limit(&served, Resource::Fsize, Some(1_000_000));
     let (count, _) = fill(&served).await;
-    limit_files(&served, None);
+    limit(&served, Resource::Fsize, None);
     until_kept_again(&served).await;
     drop(served);
     let told = format!("{count} of {count} calls answered; degraded, then kept again");

@@ -5,6 +5,7 @@ mod clients;
 mod crowd;
 mod database;
 mod ends;
+mod files;
 mod keys;
 mod operators;
 mod races;
@@ -14,6 +15,7 @@ mod vanished;
 use std::fmt::Display;
 use std::path::PathBuf;
 
+use rustix::process::{Pid, Resource, Rlimit};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -93,6 +95,18 @@ async fn until_written(served: &Served, count: u64) {
 }
 
 /// So many calls, one after the other; each must be answered.
+/// How much of something this process may have; none gives it back what it had.
+fn limit(served: &Served, resource: Resource, to: Option<u64>) {
+    let pid = Pid::from_raw(i32::try_from(served.pid()).expect("a number"));
+    // Ours is the one it was started with.
+    let maximum = rustix::process::getrlimit(resource).maximum;
+    let limit = Rlimit {
+        current: to.or(maximum),
+        maximum,
+    };
+    rustix::process::prlimit(pid, resource, limit).expect("it is ours");
+}
+
 async fn calls_go_on(served: &Served, prefix: &str, count: usize) {
     for number in 0..count {
         let id = format!("{prefix}-{number}");

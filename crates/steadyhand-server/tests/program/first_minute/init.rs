@@ -117,6 +117,11 @@ fn a_file_that_is_there_is_only_replaced_when_that_is_said_and_kept_beside() {
     let kept = std::fs::read_to_string(workplace.file("steadyhand.toml.before"));
     assert_eq!(kept.expect("the old one"), "# mine\n");
     assert!(written(&workplace).contains("[tools.calculator]"));
+    // Once more takes nothing away of what is kept.
+    let said = workplace.json("init --yes --force --json");
+    assert_eq!(said["kept"], "steadyhand.toml.before-2");
+    let kept = std::fs::read_to_string(workplace.file("steadyhand.toml.before"));
+    assert_eq!(kept.expect("the oldest one"), "# mine\n");
 }
 
 #[test]

@@ -238,6 +238,8 @@ async fn leaving(world: &World, counts: &Counts, end: Instant) -> Vec<String> {
         counts.left.fetch_add(1, Ordering::SeqCst);
         sleep(Duration::from_millis(moment(counts))).await;
         drop(stream);
+        // Those who stay are the many.
+        sleep(Duration::from_millis(200)).await;
     }
     Vec::new()
 }
@@ -257,7 +259,7 @@ async fn reloading(served: &Served, end: Instant) -> Vec<String> {
     Vec::new()
 }
 
-/// Whoever watches asks without a pause.
+/// Whoever watches asks again and again.
 async fn scraping(served: &Served, end: Instant) -> Vec<String> {
     while Instant::now() < end {
         for page in ["/metrics", "/v1/metrics", "/health/ready"] {

@@ -29,6 +29,9 @@ async fn r09_the_hostile_world_gives_one_true_outcome_over_every_surface_and_und
     for surface in [Surface::Rest, Surface::Mcp, Surface::Stdio, Surface::Cli] {
         surfaces::ask_for_everything(&world, surface).await;
     }
+    // Two tools leave a line each time they run: an error or a time limit after that is no reason to run them again.
+    let acted = std::fs::read_to_string(world.served.workplace.file("acted"));
+    assert_eq!(acted.expect("a line for each").lines().count(), 2 * 4);
     let load = Load::run(&world, load_time()).await;
     load.assert_all_accounted_for(&world).await;
     load.assert_memory_is_flat();

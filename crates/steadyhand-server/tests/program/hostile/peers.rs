@@ -10,12 +10,14 @@ mod faults;
 #[path = "../../../../steadyhand-mcp/tests/mcp/http/host.rs"]
 mod host;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tokio_rustls::{TlsAcceptor, rustls};
 
 pub(super) use faults::Fault as McpFault;
 pub(super) use host::{Host, Speaks};
@@ -60,6 +62,14 @@ impl Peers {
             "no TLS where TLS was expected",
             NEVER_SENT,
             no_tls,
+            false,
+        ));
+        let certificate = unknown_certificate(&mut tasks).await;
+        services.push((
+            "bad_certificate",
+            "a certificate that nobody vouches for",
+            NEVER_SENT,
+            certificate,
             false,
         ));
         services.push((
@@ -159,6 +169,12 @@ fn scripts() -> Vec<(&'static str, &'static str, &'static str, Act)> {
             "429, Retry-After: a date long gone",
             TOO_OFTEN,
             says(429, &[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")], ""),
+        ),
+        (
+            "says_429_then",
+            "429, Retry-After: a date far away",
+            TOO_OFTEN,
+            says(429, &[("retry-after", "Fri, 31 Dec 2100 23:59:59 GMT")], ""),
         ),
         (
             "says_429_odd",
@@ -322,6 +338,28 @@ async fn no_tls(tasks: &mut JoinSet<()>) -> String {
         while let Ok((mut stream, _)) = listener.accept().await {
             let _ = stream.read(&mut [0; 1024]).await;
             let _ = stream.write_all(b"HTTP/1.1 400 no TLS here\r\n\r\n").await;
+        }
+    });
+    format!("https://{address}/")
+}
+
+/// TLS with a certificate that the server has signed itself.
+async fn unknown_certificate(tasks: &mut JoinSet<()>) -> String {
+    let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("a certificate");
+    let key = rustls::pki_types::PrivateKeyDer::try_from(own.signing_key.serialize_der());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("the versions of the provider")
+        .with_no_client_auth()
+        .with_single_cert(vec![own.cert.der().clone()], key.expect("a key"))
+        .expect("a certificate and its key");
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
+    let address = listener.local_addr().expect("it is bound");
+    tasks.spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let _ = acceptor.accept(stream).await;
         }
     });
     format!("https://{address}/")

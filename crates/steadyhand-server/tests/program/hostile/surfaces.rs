@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use super::functions::NOT_THERE;
 use super::world::{Fault, Kind, World};
+use crate::book::root;
 use crate::gateway::stdio::Client;
 use crate::gateway::{Modern, last_message};
 use crate::serve::{Served, program};
@@ -162,6 +163,8 @@ fn complaints(fault: &Fault, error: &Value) -> Vec<String> {
         (friendly.contains(named), "it is not named"),
         (own != friendly, "the same twice"),
         (error["retryable"].is_boolean(), "again or not?"),
+        // `steadyhand explain CODE`, and a page of the book.
+        (says_what_to_do(text("code")), "what is to be done?"),
         (
             ["none", "unknown", "done"].contains(&text("effect")),
             "no effect",
@@ -171,6 +174,11 @@ fn complaints(fault: &Fault, error: &Value) -> Vec<String> {
     broken
         .map(|(_, what)| format!("{}: {what}: {error}", fault.tool))
         .collect()
+}
+
+fn says_what_to_do(code: &str) -> bool {
+    let page = root().join(format!("docs/reference/errors/{code}.md"));
+    std::fs::read_to_string(page).is_ok_and(|text| text.contains("## What to do"))
 }
 
 async fn mcp(served: &Served, fault: &Fault) -> Got {

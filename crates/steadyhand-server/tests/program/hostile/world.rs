@@ -75,7 +75,7 @@ impl Fault {
     }
 
     /// Whether this is what was promised. Under load a call may also be refused, which has no effect; and a server that
-    /// another call has just taken down is away.
+    /// another call has just taken down is away, and what takes long anyway may take too long.
     pub(super) fn promises(&self, code: &str, effect: &str, is_load: bool) -> bool {
         let got = match code {
             "success" => code.to_owned(),
@@ -88,7 +88,8 @@ impl Fault {
         let is_server = matches!(self.kind, Kind::McpStdio | Kind::McpHttp);
         is_load
             && (["CIRCUIT_OPEN none", "OVERLOADED none"].contains(&got.as_str())
-                || (is_server && got.starts_with("NETWORK_ERROR ")))
+                || (is_server && got.starts_with("NETWORK_ERROR "))
+                || (self.is_heavy && got == "TIMEOUT unknown"))
     }
 }
 

@@ -11,7 +11,7 @@ use super::server::{Act, Server, head};
 use super::{eventually, failure, probe, run, verdict};
 
 /// For a request to arrive on a busy machine.
-const LONG_ENOUGH: Duration = Duration::from_secs(1);
+const LONG_ENOUGH: Duration = Duration::from_secs(2);
 
 fn endless_body() -> Vec<u8> {
     let mut bytes = head(

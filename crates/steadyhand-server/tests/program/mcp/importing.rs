@@ -188,3 +188,41 @@ fn mcp_import_says_what_is_not_there() {
     }
     assert!(!bench.file("steadyhand.toml").exists());
 }
+
+#[test]
+fn what_connect_wrote_into_another_file_is_not_imported_back() {
+    for way in ["--http", "--stdio"] {
+        let bench = Bench::with("[import]\nmcp = [\"cursor\"]\n");
+        bench.write(".cursor/mcp.json", &mcp_json());
+        let (code, _, stderr) =
+            parts(&bench.run(&format!("connect cursor {way} --install --scope project")));
+        assert_eq!(code, 0, "{stderr}");
+        assert!(bench.text(".cursor/mcp.json").contains("\"steadyhand\""));
+        let listed = bench.json("mcp list --json");
+        let servers = listed["servers"].as_array().expect("servers").iter();
+        let names: Vec<_> = servers.map(|server| server["name"].clone()).collect();
+        assert_eq!(names, ["one", "two", "old"], "{way}");
+        let (code, stdout, stderr) = parts(&bench.run("call one__echo message=hi"));
+        assert_eq!((code, stdout.as_str()), (0, "hi\n"), "{stderr}");
+        bench.assert_nobody_left();
+    }
+}
+
+#[test]
+fn a_configuration_that_starts_itself_does_so_a_few_times_only() {
+    let program = env!("CARGO_BIN_EXE_steadyhand");
+    let mut bench = Bench::with(&format!(
+        "[tools.ping]\nkind = \"mock\"\nmock_response = \"pong\"\n\n[mcp.me]\ncommand = {program:?}\nargs = [\"mcp-stdio\"]\n"
+    ));
+    let (code, stdout, stderr) = parts(&bench.run("call me__ping"));
+    assert_eq!((code, stdout.as_str()), (0, "pong\n"), "{stderr}");
+    bench.assert_nobody_left();
+    bench.workplace.set("STEADYHAND_RUN", "a.1.b.1.c.1.d.1.");
+    let (code, _, stderr) = parts(&bench.run("call ping"));
+    assert_eq!(code, 8, "{stderr}");
+    assert!(
+        stderr.contains("Steadyhand was started by itself, 4 times over")
+            && stderr.contains("give it a file of its own with -c"),
+        "{stderr}"
+    );
+}

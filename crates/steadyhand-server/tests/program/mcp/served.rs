@@ -284,3 +284,44 @@ async fn a_server_that_is_required_and_does_not_start_ends_it() {
         "{stderr}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_itself_is_refused_and_says_so() {
+    let tool = "[tools.ping]\nkind = \"mock\"\nmock_response = \"pong\"\n";
+    let served = Served::with_config(tool).await;
+    for protocol in ["auto", "legacy"] {
+        let me = format!(
+            "{tool}\n[mcp.me]\nurl = \"http://{}/mcp\"\nprotocol = \"{protocol}\"\n",
+            served.address
+        );
+        served.workplace.write("steadyhand.toml", &me);
+        until(&format!("it knows itself ({protocol})"), async || {
+            let listed = served.get("/v1/servers").await.text;
+            listed.contains("this is Steadyhand itself")
+        })
+        .await;
+        let tools = served.get("/v1/tools").await.json();
+        let names = tools["tools"].as_array().expect("tools").iter();
+        let names: Vec<&Value> = names.map(|tool| &tool["name"]).collect();
+        assert_eq!(names, ["ping"]);
+        served.workplace.write("steadyhand.toml", tool);
+        until("it is gone", async || {
+            !served.get("/v1/servers").await.text.contains("\"me\"")
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_server_of_a_configuration_hides_the_first_only_while_it_runs() {
+    let tool = "[tools.ping]\nkind = \"mock\"\nmock_response = \"pong\"\n";
+    let first = Served::with_config(tool).await;
+    let second = Served::in_place(first.workplace.shared()).await;
+    let at = |served: &Served| format!("Using the server at {}", served.address);
+    let (_, _, stderr) = run(&first, "call ping").await;
+    assert!(stderr.contains(&at(&second)), "{stderr}");
+    second.signal(rustix::process::Signal::TERM);
+    second.left().await;
+    let (_, _, stderr) = run(&first, "call ping").await;
+    assert!(stderr.contains(&at(&first)), "{stderr}");
+}

@@ -47,6 +47,12 @@ async fn r14_commands_talk_to_the_server_of_the_same_configuration() {
         let (code, _, stderr) = parts(&workplace.run(arguments));
         assert_eq!(code, expected, "{arguments}: {stderr}");
     }
+    let (_, stdout, _) = parts(&workplace.run("tools show ill"));
+    assert!(
+        stdout.contains("Its breaker is open after ")
+            && stdout.contains(" is a trial. To close it now: steadyhand tools reset ill"),
+        "{stdout}"
+    );
     let (code, stdout, stderr) = parts(&workplace.run("tools reset ill"));
     assert_eq!(
         (code, stdout.as_str()),
