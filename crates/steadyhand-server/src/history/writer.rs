@@ -227,7 +227,9 @@ impl Writer {
             maintenance::sign_of_life(connection, self.run, now_ms)?;
             self.signed = Instant::now();
         }
-        if self.forgot.elapsed() >= LOOK {
+        // Many calls can come between two looks.
+        let is_too_large = self.shared.bytes.load(Ordering::Relaxed) > limits.bytes_max;
+        if is_too_large || self.forgot.elapsed() >= LOOK {
             let rows_max = FORGET_MIN.max(2 * self.since_forgetting);
             let forgotten = maintenance::forget(connection, limits, now_ms, rows_max)?;
             self.since_forgetting = if forgotten.is_more { rows_max } else { 0 };
