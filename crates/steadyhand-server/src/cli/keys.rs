@@ -159,6 +159,11 @@ fn revoke(session: &Session<'_>, keys: &Keys, key: &str) -> Result<(), Failed> {
         "{} ({}) lets nobody in any more.",
         revoked.name, revoked.id
     ));
+    if !keys.has_a_usable_one() {
+        session.screen.note(
+            "No key is left, and a server still asks for one: steadyhand keys create NAME --role admin makes a new one.",
+        );
+    }
     Ok(())
 }
 

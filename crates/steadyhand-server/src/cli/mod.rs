@@ -357,9 +357,12 @@ impl<'a> Session<'a> {
 
     /// Idempotency keys of a configuration that outlive a process.
     fn keys(&self, configuration: Option<&Path>) -> Arc<dyn KeyStore> {
+        Arc::new(KeptKeys::open(self.keys_path(configuration)))
+    }
+
+    fn keys_path(&self, configuration: Option<&Path>) -> PathBuf {
         let name = presence::key_of(configuration);
-        let folder = self.state().join("history");
-        Arc::new(KeptKeys::open(folder.join(format!("{name}.keys.db"))))
+        self.state().join("history").join(format!("{name}.keys.db"))
     }
 
     /// What a server of a configuration knows of those who come.

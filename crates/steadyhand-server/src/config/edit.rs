@@ -5,7 +5,7 @@ use std::fmt;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 /// A server to be written down.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct NewServer {
     /// Its name.
     pub name: String,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::ErrorCode;
 
 use super::database::{Database, Trouble};
+use super::keys;
 use super::schema::{KIND, read_id};
 
 /// How a history's file fares.
@@ -39,12 +40,25 @@ impl Soundness {
     }
 }
 
+/// What a file is kept for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Which {
+    /// Past calls.
+    History,
+    /// Idempotency keys.
+    Keys,
+}
+
 /// Looks through a file, for at most so long.
-pub(crate) fn soundness(path: &Path, limit: Duration) -> Soundness {
+pub(crate) fn soundness(path: &Path, which: Which, limit: Duration) -> Soundness {
     if !path.exists() {
         return Soundness::Absent;
     }
-    let connection = match Database::open_to_look(path, &KIND) {
+    let kind = match which {
+        Which::History => &KIND,
+        Which::Keys => &keys::KIND,
+    };
+    let connection = match Database::open_to_look(path, kind) {
         Ok((connection, _)) => connection,
         Err(trouble) => return Soundness::of(&trouble),
     };

@@ -32,7 +32,7 @@ const LOG_BYTES: u64 = 4 * 1024 * 1024;
 const TIDY: Duration = Duration::from_secs(10);
 const FORGET_MAX: i64 = 2000;
 
-const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "the state folder",
     application: 0x5348_4b31,
     migrations: &[

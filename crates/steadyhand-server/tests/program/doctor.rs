@@ -310,6 +310,40 @@ fn a_state_folder_that_is_none_and_a_program_that_is_missing_are_found() {
 }
 
 #[test]
+fn a_folder_that_root_may_write_to_but_that_takes_no_files_is_found() {
+    let workplace = Workplace::with_config(QUIET);
+    let report = workplace.json("doctor --json --state /proc/steadyhand");
+    let folder = of(&report, "state.folder", "folder");
+    assert_eq!(folder["state"], "fix", "{folder:#}");
+    assert!(folder["next"].to_string().contains("--state DIR"));
+}
+
+#[test]
+fn keys_that_would_have_calls_refused_are_found() {
+    let config = QUIET.to_owned() + "[tools.echo]\nkind = \"builtin\"\nuse = \"echo\"\n";
+    let workplace = Workplace::with_config(&config);
+    let call = "call echo text=hi --idempotency-key k1 --state st";
+    assert_eq!(parts(&workplace.run(call)).0, 0);
+    let report = workplace.json("doctor --json --state st");
+    assert!(!report.to_string().contains("state.keys"), "{report:#}");
+    let folder = std::fs::read_dir(workplace.file("st/history")).expect("the state folder");
+    for file in folder.map(|file| file.expect("a file").path()) {
+        match file.to_string_lossy() {
+            name if name.ends_with(".keys.db") => {
+                std::fs::write(&file, "this is no database ".repeat(500)).expect("written");
+            }
+            name if name.contains(".keys.db-") => std::fs::remove_file(&file).expect("removed"),
+            _ => {}
+        }
+    }
+    assert_ne!(parts(&workplace.run(call)).0, 0, "it is refused");
+    let report = workplace.json("doctor --json --state st");
+    let keys = of(&report, "state.keys", "keys");
+    assert_eq!(keys["state"], "fix", "{keys:#}");
+    assert!(keys["next"].to_string().contains(".keys.db"), "{keys:#}");
+}
+
+#[test]
 fn files_of_other_programs_that_nobody_reads_are_mentioned() {
     let workplace = Workplace::with_config(QUIET);
     workplace.write(

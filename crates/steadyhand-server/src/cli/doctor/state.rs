@@ -23,9 +23,13 @@ pub(super) async fn check(patient: Patient<'_>) -> Vec<Check> {
         None => path_of(patient, &Configuration::empty()),
     };
     // Disks can be slow.
-    let looking = tokio::task::spawn_blocking(move || [folder(&state), sound(&history)]);
-    let checks = looking.await.map(Vec::from);
-    checks.unwrap_or_default()
+    let keys = session.keys_path(session.found().as_ref().map(|found| &*found.path));
+    let looking = tokio::task::spawn_blocking(move || {
+        let mut checks = vec![folder(&state), sound(&history)];
+        checks.extend(keys_in_trouble(&keys));
+        checks
+    });
+    looking.await.unwrap_or_default()
 }
 
 fn path_of(patient: Patient<'_>, configuration: &Configuration) -> PathBuf {
@@ -64,18 +68,10 @@ fn may_be_written(folder: &Path) -> io::Result<()> {
             there.display()
         )));
     }
-    if there == folder {
-        // Permissions do not say everything: a disk may be read-only, or full.
-        let file = folder.join(format!(".doctor-{}", std::process::id()));
-        fs::write(&file, "x")?;
-        return fs::remove_file(&file);
-    }
-    #[cfg(unix)]
-    rustix::fs::access(
-        there,
-        rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK,
-    )?;
-    Ok(())
+    // Permissions do not say everything: a disk may be read-only or full, and root may write to what takes no files.
+    let file = there.join(format!(".doctor-{}", std::process::id()));
+    fs::write(&file, "x")?;
+    fs::remove_file(&file)
 }
 
 fn sound(path: &Path) -> Check {
@@ -85,7 +81,7 @@ fn sound(path: &Path) -> Check {
     let shown = path.display();
     let size = fs::metadata(path).map_or(0, |file| file.len());
     let size = bytesize::ByteSize(size).display().si();
-    match inspect::soundness(path, HISTORY_MAX) {
+    match inspect::soundness(path, inspect::Which::History, HISTORY_MAX) {
         Soundness::Absent => check(
             State::Ok,
             "none yet: it is made with the first call".to_owned(),
@@ -100,4 +96,18 @@ fn sound(path: &Path) -> Check {
         ),
         Soundness::Unusable(why) => check(State::Fix, format!("the history cannot be read: {why}")),
     }
+}
+
+/// Idempotency keys are told of only where calls that have one would be refused.
+fn keys_in_trouble(path: &Path) -> Option<Check> {
+    let why = match inspect::soundness(path, inspect::Which::Keys, HISTORY_MAX) {
+        Soundness::Absent | Soundness::Sound | Soundness::Unfinished => return None,
+        Soundness::Broken(why) | Soundness::Unusable(why) => why,
+    };
+    let text = format!("calls with an idempotency key are refused: {why}");
+    let check = Check::new(Group::State, "state.keys", "keys", State::Fix, text);
+    Some(check.next(format!(
+        "Which keys were used is in {}: restore it from a copy, or move it away once no caller repeats a call from before",
+        path.display()
+    )))
 }

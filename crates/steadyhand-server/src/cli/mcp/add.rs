@@ -37,25 +37,37 @@ pub(super) fn run(session: &Session<'_>, args: &AddArgs) -> Result<(), Failed> {
     let what = if file.is_new { "Made" } else { "Added to" };
     session
         .screen
-        .answer(&format!("{what} {shown}:\n\n{}", server.written()));
-    for (header, value) in &server.headers {
-        if secret::is_secret(&[header.as_str()], value) && !value.contains("${") {
-            session.screen.note(&format!(
-                "{header} stands in the file as it is. --header '{header}: Bearer ${{env:TOKEN}}' would take it from the environment."
-            ));
-        }
+        .answer(&format!("{what} {shown}:\n\n{}", hidden(&server).written()));
+    for (header, _) in server.headers.iter().filter(is_in_the_clear) {
+        session.screen.note(&format!(
+            "{header} stands in the file as it is. --header '{header}: Bearer ${{env:TOKEN}}' would take it from the environment."
+        ));
     }
-    for (variable, value) in &server.env {
-        if secret::is_secret(&[variable.as_str()], value) && !value.contains("${") {
-            session.screen.note(&format!(
-                "{variable} stands in the file as it is. --env {variable} alone would take it from the environment."
-            ));
-        }
+    for (variable, _) in server.env.iter().filter(is_in_the_clear) {
+        session.screen.note(&format!(
+            "{variable} stands in the file as it is. --env {variable} alone would take it from the environment."
+        ));
     }
     session
         .screen
         .note(&format!("Next: steadyhand mcp test {name}"));
     Ok(())
+}
+
+/// The server as it is shown: a secret that was typed stands in the file alone.
+fn hidden(server: &NewServer) -> NewServer {
+    let mut shown = server.clone();
+    let values = shown.headers.iter_mut().chain(&mut shown.env);
+    for given in values {
+        if is_in_the_clear(&&*given) {
+            given.1 = "…".to_owned();
+        }
+    }
+    shown
+}
+
+fn is_in_the_clear((name, value): &&(String, String)) -> bool {
+    secret::is_secret(&[name.as_str()], value) && !value.contains("${")
 }
 
 fn server(session: &Session<'_>, args: &AddArgs, file: &File) -> Result<NewServer, Failed> {
@@ -68,7 +80,8 @@ fn server(session: &Session<'_>, args: &AddArgs, file: &File) -> Result<NewServe
         return over_http(args, url);
     }
     if let Some(header) = args.header.first() {
-        let message = format!("--header {header} is for a server over HTTP");
+        let name = header.split(':').next().unwrap_or_default();
+        let message = format!("--header {name} is for a server over HTTP");
         return Err(
             Failed::new(Exit::Usage, "usage", message).help("A program gets its secrets by --env")
         );

@@ -57,6 +57,10 @@ async fn with_a_first_key_the_server_asks_everybody_and_a_revoked_one_is_refused
 
     let (code, _, stderr) = parts(&served.workplace.run("keys revoke ours"));
     assert_eq!(code, 0, "{stderr}");
+    assert!(
+        stderr.contains("No key is left") && stderr.contains("keys create NAME"),
+        "{stderr}"
+    );
     let refused = with_key(&served, &ours, "GET", "/v1/tools", "").await;
     let (status, code, message) = refused.refusal();
     assert_eq!((status, code.as_str()), (401, "token_missing"));

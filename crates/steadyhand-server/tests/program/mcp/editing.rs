@@ -131,9 +131,11 @@ fn mcp_add_from_below_lets_the_server_run_where_it_was_typed() {
 fn mcp_add_warns_of_a_secret_in_the_clear() {
     let bench = Bench::empty();
     let words = ["mcp", "add", "x", "--env", "API_KEY=abcdefgh", "--", "true"];
-    let (code, _, stderr) = parts(&bench.run_words(&words));
+    let (code, stdout, stderr) = parts(&bench.run_words(&words));
     assert_eq!(code, 0, "{stderr}");
     assert!(stderr.contains("--env API_KEY alone"), "{stderr}");
+    assert!(stdout.contains("API_KEY = \"…\""), "{stdout}");
+    assert!(bench.text("steadyhand.toml").contains("abcdefgh"));
 }
 
 #[test]
@@ -164,8 +166,9 @@ fn mcp_add_takes_an_address_with_headers() {
         "--header",
         "Authorization: Bearer abcdefghijkl",
     ];
-    let (code, _, stderr) = parts(&bench.run_words(&clear));
+    let (code, stdout, stderr) = parts(&bench.run_words(&clear));
     assert_eq!(code, 0, "{stderr}");
+    assert!(!stdout.contains("abcdefghijkl"), "{stdout}");
     assert!(stderr.contains("stands in the file as it is"), "{stderr}");
     for wrong in [
         vec!["mcp", "add", "y", "ftp://127.0.0.1"],
