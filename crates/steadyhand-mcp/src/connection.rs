@@ -229,10 +229,12 @@ impl Reply {
     /// The next thing that is heard of it.
     pub(crate) fn heard(&mut self) -> impl Future<Output = Heard> + '_ {
         poll_fn(|cx| {
-            if let Some(exchange) = &mut self.exchange
-                && exchange.as_mut().poll(cx).is_ready()
-            {
-                self.exchange = None;
+            if let Some(exchange) = &mut self.exchange {
+                // It is looked at below: an answer that the exchange itself brings needs to wake nobody.
+                self.slot.unregister();
+                if exchange.as_mut().poll(cx).is_ready() {
+                    self.exchange = None;
+                }
             }
             let heard = self.slot.poll(cx);
             heard.map(|heard| {

@@ -142,6 +142,11 @@ impl Slot {
         Poll::Pending
     }
 
+    /// Nobody is woken any more, until it is polled again.
+    pub(crate) fn unregister(&self) {
+        self.lock().waker = None;
+    }
+
     /// The answer of a request whose exchange is over.
     pub(crate) async fn taken(&self) -> Answer {
         loop {

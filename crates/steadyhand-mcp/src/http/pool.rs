@@ -13,6 +13,7 @@ use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response};
+use tokio::runtime::{self, Handle};
 use tokio::task::unconstrained;
 use tokio::time::{Instant, sleep};
 
@@ -31,9 +32,16 @@ pub(super) struct Pool {
 
 #[derive(Default)]
 struct Idle {
-    waiting: Vec<(Instant, Connection)>,
+    waiting: Vec<Waiting>,
     /// Whether a task looks after those nobody needs.
     is_swept: bool,
+}
+
+struct Waiting {
+    since: Instant,
+    /// Where it is driven: the threads of another runtime would have to be woken for each other.
+    on: runtime::Id,
+    connection: Connection,
 }
 
 /// A connection, and our end of it.
@@ -48,10 +56,14 @@ pub(super) type NotSent = TrySendError<Request<Full<Bytes>>>;
 impl Pool {
     /// One that is still open, as far as anyone can tell.
     pub(super) fn take(&self) -> Option<Connection> {
+        let here = Handle::current().id();
         loop {
-            let (since, mut connection) = self.idle().waiting.pop()?;
-            if since.elapsed() < IDLE_KEPT && connection.rests() {
-                return Some(connection);
+            let mut idle = self.idle();
+            let last = idle.waiting.iter().rposition(|it| it.on == here)?;
+            let mut found = idle.waiting.remove(last);
+            drop(idle);
+            if found.since.elapsed() < IDLE_KEPT && found.connection.rests() {
+                return Some(found.connection);
             }
         }
     }
@@ -61,7 +73,11 @@ impl Pool {
         if idle.waiting.len() >= IDLE_MAX {
             return;
         }
-        idle.waiting.push((Instant::now(), connection));
+        idle.waiting.push(Waiting {
+            since: Instant::now(),
+            on: Handle::current().id(),
+            connection,
+        });
         if !idle.is_swept {
             idle.is_swept = true;
             tokio::spawn(sweep(Arc::downgrade(self)));
@@ -81,7 +97,7 @@ async fn sweep(pool: Weak<Pool>) {
             return;
         };
         let mut idle = pool.idle();
-        let fresh = |(since, _): &(Instant, Connection)| since.elapsed() < IDLE_KEPT;
+        let fresh = |waiting: &Waiting| waiting.since.elapsed() < IDLE_KEPT;
         let old = idle.waiting.iter().position(fresh);
         let old = old.unwrap_or(idle.waiting.len());
         let closed: Vec<_> = idle.waiting.drain(..old).collect();

@@ -318,7 +318,7 @@ impl Passage<'_> {
         // Rare, and a small file: worth the moment that this thread waits for the disk.
         let case = match is_known {
             true => None,
-            false => tokio::task::block_in_place(|| self.app.proxy.cases.keep(&case)),
+            false => self.app.proxy.cases.keep(&case),
         };
         Some(Refusal {
             message: studied.said,

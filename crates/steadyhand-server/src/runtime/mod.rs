@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{KeyStore, RefusedTool, ToolExecutor, ToolManager};
 use steadyhand_mcp::StartFailure;
+use tokio::runtime::Handle;
 use tokio::sync::watch::{Receiver, Sender};
 
 use crate::approvals::Desk;
@@ -42,6 +43,8 @@ pub struct Runtime {
 
 struct Inner {
     options: Options,
+    /// Where sources are started, whoever asks for it: not among the connections of one thread.
+    home: Handle,
     manager: ToolManager,
     executor: ToolExecutor,
     /// One pool of connections for all sources, across reloads.
@@ -162,6 +165,7 @@ impl Runtime {
                 last_reload: Mutex::new(None),
                 changed: Sender::new(0),
                 servers_changed: Sender::new(0),
+                home: Handle::current(),
                 options,
             }),
         };
@@ -194,8 +198,16 @@ impl Runtime {
         self.inner.generation.load_full()
     }
 
-    /// Reads the file again. With a problem everything stays as it is, and the report says what is wrong.
+    /// Reads the file again. With a problem everything stays as it is, and the report says what is wrong. It goes on when
+    /// nobody waits for it any more, and what it starts stays where everything was started.
     pub async fn reload(&self) -> Result<u64, Arc<Report>> {
+        let runtime = self.clone();
+        let reloading = async move { runtime.read_again().await };
+        let ended = self.inner.home.spawn(reloading).await;
+        ended.unwrap_or_else(|error| Err(Arc::new(broken_off(error.to_string()))))
+    }
+
+    async fn read_again(&self) -> Result<u64, Arc<Report>> {
         // Before reading: of two reloads at once, the one that has read last is in force in the end.
         let _changing = self.inner.changing.lock().await;
         let before = self.generation();
@@ -204,10 +216,7 @@ impl Runtime {
         let read = move || Configuration::load(file.as_deref(), &surroundings);
         let loaded = match tokio::task::spawn_blocking(read).await {
             Ok(loaded) => loaded.and_then(|next| not_emptied(&before.configuration, next)),
-            Err(error) => Err(Report {
-                subject: "the configuration".to_owned(),
-                problems: vec![Problem::error(error.to_string())],
-            }),
+            Err(error) => Err(broken_off(error.to_string())),
         };
         let result = match loaded {
             Ok(configuration) => Ok(self.put_in_force(configuration).await),
@@ -440,6 +449,13 @@ impl Runtime {
             secrets: Vec::new(),
             relays: options.relays,
         }
+    }
+}
+
+fn broken_off(why: String) -> Report {
+    Report {
+        subject: "the configuration".to_owned(),
+        problems: vec![Problem::error(why)],
     }
 }
 

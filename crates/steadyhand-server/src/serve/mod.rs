@@ -2,6 +2,7 @@
 
 mod applied;
 mod connection;
+mod lanes;
 mod news;
 pub(crate) mod presence;
 mod settings;
@@ -29,6 +30,7 @@ use crate::http::{self, Access, App, Limits};
 use crate::pins::Pins;
 use crate::runtime::Runtime;
 use applied::{export, jwt_of, watch_over};
+use lanes::Lanes;
 use presence::Presence;
 pub(crate) use settings::{CannotServe, DEFAULT_LISTEN, Fault, Settings};
 use tls::Tls;
@@ -59,6 +61,7 @@ pub(crate) struct Server {
     places: Arc<Semaphore>,
     places_max: usize,
     refusals: Arc<Semaphore>,
+    lanes: Lanes,
     tls: Tls,
     /// Cancelled when connections must come to their end.
     ending: CancellationToken,
@@ -136,6 +139,7 @@ impl Server {
             places: Arc::new(Semaphore::new(limits.connections)),
             places_max: limits.connections,
             refusals: Arc::new(Semaphore::new(REFUSALS)),
+            lanes: Lanes::open(),
             tls,
             ending: CancellationToken::new(),
             presence: Mutex::new(None),
@@ -319,8 +323,18 @@ impl Server {
     fn serve(&self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
         let (app, ending) = (Arc::clone(&self.app), self.ending.clone());
         let (router, acceptor) = (self.router.clone(), self.tls.acceptor());
-        tokio::spawn(async move {
-            connection::serve(stream, peer, app, router, acceptor, ending).await;
+        // It belongs to whoever waits for it: there it is registered anew.
+        let stream = match stream.into_std() {
+            Ok(stream) => stream,
+            Err(error) => {
+                return tracing::debug!(%error, %peer, "a connection that cannot be served");
+            }
+        };
+        self.lanes.serve(async move {
+            match TcpStream::from_std(stream) {
+                Ok(stream) => connection::serve(stream, peer, app, router, acceptor, ending).await,
+                Err(error) => tracing::debug!(%error, %peer, "a connection that cannot be served"),
+            }
             drop(place);
         });
     }
