@@ -66,12 +66,22 @@ async fn requests(systems: &[System], body: &Bytes) {
     println!();
 }
 
-/// From the request to the first byte of a stream, and the CPU of all of it.
+/// From the request to the first byte of a stream, of one that comes at once and of one whose words take their time as a
+/// model's do, and the CPU of all of it. With all of it at once three programs share the processors, and the kernel has the say.
 async fn first_tokens(systems: &[System], body: &Bytes) {
     let mut first: Vec<Vec<f64>> = vec![Vec::new(); systems.len()];
+    let mut paced: Vec<Vec<f64>> = vec![Vec::new(); systems.len()];
     let mut cpu: Vec<Vec<f64>> = vec![Vec::new(); systems.len()];
     for round in 0..=ROUNDS {
         for (index, system) in systems.iter().enumerate() {
+            let mut slow = Vec::new();
+            for _ in 0..STREAMS {
+                let mut sender = open(system).await;
+                let began = Instant::now();
+                let mut answer = ask(&mut sender, system, body, &[("x-stream", "1"), ("x-wait-ms", "20")]).await.into_body();
+                answer.frame().await.expect("a piece").expect("no error");
+                slow.push(began.elapsed().as_secs_f64() * 1e6);
+            }
             let mut sender = open(system).await;
             let (before, mut times) = (cpu_us(system.pid()), Vec::new());
             for _ in 0..STREAMS {
@@ -85,13 +95,14 @@ async fn first_tokens(systems: &[System], body: &Bytes) {
             }
             if round > 0 {
                 first[index].push(middle(&mut times));
+                paced[index].push(middle(&mut slow));
                 cpu[index].push((cpu_us(system.pid()) - before) / STREAMS as f64);
             }
         }
     }
-    println!("| a stream of {} events | to the first, µs | CPU of all of it, µs |\n| --- | ---: | ---: |", crate::upstream::EVENTS + 2);
+    println!("| a stream of {} events | to the first, µs | all at once, µs | CPU of all of it, µs |\n| --- | ---: | ---: | ---: |", crate::upstream::EVENTS + 2);
     for (index, system) in systems.iter().enumerate() {
-        println!("| {} | {} | {} |", system.name, both(&mut first[index]), both(&mut cpu[index]));
+        println!("| {} | {} | {} | {} |", system.name, both(&mut paced[index]), both(&mut first[index]), both(&mut cpu[index]));
     }
     println!();
 }
