@@ -46,6 +46,7 @@ pub use filter::{Filter, FilterError, StateWord};
 pub use fleet::{Fleet, ToolHour};
 pub use health::{Health, HealthState, HistoryError};
 pub use keys::KeptKeys;
+pub(crate) use maintenance::is_alive;
 pub use marks::{Mark, MarkKind};
 pub use page::{Cursor, Page};
 pub use record::{CallDetails, CallRecord, CallState, CallSummary, Stage, StageKind, Try};

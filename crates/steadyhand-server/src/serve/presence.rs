@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use rustix::process::{Pid, test_kill_process};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::history::is_alive;
 
 const FOLDER: &str = "servers";
 
@@ -90,10 +91,8 @@ impl Presence {
 }
 
 impl Announced {
-    /// Whether its process is there, as far as anyone can tell by the number.
     fn is_alive(&self) -> bool {
-        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
-        pid.is_some_and(|pid| test_kill_process(pid).is_ok())
+        is_alive(self.pid)
     }
 }
 

@@ -100,14 +100,20 @@ fn sound(path: &Path) -> Check {
 
 /// Idempotency keys are told of only where calls that have one would be refused.
 fn keys_in_trouble(path: &Path) -> Option<Check> {
-    let why = match inspect::soundness(path, inspect::Which::Keys, HISTORY_MAX) {
+    let shown = path.display();
+    let (why, next) = match inspect::soundness(path, inspect::Which::Keys, HISTORY_MAX) {
         Soundness::Absent | Soundness::Sound | Soundness::Unfinished => return None,
-        Soundness::Broken(why) | Soundness::Unusable(why) => why,
+        Soundness::Broken(why) => (
+            why,
+            format!(
+                "Which keys were used is in {shown}: restore it from a copy, or move it away once no caller repeats a call from before"
+            ),
+        ),
+        Soundness::Unusable(why) => (
+            why,
+            format!("See to {shown} and its permissions, and look again; it must not be deleted"),
+        ),
     };
     let text = format!("calls with an idempotency key are refused: {why}");
-    let check = Check::new(Group::State, "state.keys", "keys", State::Fix, text);
-    Some(check.next(format!(
-        "Which keys were used is in {}: restore it from a copy, or move it away once no caller repeats a call from before",
-        path.display()
-    )))
+    Some(Check::new(Group::State, "state.keys", "keys", State::Fix, text).next(next))
 }
