@@ -90,7 +90,7 @@ impl McpTool {
             Answer::TooLarge(bytes) => {
                 let (server, what) = (&server.settings.name, too_large(bytes));
                 let message = format!("MCP server '{server}' sent {what}");
-                Err(ToolError::answer(message).effect(Effect::Done))
+                Err(ToolError::answer(message).result_lost())
             }
             Answer::Lost(lost) => Err(lost_call(&server.settings.name, &lost)),
             Answer::Trouble(trouble) => Err(trouble.to_tool_error(&server.settings.name)),

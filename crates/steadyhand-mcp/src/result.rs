@@ -33,7 +33,7 @@ pub fn read_result(result: Value) -> Result<Output, ToolError> {
             "the server answered with {} instead of a tool result",
             kind_of(&result)
         );
-        return Err(ToolError::new(message).effect(Effect::Done));
+        return Err(ToolError::new(message).result_lost());
     };
     if let Some(kind) = result.get("resultType")
         && kind != "complete"
@@ -62,7 +62,7 @@ pub fn read_raw_result(raw: &str) -> Result<Output, ToolError> {
         Ok(result) => read_result(result),
         Err(error) => {
             let message = format!("the server's result cannot be read: {error}");
-            Err(ToolError::answer(message).effect(Effect::Done))
+            Err(ToolError::answer(message).result_lost())
         }
     }
 }

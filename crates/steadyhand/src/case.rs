@@ -118,6 +118,7 @@ impl<'a> Progress<'a> {
             call_id = call.id,
             attempt = self.attempts,
             code = failure.code.as_str(),
+            effect = failure.effect_sentence(),
             ?next,
             "attempt failed"
         );
@@ -213,6 +214,7 @@ impl<'a> Case<'a> {
             tool = self.call.name,
             call_id = self.call.id,
             ?suggestions,
+            effect = Effect::None.sentence(),
             "unknown tool"
         );
         let code = FailureCode::ToolNotFound;
@@ -261,6 +263,10 @@ impl<'a> Case<'a> {
         ending: Option<Ending>,
     ) -> Outcome {
         self.closed = true;
+        let result = result.map_err(|mut failure| {
+            failure.complete(self.is_safe_to_repeat());
+            failure
+        });
         let outcome = Outcome {
             call_id: std::mem::take(&mut self.call.id),
             tool_name: std::mem::take(&mut self.call.name),
@@ -274,6 +280,12 @@ impl<'a> Case<'a> {
         let ending = ending.unwrap_or_else(|| self.ending(&outcome));
         self.record(&outcome, ending);
         outcome
+    }
+
+    /// Whether the tool may be run again although it may have acted. What is no tool cannot act.
+    pub(crate) fn is_safe_to_repeat(&self) -> bool {
+        let entry = self.progress.entry;
+        entry.is_none_or(|entry| entry.policy.safe_to_repeat)
     }
 
     /// Which counter a call belongs to. Only what was started is an execution (SPEC R08).
@@ -373,7 +385,7 @@ impl Drop for Case<'_> {
         let effect = self.progress.effect();
         let message = match effect {
             Effect::None => "withdrawn by the caller before it was started",
-            Effect::Unknown | Effect::Done => "withdrawn by the caller; it may have run",
+            Effect::Unknown | Effect::Done => "withdrawn by the caller after it was started",
         };
         let failure =
             Failure::new(code, effect, message).for_people(friendly_text(code, &self.call.name));
@@ -400,6 +412,7 @@ fn log(outcome: &Outcome, args: Option<&Value>) {
                 let args = args.map(shown).unwrap_or_default();
                 let code = failure.code.as_str();
                 let error = failure.message.as_str();
+                let effect = failure.effect_sentence();
                 let fallback = outcome.fallback.is_some();
                 let attempts = outcome.attempts;
                 tracing::warn!(
@@ -409,6 +422,7 @@ fn log(outcome: &Outcome, args: Option<&Value>) {
                     ms,
                     code,
                     error,
+                    effect,
                     attempts,
                     fallback,
                     "call failed"

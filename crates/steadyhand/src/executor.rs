@@ -164,6 +164,7 @@ impl ToolExecutor {
             Ok(output) => return case.close(Ok(output), None),
             Err(failure) => failure,
         };
+        failure.complete(case.is_safe_to_repeat());
         if let Some(told) = failure.told_again.take() {
             return case.close(Err(failure), told.fallback);
         }

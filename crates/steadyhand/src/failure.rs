@@ -18,10 +18,14 @@ pub struct Failure {
     pub message: String,
     /// The friendly text, for the person in front of the application.
     pub user_message: String,
-    /// Whether another try could help. Whether *we* tried again also depends on the tool (SPEC D7).
+    /// Whether another try could help and does no harm: false where the tool may have run and is not safe to
+    /// repeat (SPEC D19).
     pub retryable: bool,
     /// What the failed call did out there.
     pub effect: Effect,
+    /// The tool ran to its end, and only its result could not be used: too large, unreadable, not as declared.
+    #[serde(default, rename = "resultLost", skip_serializing_if = "is_false")]
+    pub result_lost: bool,
     /// What is wrong with the arguments, each fault with its place. Empty for other failures.
     pub problems: Vec<Problem>,
     /// Arguments that would have passed, for a call whose own did not.
@@ -60,6 +64,7 @@ impl Failure {
             user_message: String::new(),
             retryable: code.is_retryable(),
             effect,
+            result_lost: false,
             problems: Vec::new(),
             example: None,
             suggestions: Vec::new(),
@@ -74,6 +79,39 @@ impl Failure {
         self
     }
 
+    /// The effect in words, as every text about this failure states it (SPEC T01).
+    pub fn effect_sentence(&self) -> &'static str {
+        match self.effect {
+            Effect::Done if self.result_lost => {
+                "It ran to its end; only its result was lost. Check before trying again."
+            }
+            // `retryable` survives an unknown effect only where the tool is safe to repeat.
+            Effect::Unknown if self.retryable => {
+                "It may have run; check before trying again (this tool is safe to repeat)."
+            }
+            effect => effect.sentence(),
+        }
+    }
+
+    /// The text for one line: the message, then the effect.
+    pub fn message_with_effect(&self) -> String {
+        join_sentences(&self.message, self.effect_sentence())
+    }
+
+    /// Completes the failure, once its effect is final: `retryable` does not invite to repeat what may have happened
+    /// (SPEC D19), and the text for people states the effect (SPEC T01).
+    pub(crate) fn complete(&mut self, safe_to_repeat: bool) {
+        self.retryable &=
+            self.effect == Effect::None || safe_to_repeat || self.told_again.is_some();
+        if self.user_message.contains(self.effect_sentence()) {
+            return;
+        }
+        self.user_message = join_sentences(&self.user_message, self.effect_sentence());
+        if self.effect == Effect::None && self.code.passes_by_itself() {
+            self.user_message.push_str(" Please try again later.");
+        }
+    }
+
     /// What this failure says about the health of the tool (SPEC D8, D11).
     pub fn health(&self) -> Health {
         if self.neutral || !self.code.blames_the_tool() {
@@ -85,7 +123,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, self.message)
+        write!(f, "{}: {}", self.code, self.message_with_effect())
     }
 }
 
@@ -165,6 +203,25 @@ impl FailureCode {
         self.blames_the_tool()
     }
 
+    /// Nobody needs to change anything for a later call to work.
+    fn passes_by_itself(self) -> bool {
+        match self {
+            FailureCode::NetworkError
+            | FailureCode::Timeout
+            | FailureCode::RateLimitError
+            | FailureCode::CircuitOpen
+            | FailureCode::Overloaded => true,
+            FailureCode::ToolExecutionError
+            | FailureCode::AuthenticationError
+            | FailureCode::ValidationError
+            | FailureCode::ToolNotFound
+            | FailureCode::Cancelled
+            | FailureCode::ApprovalDenied
+            | FailureCode::ApprovalExpired
+            | FailureCode::IdempotencyConflict => false,
+        }
+    }
+
     /// The same four categories are worth a retry and speak ill of the tool.
     fn blames_the_tool(self) -> bool {
         match self {
@@ -191,16 +248,41 @@ impl fmt::Display for FailureCode {
     }
 }
 
-/// What a failed call did out there. Ordered: over several attempts the greatest stands.
+/// What a failed call did out there. Ordered by doubt: over several attempts the greatest stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
-    /// It never reached the tool.
+    /// The tool was not run.
     None,
-    /// It may have run.
-    Unknown,
-    /// It ran, and what it does is done.
+    /// The tool ran to its end, and succeeded or failed.
     Done,
+    /// The tool may have run.
+    Unknown,
+}
+
+impl Effect {
+    /// The effect in words. [`Failure::effect_sentence`] knows more about one failure.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Effect::None => "It was not run.",
+            Effect::Done => "It ran, and failed.",
+            Effect::Unknown => "It may have run; check before trying again.",
+        }
+    }
+}
+
+/// Two sentences in one line. The first may be anyone's words, with or without an end.
+fn join_sentences(first: &str, second: &str) -> String {
+    let first = first.trim_end();
+    match first.chars().last() {
+        None => second.to_owned(),
+        Some('.' | '!' | '?' | ':' | ';' | '…') => format!("{first} {second}"),
+        Some(_) => format!("{first}. {second}"),
+    }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// What an outcome says about its tool, for the breaker.

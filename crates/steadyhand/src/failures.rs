@@ -58,7 +58,7 @@ pub(crate) fn timed_out(entry: &Entry, after: Duration, by_timeout: bool) -> Box
         _ => Duration::from_millis((after.as_secs_f64() * 1000.0).round() as u64),
     };
     let message = format!(
-        "'{}' was stopped after {after:?} by {which}; it may have run",
+        "'{}' was stopped after {after:?} by {which}",
         entry.tool.name()
     );
     of(FailureCode::Timeout, Effect::Unknown, entry, message)
@@ -68,8 +68,7 @@ pub(crate) fn cancelled(entry: &Entry, effect: Effect) -> Box<Failure> {
     let message = match effect {
         Effect::None => format!("cancelled before '{}' was started", entry.tool.name()),
         Effect::Unknown | Effect::Done => {
-            let tool = entry.tool.name();
-            format!("cancelled; '{tool}' had been started and may have run")
+            format!("cancelled after '{}' was started", entry.tool.name())
         }
     };
     of(FailureCode::Cancelled, effect, entry, message)
@@ -88,7 +87,7 @@ pub(crate) fn no_room(entry: &Entry) -> Box<Failure> {
 
 pub(crate) fn too_late(entry: &Entry) -> Box<Failure> {
     let message = format!(
-        "the deadline passed before '{}' could be started; it did not run",
+        "the deadline passed before '{}' could be started",
         entry.tool.name()
     );
     let mut failure = refused(FailureCode::Timeout, entry, message);
@@ -103,7 +102,7 @@ pub(crate) fn circuit_open(entry: &Entry) -> Box<Failure> {
         .as_ref()
         .map_or(0, |breaker| breaker.failures());
     let message = format!(
-        "the breaker of '{}' is open after {failures} failures in a row; it was not run",
+        "the breaker of '{}' is open after {failures} failures in a row",
         entry.tool.name()
     );
     refused(FailureCode::CircuitOpen, entry, message)

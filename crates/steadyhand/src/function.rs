@@ -160,7 +160,10 @@ impl FromInvocation for CallContext {
 impl<T: Clone + Send + Sync + 'static> FromInvocation for State<T> {
     fn from_invocation(invocation: &Invocation<'_>) -> Result<State<T>, ToolError> {
         // Checked when the tool was added, so this does not happen.
-        let missing = || ToolError::answer(format!("no State<{}>", std::any::type_name::<T>()));
+        let missing = || {
+            let text = format!("no State<{}>", std::any::type_name::<T>());
+            ToolError::answer(text).never_started()
+        };
         invocation.states.get().map(State).ok_or_else(missing)
     }
 
@@ -195,8 +198,7 @@ impl<T: Serialize> IntoOutput for T {
     fn into_output(self) -> Result<Output, ToolError> {
         let value = serde_json::to_value(self).map_err(|error| {
             // It ran; only its answer cannot be told.
-            ToolError::answer(format!("the tool's output is not JSON: {error}"))
-                .effect(crate::Effect::Done)
+            ToolError::answer(format!("the tool's output is not JSON: {error}")).result_lost()
         })?;
         Ok(Output::json(value))
     }
@@ -257,7 +259,8 @@ where
                 Ok(result) => result,
                 Err(failed) => match failed.try_into_panic() {
                     Ok(payload) => std::panic::resume_unwind(payload),
-                    Err(_) => Err(ToolError::new("the runtime is shutting down")),
+                    Err(_) => Err(ToolError::new("the runtime is shutting down")
+                        .effect(crate::Effect::Unknown)),
                 },
             }
         })

@@ -76,8 +76,7 @@ impl ToolExecutor {
             Ended::TimedOut => FailureCode::Timeout,
             Ended::Cancelled | Ended::Panicked(_) | Ended::Finished(None) => FailureCode::Cancelled,
         };
-        let message =
-            "another call with the same idempotency key had not ended yet; it may have run";
+        let message = "another call with the same idempotency key had not ended yet";
         let failure = failures::of(code, Effect::Unknown, entry, message.to_owned());
         case.close(Err(failure), None)
     }
@@ -103,12 +102,9 @@ impl ToolExecutor {
         }
         // The runtime is going down with the task; what it did is on record as cancelled.
         let code = FailureCode::Cancelled;
-        let failure = Failure::new(
-            code,
-            Effect::Unknown,
-            "the runtime shut down; it may have run",
-        )
-        .for_people(friendly_text(code, &name));
+        let mut failure = Failure::new(code, Effect::Unknown, "the runtime shut down")
+            .for_people(friendly_text(code, &name));
+        failure.complete(false);
         Outcome {
             call_id: id,
             tool_name: name,

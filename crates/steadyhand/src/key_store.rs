@@ -105,8 +105,7 @@ impl ToolExecutor {
                 FailureCode::Overloaded,
                 Effect::None,
                 format!(
-                    "its idempotency key could not be written down, so the call was not run: it might have run \
-                     twice. {error}"
+                    "its idempotency key could not be stored, and without it the call might run twice: {error}"
                 ),
             ),
         };
@@ -118,8 +117,8 @@ impl ToolExecutor {
 
 fn unfinished(why: &str) -> (FailureCode, Effect, String) {
     let message = format!(
-        "an earlier call with the same idempotency key was started and its end is not on record{why}; it may have \
-         run, so this one was not. Look what became of it; use a new key to run it again"
+        "an earlier call with the same idempotency key was started, and its end is not on record{why}; this call was \
+         not started. Find out what the earlier one did; use a new key to run it again"
     );
     (FailureCode::Cancelled, Effect::Unknown, message)
 }

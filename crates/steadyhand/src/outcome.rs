@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::failure::{Failure, FailureCode};
+use crate::failure::{Effect, Failure, FailureCode};
 use crate::message::{Content, ToolMessage};
 use crate::output::{Cut, Output};
 use crate::schema::Coercion;
@@ -103,6 +103,7 @@ impl Outcome {
             success: self.is_success(),
             result: self.output().map(Output::value),
             error: self.failure().map(|failure| failure.message.as_str()),
+            effect: self.failure().map(|failure| failure.effect),
             tool_name: &self.tool_name,
             execution_time_ms: millis(self.execution_time),
             suggestions: self.failure().map_or(&[], |failure| &failure.suggestions),
@@ -130,11 +131,12 @@ impl Outcome {
                 "{}\n[Answered by a fallback: {} failed: {}]",
                 fallback.text(),
                 self.tool_name,
-                failure.message
+                failure.message_with_effect()
             );
         }
+        let effect = failure.effect_sentence();
         if failure.code == FailureCode::ToolNotFound {
-            return format!("Error: Unknown tool \"{}\"", self.tool_name);
+            return format!("Error: Unknown tool \"{}\"\n{effect}", self.tool_name);
         }
         let mut text = format!("Error: {}", failure.message);
         for problem in &failure.problems {
@@ -154,6 +156,8 @@ impl Outcome {
         if let Some(example) = &failure.example {
             text.push_str(&format!("\nArguments that would do: {example}"));
         }
+        text.push('\n');
+        text.push_str(effect);
         text
     }
 }
@@ -188,7 +192,7 @@ pub struct StructuredView<'a> {
     replayed: bool,
 }
 
-/// `{success, result?, error?, tool_name, execution_time_ms}`
+/// `{success, result?, error?, effect?, tool_name, execution_time_ms}`
 #[derive(Debug, Serialize)]
 pub struct FlatView<'a> {
     success: bool,
@@ -196,6 +200,8 @@ pub struct FlatView<'a> {
     result: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect: Option<Effect>,
     tool_name: &'a str,
     execution_time_ms: f64,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]

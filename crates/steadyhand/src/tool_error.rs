@@ -31,6 +31,7 @@ struct Details {
     message: String,
     user_message: Option<String>,
     effect: Option<Effect>,
+    result_lost: bool,
     retry_after: Option<Duration>,
     declared_final: bool,
     /// Someone who knows has chosen the category; the words are not asked.
@@ -76,6 +77,7 @@ impl ToolError {
             message: message.into(),
             user_message: None,
             effect: None,
+            result_lost: false,
             retry_after: None,
             declared_final: false,
             classified: false,
@@ -108,8 +110,11 @@ impl ToolError {
             // Also 400 and 422: the service has read the request and says no (SPEC D8).
             400..=499 => ToolError::answer(message),
             502 | 503 => ToolError::of(Category::Network, message),
-            // The status has spoken; the words of its page are not asked (SPEC R07).
-            _ => ToolError::new(message).reclassified(Category::Unknown),
+            // The status has spoken; the words of its page are not asked (SPEC R07). The service broke somewhere on
+            // the way: nobody knows where.
+            _ => ToolError::new(message)
+                .reclassified(Category::Unknown)
+                .effect(Effect::Unknown),
         }
     }
 
@@ -119,8 +124,9 @@ impl ToolError {
             -32602 => ToolError::of(Category::Validation, message),
             // The TypeScript SDK's "request timed out".
             -32001 => ToolError::of(Category::Timeout, message),
-            -32700 | -32601 | -32600 => ToolError::answer(message),
-            _ => ToolError::new(message),
+            -32700 | -32601 | -32600 => ToolError::answer(message).never_started(),
+            // It can mean anything, also that the server broke on the way.
+            _ => ToolError::new(message).effect(Effect::Unknown),
         }
     }
 
@@ -139,6 +145,15 @@ impl ToolError {
     /// It is certain that nothing ran.
     pub fn never_started(self) -> ToolError {
         self.effect(Effect::None)
+    }
+
+    /// The tool ran to its end, and only its result cannot be used: too large, unreadable, not as declared.
+    pub fn result_lost(mut self) -> ToolError {
+        self.0.effect = Some(Effect::Done);
+        self.0.result_lost = true;
+        // These words are about a result: "invalid" in them is no fault of the arguments.
+        self.0.classified = true;
+        self
     }
 
     /// When trying again makes sense. Zero means "not said".
@@ -191,8 +206,12 @@ impl ToolError {
         let undecided = !details.classified && !details.declared_final;
         if details.category == Category::Unknown && undecided {
             details.category = category_by_words(&details.message);
-            // Words cannot prove that nothing ran.
-            details.effect = details.effect.or(Some(Effect::Unknown));
+            // Words cannot prove that nothing ran: the tool came to its end, and these are its words.
+            let effect = match details.category {
+                Category::Network | Category::Timeout => Effect::Unknown,
+                _ => Effect::Done,
+            };
+            details.effect = details.effect.or(Some(effect));
         }
         let code = details.category.code();
         let effect = details.effect.unwrap_or(details.category.usual_effect());
@@ -200,6 +219,7 @@ impl ToolError {
         failure.user_message = details
             .user_message
             .unwrap_or_else(|| friendly_text(code, tool));
+        failure.result_lost = details.result_lost;
         failure.retryable &= !details.declared_final;
         failure.neutral = details.declared_final;
         failure.retry_after = details.retry_after;
@@ -238,7 +258,9 @@ impl Category {
 
     fn usual_effect(self) -> Effect {
         match self {
-            Category::Network | Category::Timeout | Category::Unknown => Effect::Unknown,
+            Category::Network | Category::Timeout => Effect::Unknown,
+            // The tool itself says how it ended.
+            Category::Unknown => Effect::Done,
             Category::RateLimit
             | Category::Authentication
             | Category::Validation
@@ -249,15 +271,15 @@ impl Category {
     }
 }
 
-/// The friendly texts (SPEC V09, R07), one per code.
+/// The friendly texts (SPEC V09, R07), one per code. The effect is added when it is known: `Failure::complete`.
 pub(crate) fn friendly_text(code: FailureCode, tool: &str) -> String {
     match code {
         FailureCode::NetworkError => {
-            format!("The service behind {tool} is unavailable right now. Please try again later.")
+            format!("The service behind {tool} is unavailable right now.")
         }
         FailureCode::Timeout => format!("{tool} took too long and timed out."),
         FailureCode::RateLimitError => {
-            format!("{tool} is being used too often right now. Please try again in a moment.")
+            format!("{tool} is being used too often right now.")
         }
         FailureCode::ToolExecutionError => format!("{tool} ran into a problem and gave no result."),
         FailureCode::AuthenticationError => {
@@ -266,40 +288,47 @@ pub(crate) fn friendly_text(code: FailureCode, tool: &str) -> String {
         FailureCode::ValidationError => {
             format!("{tool} could not be used with these values.")
         }
-        FailureCode::CircuitOpen => format!(
-            "{tool} has failed several times in a row and is being given a rest. Please try again soon."
-        ),
+        FailureCode::CircuitOpen => {
+            format!("{tool} has failed several times in a row and is paused.")
+        }
         FailureCode::ToolNotFound => format!("There is no tool called {tool}."),
         FailureCode::Cancelled => format!("{tool} was cancelled."),
-        FailureCode::Overloaded => {
-            format!("{tool} is busy right now. Please try again in a moment.")
-        }
+        FailureCode::Overloaded => format!("{tool} is busy right now."),
         FailureCode::ApprovalDenied => format!("{tool} was not allowed to run."),
         FailureCode::ApprovalExpired => format!("Nobody allowed {tool} to run in time."),
-        FailureCode::IdempotencyConflict => format!(
-            "{tool} was already asked to do something else under the same key, so it was not run."
-        ),
+        FailureCode::IdempotencyConflict => {
+            format!("{tool} was already asked to do something else under the same key.")
+        }
     }
 }
 
-/// The last resort: what an unknown error's text says. Only phrases that mean one thing.
+/// The last resort: what an unknown error's text says. Only phrases that mean one thing: "Request timeout" is one,
+/// "the timeout parameter is unknown" is not. Of several, the first in this list decides.
 fn category_by_words(message: &str) -> Category {
-    const PATTERNS: [(&str, Category); 4] = [
+    const PATTERNS: [(&str, Category); 6] = [
         (
-            r"(?i)\b(rate.?limit(ed)? (exceeded|reached)|rate.?limited|too many requests)\b",
+            r"(?i)\brate.?limit(ed|ing|s)?(\s+(exceeded|reached|hit|error)\b|\s*[:.,;!(]|\s*$)|\brate.?limited\b|\btoo many requests\b",
             Category::RateLimit,
         ),
         (
-            r"(?i)\b(unauthori[sz]ed|invalid (api.?key|credentials)|authentication (failed|required))\b",
+            r"(?i)\b(unauthori[sz]ed|unauthenticated|not authori[sz]ed|invalid (api.?key|credentials|token)|authentication (is )?(failed|required|error))\b",
             Category::Authentication,
         ),
         (
-            r"(?i)\b(timed? ?out (after|waiting)|(has |was |request |connection |operation )timed out|deadline exceeded|ETIMEDOUT)\b",
+            r"(?i)\btimed[ -]out\b|\btime-?out\s*(error|exceeded|expired|occurred|reached|waiting|while|after|of \d)|\btime-?out\s*([:.,;!(]|$)|\b(request|response|connect|connection|read|gateway|socket|operation|query)[ -]time-?out\b|\bTimeoutError\b|\b(deadline exceeded|ETIMEDOUT|ESOCKETTIMEDOUT)\b",
             Category::Timeout,
         ),
         (
-            r"(?i)\b(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|connection (refused|reset|closed|aborted)|network is unreachable|no route to host|dns error|socket hang up|broken pipe)\b",
+            r"(?i)\b(ECONNREFUSED|ECONNRESET|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|connection (refused|reset|closed|aborted|lost)|no route to host|dns error|socket hang up|broken pipe|fetch failed)\b",
             Category::Network,
+        ),
+        (
+            r"(?i)\bnetwork (is )?(error|failure|problem|issue|down|unreachable|unavailable|request failed)\b|^\s*network[.!]?\s*$",
+            Category::Network,
+        ),
+        (
+            r"(?i)^\s*(\w*error:\s*)?invalid\b|\binvalid (inputs?|parameters?|params?|arguments?|values?|requests?|fields?|formats?|types?|options?)\b|\b(is|are) required\b|^\s*required\b|\bmissing required\b|\brequired (inputs?|parameters?|arguments?|fields?|propert(y|ies)|values?)\b|\bvalidation (failed|error)\b",
+            Category::Validation,
         ),
     ];
     static SET: LazyLock<RegexSet> = LazyLock::new(|| {

@@ -108,5 +108,5 @@ fn is_kept(spent: &Spent, now: Instant) -> bool {
 }
 
 fn over(why: &str) -> ToolError {
-    ToolError::of(Category::Overloaded, format!("{why}; it was not run"))
+    ToolError::of(Category::Overloaded, why)
 }

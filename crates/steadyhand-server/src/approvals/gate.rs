@@ -55,7 +55,7 @@ impl Ask {
             }
             None => Err(ToolError::of(
                 Category::Expired,
-                format!("nobody said yes or no to '{tool}' within {wait}; it was not run"),
+                format!("nobody said yes or no to '{tool}' within {wait}"),
             )),
         }
     }

@@ -84,7 +84,8 @@ pub(super) fn show(session: &Session<'_>, ended: &Ended) -> Result<(), Failed> {
     if ended.is_fallback {
         let message = format!(
             "degraded: {} failed after {took}: {}",
-            ended.tool_name, failure.message
+            ended.tool_name,
+            failure.message_with_effect()
         );
         match screen.json {
             true => screen.line_to_stderr(
@@ -109,6 +110,7 @@ pub(super) fn failed(ended: &Ended, failure: &Failure) -> Failed {
             failure.code.as_str(),
             format!("there is no tool {tool}"),
         )
+        .evidence("effect", failure.effect_sentence())
         .help(match failure.suggestions.first() {
             Some(near) => format!("Did you mean {near}?\nsteadyhand tools list"),
             None => "steadyhand tools list".to_owned(),
@@ -124,13 +126,10 @@ pub(super) fn failed(ended: &Ended, failure: &Failure) -> Failed {
             if ended.attempts > 1 {
                 failed = failed.evidence("attempts", ended.attempts.to_string());
             }
-            failed = failed.evidence("took", value::duration(ended.took));
-            // After the tool's own "no" there is no doubt that it answered.
-            let is_answer = code == FailureCode::ToolExecutionError && !failure.retryable;
-            if failure.effect != Effect::None && !is_answer {
-                failed = failed.evidence("effect", effect(failure.effect));
-            }
-            failed.help(next_step(code, tool))
+            failed
+                .evidence("took", value::duration(ended.took))
+                .evidence("effect", failure.effect_sentence())
+                .help(next_step(code, tool))
         }
     };
     failed
@@ -147,7 +146,12 @@ fn bad_arguments(tool: &str, failure: &Failure) -> Failed {
     } else {
         &format!("{count} arguments do")
     };
-    let message = format!("{tool} was not called: {words} not fit");
+    let message = match failure.effect {
+        Effect::None => format!("{tool} was not run: {words} not fit"),
+        Effect::Done | Effect::Unknown => {
+            format!("{tool} did not accept its arguments: {words} not fit")
+        }
+    };
     let mut failed = Failed::new(Exit::Usage, failure.code.as_str(), message);
     for problem in &failure.problems {
         let name = problem.at.trim_start_matches('/').replace('/', ".");
@@ -157,6 +161,9 @@ fn bad_arguments(tool: &str, failure: &Failure) -> Failed {
             name
         };
         failed = failed.evidence(name, &problem.message);
+    }
+    if failure.effect != Effect::None {
+        failed = failed.evidence("effect", failure.effect_sentence());
     }
     let example = failure
         .example
@@ -170,30 +177,23 @@ fn bad_arguments(tool: &str, failure: &Failure) -> Failed {
 
 /// What became of the tool, as the end of a sentence.
 fn ending(failure: &Failure) -> &'static str {
+    if failure.effect == Effect::None && failure.code != FailureCode::Cancelled {
+        return "was not run";
+    }
     match failure.code {
         FailureCode::Timeout => "timed out",
         FailureCode::Cancelled => "was cancelled",
         FailureCode::AuthenticationError => "has no valid key",
         FailureCode::RateLimitError => "was called too often",
-        FailureCode::NetworkError | FailureCode::ToolExecutionError => match failure.effect {
-            Effect::None => "was not run",
-            Effect::Unknown | Effect::Done => "failed",
-        },
-        FailureCode::ToolNotFound
+        FailureCode::NetworkError
+        | FailureCode::ToolExecutionError
+        | FailureCode::ToolNotFound
         | FailureCode::ValidationError
         | FailureCode::CircuitOpen
         | FailureCode::Overloaded
         | FailureCode::ApprovalDenied
         | FailureCode::ApprovalExpired
-        | FailureCode::IdempotencyConflict => "was not run",
-    }
-}
-
-fn effect(effect: Effect) -> &'static str {
-    match effect {
-        Effect::None => "none: it never reached the tool",
-        Effect::Unknown => "unknown: it may have run",
-        Effect::Done => "done: it ran",
+        | FailureCode::IdempotencyConflict => "failed",
     }
 }
 

@@ -129,7 +129,7 @@ impl Pulse {
             beat.last_error = Some(LastError {
                 at_ms: *at_ms,
                 code: failure.code,
-                message: bounded(&failure.message, TEXT_BYTES_MAX),
+                message: bounded(&failure.message_with_effect(), TEXT_BYTES_MAX),
                 call: id.clone(),
             });
         }

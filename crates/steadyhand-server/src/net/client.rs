@@ -9,6 +9,7 @@ use steadyhand::{Effect, ToolError};
 use tokio::time::timeout_at;
 
 use super::address;
+use super::connect_limit::{ConnectLimit, with_connect_limit};
 use super::error;
 use super::redirect::{self, REDIRECTS_MAX};
 use super::request::{Limits, Reach, Request, site};
@@ -61,6 +62,7 @@ impl Client {
     ) -> Result<Response, ToolError> {
         let asked = site(&request.url);
         let exchange = self.exchange(request, limits.response_bytes_max, reach);
+        let exchange = with_connect_limit(limits.until, exchange);
         match timeout_at(limits.until, exchange).await {
             Ok(result) => result,
             Err(_) => Err(error::too_slow(&asked)),
@@ -79,6 +81,7 @@ impl Client {
             let answer = self.step(&request, reach, None).await?;
             read(answer, limits.response_bytes_max, 0, &request.url).await
         };
+        let exchange = with_connect_limit(limits.until, exchange);
         match timeout_at(limits.until, exchange).await {
             Ok(result) => result,
             Err(_) => Err(error::too_slow(&asked)),
@@ -225,6 +228,7 @@ fn build(way_out: &Arc<dyn WayOut>, allowed: Allowed) -> Result<reqwest::Client,
             .no_proxy()
             .referer(false)
             .connect_timeout(CONNECT_TIMEOUT)
+            .connector_layer(ConnectLimit)
             .pool_idle_timeout(IDLE_CONNECTION_KEPT)
     };
     builder().build().or_else(|error| {

@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod client;
+mod connect_limit;
 pub mod error;
 pub mod fill;
 pub mod redirect;

@@ -4,7 +4,7 @@ use encoding_rs::{Encoding, UTF_8};
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::{Value, json};
-use steadyhand::{Effect, Output, ToolError};
+use steadyhand::{Output, ToolError};
 
 use super::error;
 
@@ -153,7 +153,7 @@ impl Response {
 
     /// It ran and answered with success, but the answer is of no use.
     fn useless(&self, why: String) -> ToolError {
-        ToolError::new(format!("the answer of {} {why}", self.site)).effect(Effect::Done)
+        ToolError::new(format!("the answer of {} {why}", self.site)).result_lost()
     }
 }
 

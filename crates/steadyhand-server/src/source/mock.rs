@@ -207,7 +207,8 @@ impl Handler for Mock {
                 None => Err(ToolError::answer(format!(
                     "none of the answers of {} fits these arguments; end its list with one that has no `when`",
                     invocation.tool_name
-                ))),
+                ))
+                .never_started()),
             }
         })
     }

@@ -138,15 +138,15 @@ async fn d01_error_in_three_views() {
     let outcome = outcome("disk", json!({})).await;
     check(
         outcome.structured(),
-        r#"{"toolName":"disk","callId":"c-1","status":"error","error":{"code":"TOOL_EXECUTION_ERROR","message":"disk full","userMessage":"disk ran into a problem and gave no result.","retryable":true,"effect":"unknown","problems":[]},"executionTime":700.0,"attempts":4}"#,
+        r#"{"toolName":"disk","callId":"c-1","status":"error","error":{"code":"TOOL_EXECUTION_ERROR","message":"disk full","userMessage":"disk ran into a problem and gave no result. It ran, and failed.","retryable":true,"effect":"done","problems":[]},"executionTime":700.0,"attempts":4}"#,
     );
     check(
         outcome.flat(),
-        r#"{"success":false,"error":"disk full","tool_name":"disk","execution_time_ms":700.0}"#,
+        r#"{"success":false,"error":"disk full","effect":"done","tool_name":"disk","execution_time_ms":700.0}"#,
     );
     check(
         outcome.message(),
-        r#"{"type":"tool","content":"Error: disk full","tool_call_id":"c-1","name":"disk","status":"error"}"#,
+        r#"{"type":"tool","content":"Error: disk full\nIt ran, and failed.","tool_call_id":"c-1","name":"disk","status":"error"}"#,
     );
 }
 
@@ -155,15 +155,15 @@ async fn d01_timeout_in_three_views() {
     let outcome = outcome("hang", json!({})).await;
     check(
         outcome.structured(),
-        r#"{"toolName":"hang","callId":"c-1","status":"timeout","error":{"code":"TIMEOUT","message":"'hang' was stopped after 30s by its time limit; it may have run","userMessage":"hang took too long and timed out.","retryable":true,"effect":"unknown","problems":[]},"executionTime":30000.0,"attempts":1}"#,
+        r#"{"toolName":"hang","callId":"c-1","status":"timeout","error":{"code":"TIMEOUT","message":"'hang' was stopped after 30s by its time limit","userMessage":"hang took too long and timed out. It may have run; check before trying again (this tool is safe to repeat).","retryable":true,"effect":"unknown","problems":[]},"executionTime":30000.0,"attempts":1}"#,
     );
     check(
         outcome.flat(),
-        r#"{"success":false,"error":"'hang' was stopped after 30s by its time limit; it may have run","tool_name":"hang","execution_time_ms":30000.0}"#,
+        r#"{"success":false,"error":"'hang' was stopped after 30s by its time limit","effect":"unknown","tool_name":"hang","execution_time_ms":30000.0}"#,
     );
     check(
         outcome.message(),
-        r#"{"type":"tool","content":"Error: 'hang' was stopped after 30s by its time limit; it may have run","tool_call_id":"c-1","name":"hang","status":"error"}"#,
+        r#"{"type":"tool","content":"Error: 'hang' was stopped after 30s by its time limit\nIt may have run; check before trying again (this tool is safe to repeat).","tool_call_id":"c-1","name":"hang","status":"error"}"#,
     );
 }
 
@@ -172,15 +172,15 @@ async fn d01_fallback_in_three_views() {
     let outcome = outcome("covered", json!({})).await;
     check(
         outcome.structured(),
-        r#"{"toolName":"covered","callId":"c-1","status":"error","output":{"stale":true},"error":{"code":"TOOL_EXECUTION_ERROR","message":"disk full","userMessage":"covered ran into a problem and gave no result.","retryable":true,"effect":"unknown","problems":[]},"executionTime":0.0,"attempts":1,"fallbackUsed":true}"#,
+        r#"{"toolName":"covered","callId":"c-1","status":"error","output":{"stale":true},"error":{"code":"TOOL_EXECUTION_ERROR","message":"disk full","userMessage":"covered ran into a problem and gave no result. It ran, and failed.","retryable":true,"effect":"done","problems":[]},"executionTime":0.0,"attempts":1,"fallbackUsed":true}"#,
     );
     check(
         outcome.flat(),
-        r#"{"success":false,"result":{"stale":true},"error":"disk full","tool_name":"covered","execution_time_ms":0.0,"fallback_used":true}"#,
+        r#"{"success":false,"result":{"stale":true},"error":"disk full","effect":"done","tool_name":"covered","execution_time_ms":0.0,"fallback_used":true}"#,
     );
     check(
         outcome.message(),
-        r#"{"type":"tool","content":"{\"stale\":true}\n[Answered by a fallback: covered failed: disk full]","tool_call_id":"c-1","name":"covered","status":"error"}"#,
+        r#"{"type":"tool","content":"{\"stale\":true}\n[Answered by a fallback: covered failed: disk full. It ran, and failed.]","tool_call_id":"c-1","name":"covered","status":"error"}"#,
     );
 }
 
@@ -189,15 +189,15 @@ async fn d01_unknown_tool_in_three_views() {
     let outcome = outcome("wether", json!({})).await;
     check(
         outcome.structured(),
-        r#"{"toolName":"wether","callId":"c-1","status":"error","error":{"code":"TOOL_NOT_FOUND","message":"Tool 'wether' not found","userMessage":"There is no tool called wether.","retryable":false,"effect":"none","problems":[],"suggestions":["weather"]},"executionTime":0.0,"attempts":0}"#,
+        r#"{"toolName":"wether","callId":"c-1","status":"error","error":{"code":"TOOL_NOT_FOUND","message":"Tool 'wether' not found","userMessage":"There is no tool called wether. It was not run.","retryable":false,"effect":"none","problems":[],"suggestions":["weather"]},"executionTime":0.0,"attempts":0}"#,
     );
     check(
         outcome.flat(),
-        r#"{"success":false,"error":"Tool 'wether' not found","tool_name":"wether","execution_time_ms":0.0,"suggestions":["weather"]}"#,
+        r#"{"success":false,"error":"Tool 'wether' not found","effect":"none","tool_name":"wether","execution_time_ms":0.0,"suggestions":["weather"]}"#,
     );
     check(
         outcome.message(),
-        r#"{"type":"tool","content":"Error: Unknown tool \"wether\"","tool_call_id":"c-1","name":"wether","status":"error"}"#,
+        r#"{"type":"tool","content":"Error: Unknown tool \"wether\"\nIt was not run.","tool_call_id":"c-1","name":"wether","status":"error"}"#,
     );
 }
 
@@ -206,11 +206,11 @@ async fn d01_invalid_arguments_in_three_views() {
     let outcome = outcome("weather", json!({"days": "two"})).await;
     check(
         outcome.structured(),
-        r#"{"toolName":"weather","callId":"c-1","status":"error","error":{"code":"VALIDATION_ERROR","message":"Invalid parameters: missing 'city'; 'days' must be integer, got string","userMessage":"Some of the values given do not fit. Required: city.","retryable":false,"effect":"none","problems":[{"at":"/city","code":"required","message":"missing 'city'","expected":"string","got":"nothing","example":"text"},{"at":"/days","code":"type","message":"'days' must be integer, got string","expected":"integer","got":"\"two\"","example":1}],"example":{"city":"text"}},"executionTime":0.0,"attempts":0}"#,
+        r#"{"toolName":"weather","callId":"c-1","status":"error","error":{"code":"VALIDATION_ERROR","message":"Invalid parameters: missing 'city'; 'days' must be integer, got string","userMessage":"Some of the values given do not fit. Required: city. It was not run.","retryable":false,"effect":"none","problems":[{"at":"/city","code":"required","message":"missing 'city'","expected":"string","got":"nothing","example":"text"},{"at":"/days","code":"type","message":"'days' must be integer, got string","expected":"integer","got":"\"two\"","example":1}],"example":{"city":"text"}},"executionTime":0.0,"attempts":0}"#,
     );
     check(
         outcome.flat(),
-        r#"{"success":false,"error":"Invalid parameters: missing 'city'; 'days' must be integer, got string","tool_name":"weather","execution_time_ms":0.0}"#,
+        r#"{"success":false,"error":"Invalid parameters: missing 'city'; 'days' must be integer, got string","effect":"none","tool_name":"weather","execution_time_ms":0.0}"#,
     );
     let text = content(&outcome);
     let first = text.lines().next().unwrap();
@@ -290,12 +290,12 @@ async fn d01_events_tell_the_story_of_a_call() {
         r#"{"type":"progress","call_id":"c-1","tool_name":"t","done":1.0,"total":4.0,"message":"a quarter"}"#,
         r#"{"type":"attempt_failed","call_id":"c-1","tool_name":"t","attempt":2,"elapsed_ms":100.0,"code":"TOOL_EXECUTION_ERROR","message":"never","retry_in_ms":null,"stopped":"not_retryable"}"#,
         r#"{"type":"fallback_started","call_id":"c-1","tool_name":"t","elapsed_ms":100.0}"#,
-        r#"{"type":"finished","at_ms":0,"args":{"password":"[redacted]"},"outcome":{"toolName":"t","callId":"c-1","status":"error","output":"backup","error":{"code":"TOOL_EXECUTION_ERROR","message":"never","userMessage":"t ran into a problem and gave no result.","retryable":false,"effect":"unknown","problems":[]},"executionTime":100.0,"attempts":2,"fallbackUsed":true}}"#,
+        r#"{"type":"finished","at_ms":0,"args":{"password":"[redacted]"},"outcome":{"toolName":"t","callId":"c-1","status":"error","output":"backup","error":{"code":"TOOL_EXECUTION_ERROR","message":"never","userMessage":"t ran into a problem and gave no result. It ran, and failed.","retryable":false,"effect":"done","problems":[]},"executionTime":100.0,"attempts":2,"fallbackUsed":true}}"#,
         r#"{"type":"started","call_id":"c-2","tool_name":"ill","at_ms":0}"#,
         r#"{"type":"attempt_started","call_id":"c-2","tool_name":"ill","attempt":1,"elapsed_ms":0.0}"#,
         r#"{"type":"attempt_failed","call_id":"c-2","tool_name":"ill","attempt":1,"elapsed_ms":0.0,"code":"TOOL_EXECUTION_ERROR","message":"ill","retry_in_ms":null,"stopped":"no_attempts_left"}"#,
         r#"{"type":"breaker_changed","tool_name":"ill","from":"closed","to":"open","at_ms":0}"#,
-        r#"{"type":"finished","at_ms":0,"args":{},"outcome":{"toolName":"ill","callId":"c-2","status":"error","error":{"code":"TOOL_EXECUTION_ERROR","message":"ill","userMessage":"ill ran into a problem and gave no result.","retryable":true,"effect":"unknown","problems":[]},"executionTime":0.0,"attempts":1}}"#,
+        r#"{"type":"finished","at_ms":0,"args":{},"outcome":{"toolName":"ill","callId":"c-2","status":"error","error":{"code":"TOOL_EXECUTION_ERROR","message":"ill","userMessage":"ill ran into a problem and gave no result. It ran, and failed.","retryable":true,"effect":"done","problems":[]},"executionTime":0.0,"attempts":1}}"#,
     ];
     for text in expected {
         // The observer has a thread of its own; this waits for it, not for time to pass.
@@ -327,6 +327,6 @@ async fn d01_a_call_that_is_dropped_is_finished_too() {
     );
     check(
         told.recv_timeout(Duration::from_secs(20)).unwrap(),
-        r#"{"toolName":"t","callId":"t","status":"error","error":{"code":"CANCELLED","message":"withdrawn by the caller; it may have run","userMessage":"t was cancelled.","retryable":false,"effect":"unknown","problems":[]},"executionTime":1000.0,"attempts":1}"#,
+        r#"{"toolName":"t","callId":"t","status":"error","error":{"code":"CANCELLED","message":"withdrawn by the caller after it was started","userMessage":"t was cancelled. It may have run; check before trying again.","retryable":false,"effect":"unknown","problems":[]},"executionTime":1000.0,"attempts":1}"#,
     );
 }

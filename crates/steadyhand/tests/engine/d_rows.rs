@@ -202,7 +202,7 @@ async fn d07_a_tool_that_must_not_run_twice_is_repeated_only_if_it_never_started
             "unknown",
             unsafe_tool().fails(ToolError::new("odd")),
             1,
-            Effect::Unknown,
+            Effect::Done,
         ),
         (
             "only words",
@@ -214,7 +214,7 @@ async fn d07_a_tool_that_must_not_run_twice_is_repeated_only_if_it_never_started
             "only words",
             unsafe_tool().fails(ToolError::new("too many requests")),
             1,
-            Effect::Unknown,
+            Effect::Done,
         ),
         (
             "panic",
@@ -260,18 +260,25 @@ async fn d07_an_unsafe_tool_stops_at_the_first_attempt_that_may_have_acted() {
         .fails(ToolError::new("odd"))
         .answers("never");
     let outcome = run(tool.tool().not_safe_to_repeat(), json!({})).await;
-    assert_eq!(
-        (tool.starts(), failure(&outcome).effect),
-        (2, Effect::Unknown)
-    );
+    assert_eq!((tool.starts(), failure(&outcome).effect), (2, Effect::Done));
 }
 
 #[tokio::test(start_paused = true)]
-async fn d07_the_effect_of_a_call_is_the_greatest_of_its_attempts() {
-    let refused = io_error(io::ErrorKind::ConnectionRefused);
-    let tool = script("t").fails(ToolError::new("odd")).fails(refused);
+async fn d07_the_effect_of_a_call_is_the_most_doubtful_of_its_attempts() {
+    let refused = || io_error(io::ErrorKind::ConnectionRefused);
+    let reset = || io_error(io::ErrorKind::ConnectionReset);
+    for (first, effect) in [
+        (ToolError::new("odd"), Effect::Done),
+        (reset(), Effect::Unknown),
+    ] {
+        let tool = script("t").fails(first).fails(refused());
+        let outcome = run(tool.tool(), json!({})).await;
+        assert_eq!((outcome.attempts, code(&outcome)), (4, "NETWORK_ERROR"));
+        assert_eq!(failure(&outcome).effect, effect);
+    }
+    // What one attempt may have done is not undone by another that came to its end.
+    let tool = script("t").fails(reset()).fails(ToolError::new("odd"));
     let outcome = run(tool.tool(), json!({})).await;
-    assert_eq!((outcome.attempts, code(&outcome)), (4, "NETWORK_ERROR"));
     assert_eq!(failure(&outcome).effect, Effect::Unknown);
 }
 
@@ -895,12 +902,16 @@ async fn d13_flat_and_message_carry_the_tools_own_words_and_user_message_the_fri
     let error = ToolError::of(Category::Network, own);
     let outcome = run_once(script("t").fails(error).tool()).await;
     assert_eq!(flat(&outcome)["error"], own);
-    assert_eq!(content(&outcome), format!("Error: {own}"));
+    let effect = "It may have run; check before trying again (this tool is safe to repeat).";
+    assert_eq!(content(&outcome), format!("Error: {own}\n{effect}"));
     assert_eq!(structured(&outcome)["error"]["message"], own);
     assert_ne!(failure(&outcome).user_message, own);
     let friendly = ToolError::new("raw").user_message("Please try again.");
     let outcome = run_once(script("t").fails(friendly).tool()).await;
-    assert_eq!(failure(&outcome).user_message, "Please try again.");
+    assert_eq!(
+        failure(&outcome).user_message,
+        "Please try again. It ran, and failed."
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -106,6 +106,7 @@ async fn f02_an_unknown_tool_is_named_and_nothing_else_is_said_in_the_text() {
     let expected = json!({
         "success": false,
         "error": "Tool 'nowhere' not found",
+        "effect": "none",
         "tool_name": "nowhere",
         "execution_time_ms": 0.0,
     });

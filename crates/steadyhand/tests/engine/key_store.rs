@@ -148,9 +148,8 @@ async fn r07_a_call_that_a_crash_cut_off_is_not_run_again() {
         (FailureCode::Cancelled, Effect::Unknown)
     );
     assert!(
-        failure.message.contains("may have run"),
-        "{}",
-        failure.message
+        failure.message_with_effect().contains("may have run"),
+        "{failure}"
     );
 }
 

@@ -40,7 +40,7 @@ async fn l03_a_result_goes_back_as_text() {
         (Ok(Output::json("as it is")), "as it is"),
         (
             Err(ToolError::answer("no such room")),
-            "Error: no such room",
+            "Error: no such room\nIt ran, and failed.",
         ),
     ];
     for (result, content) in cases {

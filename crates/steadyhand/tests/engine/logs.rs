@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use tracing::field::{Field, Visit};
 use tracing::subscriber::DefaultGuard;
-use tracing::{Event, Level, Subscriber};
+use tracing::{Dispatch, Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry;
 
@@ -26,6 +26,10 @@ pub(crate) struct Logs {
 
 /// Starts to keep what this thread logs.
 pub(crate) fn capture() -> Logs {
+    // While there is one subscriber only, tracing asks the thread that logs first whether anyone listens, and
+    // remembers its "no" for all threads. A second one makes it ask every subscriber.
+    static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(registry()));
+    LazyLock::force(&SECOND);
     let keeper = Keeper::default();
     let lines = Arc::clone(&keeper.lines);
     let guard = tracing::subscriber::set_default(registry().with(keeper));

@@ -21,6 +21,7 @@ mod quiet;
 mod r_rows;
 mod simulation;
 mod support;
+mod t_rows;
 mod told_again;
 mod trace;
 mod twelve_probes;

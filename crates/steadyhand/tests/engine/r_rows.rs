@@ -333,32 +333,32 @@ async fn r07_errors_are_categorised_by_type_first() {
             io(io::ErrorKind::NotFound),
             ToolExecutionError,
             true,
-            Effect::Unknown,
+            Effect::Done,
         ),
-        (http(400), ToolExecutionError, false, Effect::Unknown),
+        (http(400), ToolExecutionError, false, Effect::Done),
         (http(401), AuthenticationError, false, Effect::None),
         (http(403), AuthenticationError, false, Effect::None),
-        (http(404), ToolExecutionError, false, Effect::Unknown),
+        (http(404), ToolExecutionError, false, Effect::Done),
         (http(408), Timeout, true, Effect::Unknown),
         (http(429), RateLimitError, true, Effect::None),
         (http(500), ToolExecutionError, true, Effect::Unknown),
         (http(503), NetworkError, true, Effect::Unknown),
         (http(504), Timeout, true, Effect::Unknown),
         (rpc(-32602), ValidationError, false, Effect::None),
-        (rpc(-32601), ToolExecutionError, false, Effect::Unknown),
+        (rpc(-32601), ToolExecutionError, false, Effect::None),
         (rpc(-32603), ToolExecutionError, true, Effect::Unknown),
         (rpc(-32001), Timeout, true, Effect::Unknown),
         (
             ToolError::answer("no"),
             ToolExecutionError,
             false,
-            Effect::Unknown,
+            Effect::Done,
         ),
         (
             ToolError::new("odd"),
             ToolExecutionError,
             true,
-            Effect::Unknown,
+            Effect::Done,
         ),
     ] {
         let said = format!("{error:?}");
@@ -392,23 +392,61 @@ async fn r07_a_cause_deep_in_the_chain_is_found() {
 
 #[tokio::test(start_paused = true)]
 async fn r07_words_decide_only_where_types_say_nothing_and_prove_nothing() {
-    for (text, code) in [
-        ("connect ECONNREFUSED 127.0.0.1:80", "NETWORK_ERROR"),
-        ("socket hang up", "NETWORK_ERROR"),
-        ("Request timed out", "TIMEOUT"),
-        ("Rate limit exceeded", "RATE_LIMIT_ERROR"),
-        ("429 Too Many Requests", "RATE_LIMIT_ERROR"),
-        ("401 Unauthorized", "AUTHENTICATION_ERROR"),
-        ("the timeout parameter is unknown", "TOOL_EXECUTION_ERROR"),
-        ("no author found", "TOOL_EXECUTION_ERROR"),
-        ("network printer is out of paper", "TOOL_EXECUTION_ERROR"),
+    const NETWORK: (&str, Effect) = ("NETWORK_ERROR", Effect::Unknown);
+    const TIMEOUT: (&str, Effect) = ("TIMEOUT", Effect::Unknown);
+    const RATE: (&str, Effect) = ("RATE_LIMIT_ERROR", Effect::Done);
+    const LOGIN: (&str, Effect) = ("AUTHENTICATION_ERROR", Effect::Done);
+    const INVALID: (&str, Effect) = ("VALIDATION_ERROR", Effect::Done);
+    const OTHER: (&str, Effect) = ("TOOL_EXECUTION_ERROR", Effect::Done);
+    for (text, expected) in [
+        ("connect ECONNREFUSED 127.0.0.1:80", NETWORK),
+        ("socket hang up", NETWORK),
+        ("Network error", NETWORK),
+        ("network failure: no carrier", NETWORK),
+        ("TypeError: fetch failed", NETWORK),
+        ("Request timed out", TIMEOUT),
+        ("Timeout", TIMEOUT),
+        ("timeout!", TIMEOUT),
+        ("Request timeout", TIMEOUT),
+        ("timeout of 5000ms exceeded", TIMEOUT),
+        ("Timeout while waiting for the printer", TIMEOUT),
+        ("504 Gateway Time-out", TIMEOUT),
+        ("Rate limit exceeded", RATE),
+        ("rate limit", RATE),
+        ("Rate limit: 60 per hour", RATE),
+        ("429 Too Many Requests", RATE),
+        ("401 Unauthorized", LOGIN),
+        ("unauthorized", LOGIN),
+        ("Invalid API key", LOGIN),
+        ("authentication is required", LOGIN),
+        ("Invalid input: city is no place", INVALID),
+        ("ValueError: invalid literal for int()", INVALID),
+        ("field 'city' is required", INVALID),
+        ("missing required argument", INVALID),
+        ("the timeout parameter is unknown", OTHER),
+        ("set timeout to 5 to speed it up", OTHER),
+        ("no author found", OTHER),
+        ("network printer is out of paper", OTHER),
+        ("rate limit setting is on", OTHER),
+        ("the parcel was invalidated", OTHER),
     ] {
         let outcome = run_once(script("t").fails(ToolError::new(text)).tool()).await;
-        assert_eq!(crate::support::code(&outcome), code, "{text}");
-        assert_eq!(failure(&outcome).effect, Effect::Unknown, "{text}");
+        let read = (code(&outcome), failure(&outcome).effect);
+        assert_eq!(read, expected, "{text}");
         let typed = ToolError::of(Category::Validation, text);
         let outcome = run_once(script("t").fails(typed).tool()).await;
-        assert_eq!(crate::support::code(&outcome), "VALIDATION_ERROR", "{text}");
+        assert_eq!(code(&outcome), "VALIDATION_ERROR", "{text}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn r07_words_that_name_bad_input_are_neither_retried_nor_counted_by_the_breaker() {
+    let tool = script("t").fails(ToolError::new("Invalid input: no such city"));
+    let executor = executor([tool.tool().breaker(1, secs(60))]);
+    for starts in 1..=3 {
+        let outcome = executor.execute(call("t", json!({}))).await;
+        assert_eq!(code(&outcome), "VALIDATION_ERROR");
+        assert_eq!(tool.starts(), starts, "one start for each call");
     }
 }
 
@@ -491,10 +529,7 @@ async fn r07_cancellation_while_waiting_for_the_next_attempt_ends_the_call_at_on
         (code(&outcome), outcome.execution_time),
         ("CANCELLED", secs(2))
     );
-    assert_eq!(
-        (failure(&outcome).effect, tool.starts()),
-        (Effect::Unknown, 1)
-    );
+    assert_eq!((failure(&outcome).effect, tool.starts()), (Effect::Done, 1));
 }
 
 // R07: idempotency keys
@@ -1064,7 +1099,7 @@ async fn r11_the_outcome_stays_a_failure_and_carries_the_fallbacks_answer_in_all
     );
     assert_eq!(view["error"]["message"], "ill");
     let expected = json!({
-        "success": false, "result": {"stale": true}, "error": "ill", "tool_name": "t",
+        "success": false, "result": {"stale": true}, "error": "ill", "effect": "done", "tool_name": "t",
         "execution_time_ms": 0.0, "fallback_used": true,
     });
     assert_eq!(flat(&outcome), expected);

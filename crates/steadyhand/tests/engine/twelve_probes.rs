@@ -64,7 +64,7 @@ fn probe_01_an_unknown_tool_in_a_batch_costs_nobody_else_anything() {
         assert_eq!(code(&outcomes[1]), FailureCode::ToolNotFound);
         assert_eq!(
             outcomes[1].message().content.text(),
-            "Error: Unknown tool \"okay_dokey\""
+            "Error: Unknown tool \"okay_dokey\"\nIt was not run."
         );
     });
 }
@@ -144,7 +144,10 @@ fn probe_05_one_of_three_fails_and_the_others_are_kept() {
             outcomes.iter().map(Outcome::status).collect::<Vec<_>>(),
             [Status::Success, Status::Error, Status::Success]
         );
-        assert_eq!(outcomes[1].message().content.text(), "Error: it broke");
+        assert_eq!(
+            outcomes[1].message().content.text(),
+            "Error: it broke\nIt ran, and failed."
+        );
     });
 }
 

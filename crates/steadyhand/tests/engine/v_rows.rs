@@ -102,7 +102,10 @@ async fn v02_what_is_logged_has_a_bounded_size() {
 async fn v03_an_unknown_tool_is_warned_about_and_the_model_reads_which() {
     let logs = logs::capture();
     let outcome = executor([]).execute(call("teleport", json!({}))).await;
-    assert_eq!(content(&outcome), "Error: Unknown tool \"teleport\"");
+    assert_eq!(
+        content(&outcome),
+        "Error: Unknown tool \"teleport\"\nIt was not run."
+    );
     assert!(outcome.message().is_error);
     assert_eq!(
         logs.only(Level::WARN, "unknown tool").field("tool"),

@@ -133,7 +133,11 @@ impl Ended<'_> {
             0 | 1 => String::new(),
             attempts => format!(" ({attempts} attempts)"),
         };
-        format!("{}{tries}", cut(line, REASON_CHARS_MAX))
+        let effect = match self.outcome.and_then(|outcome| outcome.failure()) {
+            Some(failure) => format!(". {}", failure.effect_sentence()),
+            None => String::new(),
+        };
+        format!("{}{tries}{effect}", cut(line, REASON_CHARS_MAX))
     }
 
     fn size(&self) -> String {

@@ -39,7 +39,7 @@ pub(super) const PAGES: &[Page] = &[
     page(
         "TOOL_EXECUTION_ERROR",
         &[Call],
-        "The tool ran and failed. `message` has its own words; a panic of a function says `the tool panicked`.",
+        "The tool failed. `message` has its own words; a panic of a function says `the tool panicked`. The effect says whether it ran to its end (`done`), may have run (`unknown`), or was not run (`none`).",
         &[
             "Read `message`: it is what the tool said, secrets removed.",
             "For a program: its exit code and the end of its stderr are there. For an MCP server: `steadyhand mcp logs NAME` has what it printed.",
@@ -49,7 +49,7 @@ pub(super) const PAGES: &[Page] = &[
     page(
         "AUTHENTICATION_ERROR",
         &[Call],
-        "The tool does not accept the credentials, or the caller may not use this tool. Nothing was done.",
+        "The tool does not accept the credentials, or the caller may not use this tool. The tool was not run, unless the effect says otherwise: a tool that only says so in its own words has run.",
         &[
             "If `message` names a variable or a file: set it; `steadyhand config check` lists every secret that is missing.",
             "For an MCP server with accounts: `steadyhand mcp login NAME`.",
@@ -59,7 +59,7 @@ pub(super) const PAGES: &[Page] = &[
     page(
         "VALIDATION_ERROR",
         &[Call],
-        "The arguments do not fit the tool's schema. The tool was not run.",
+        "The arguments do not fit the tool's schema: the tool was not run. Or the tool itself did not accept them: then the effect is `done`.",
         &[
             "`problems` names each place, what was expected there and what was given; `example` would have passed.",
             "`steadyhand tools show NAME` prints the schema.",

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use steadyhand::{Tool, ToolError};
+use steadyhand_math::ErrorKind;
 
 /// What to evaluate.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -23,6 +24,13 @@ pub(super) fn tool() -> Tool {
 fn evaluate(args: MathArgs) -> Result<Value, ToolError> {
     match steadyhand_math::evaluate(&args.expression) {
         Ok(answer) => Ok(json!({ "result": answer.to_json() })),
-        Err(error) => Err(ToolError::answer(error.to_string())),
+        Err(error) => {
+            let answer = ToolError::answer(error.to_string());
+            match error.kind() {
+                // What is no expression is not evaluated.
+                ErrorKind::Syntax { .. } => Err(answer.never_started()),
+                _ => Err(answer),
+            }
+        }
     }
 }

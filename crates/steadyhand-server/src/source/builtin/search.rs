@@ -7,7 +7,7 @@ use reqwest::header::{ACCEPT, HeaderName, HeaderValue};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use steadyhand::{Effect, Handler, Invocation, Output, Tool, ToolError};
+use steadyhand::{Handler, Invocation, Output, Tool, ToolError};
 
 use crate::config::SecretText;
 use crate::net::{Client, Limits, Method, Reach, Request, Url};
@@ -213,7 +213,7 @@ impl Handler for Search {
                     response.site,
                     self.settings.engine.name()
                 ))
-                .effect(Effect::Done)
+                .result_lost()
             })?;
             Ok(Output::json(json!({
                 "results": results,

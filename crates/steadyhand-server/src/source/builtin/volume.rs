@@ -205,9 +205,7 @@ impl Volume {
         };
         self.ask(backend, change).await?;
         let after = self.read(backend).await;
-        after
-            .map(Loudness::output)
-            .map_err(|error| error.effect(Effect::Done))
+        after.map(Loudness::output).map_err(ToolError::result_lost)
     }
 
     fn backend(&self) -> Result<Backend, ToolError> {

@@ -5,8 +5,9 @@
 //! | not found, may not be executed, no such folder, no way to limit it | `TOOL_EXECUTION_ERROR`, final | none | no |
 //! | an argument it cannot be given | `VALIDATION_ERROR` | none | no |
 //! | the system has no process, memory or file to spare | `TOOL_EXECUTION_ERROR` | none | yes |
-//! | an exit code that is not in `ok`, a signal | `TOOL_EXECUTION_ERROR`, or what its words say | unknown | only if `idempotent` |
-//! | an answer that cannot be read | `TOOL_EXECUTION_ERROR` | done | only if `idempotent` |
+//! | an exit code that is not in `ok` | `TOOL_EXECUTION_ERROR`, or what its words say | done | only if `idempotent` |
+//! | a signal | `TOOL_EXECUTION_ERROR`, or what its words say | unknown | only if `idempotent` |
+//! | an answer that cannot be read | `TOOL_EXECUTION_ERROR` | done, result lost | only if `idempotent` |
 
 use std::io;
 use std::path::Path;
@@ -113,15 +114,20 @@ pub(super) fn ended_badly(
         _ => String::new(),
     };
     let how = format!("`{program}` {exit}{why}");
-    ToolError::new(match words.is_empty() {
+    let error = ToolError::new(match words.is_empty() {
         true => format!("{how} and said nothing"),
         false => format!("{how}: {words}"),
+    });
+    error.effect(match exit {
+        Exit::Code(_) => Effect::Done,
+        // It was stopped somewhere on its way.
+        Exit::Signal(_) => Effect::Unknown,
     })
 }
 
 /// The program ended well, but its output is not what the configuration says.
 pub(super) fn unreadable(program: &str, message: &str) -> ToolError {
-    ToolError::new(format!("`{program}` ran, but {message}")).effect(Effect::Done)
+    ToolError::new(format!("`{program}` ran, but {message}")).result_lost()
 }
 
 /// It did not start, and will not next time.

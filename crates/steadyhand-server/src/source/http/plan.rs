@@ -2,7 +2,7 @@
 
 use reqwest::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use serde_json::Value;
-use steadyhand::{Effect, Invocation, Output, ToolError};
+use steadyhand::{Invocation, Output, ToolError};
 
 use super::{Fault, HttpSettings};
 use crate::config::document::escaped;
@@ -130,7 +130,7 @@ pub(super) fn select(response: &Response, pointer: &str) -> Result<Output, ToolE
     if let Some(part) = json.pointer(pointer) {
         return Ok(Output::json(part.clone()));
     }
-    Err(ToolError::answer(missing(&json, pointer)).effect(Effect::Done))
+    Err(ToolError::answer(missing(&json, pointer)).result_lost())
 }
 
 /// Says how far the pointer leads, and what there is.

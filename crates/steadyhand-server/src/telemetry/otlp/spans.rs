@@ -259,7 +259,7 @@ impl Open {
             attributes.push(truth("steadyhand.replayed"));
         }
         attributes.extend(failure.map(|failure| text("error.type", error_type(failure))));
-        let status = failure.map(|failure| failed(&secrets.hide(failure.message.clone())));
+        let status = failure.map(|failure| failed(&secrets.hide(failure.message_with_effect())));
         let attempts = self.attempts.iter().map(|attempt| {
             let last = attempt.number == outcome.attempts;
             self.attempt(attempt, end, kind, failure.filter(|_| last), secrets)
@@ -306,7 +306,7 @@ impl Open {
                 attributes.push(text("error.type", error_type(failure)));
                 (
                     call_end,
-                    Some(failed(&secrets.hide(failure.message.clone()))),
+                    Some(failed(&secrets.hide(failure.message_with_effect()))),
                 )
             }
             (None, None) => (call_end, None),
