@@ -41,6 +41,7 @@ mod state;
 mod stdio;
 mod subscriptions;
 mod supervisor;
+mod unreadable;
 mod upkeep;
 pub mod wire;
 mod writer;
@@ -61,4 +62,4 @@ pub use settings::{
     Hide, HttpSettings, Pick, ServerSettings, StartPolicy, StdioSettings, Transport, When,
     shown_url,
 };
-pub use state::{Phase, ServerState, StepDone};
+pub use state::{Phase, ServerState, StepDone, Unstable};

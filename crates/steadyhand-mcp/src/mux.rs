@@ -22,6 +22,7 @@ use crate::record::Record;
 use crate::relay::Counterpart;
 use crate::requests::RequestPolicy;
 use crate::slot::{Answer, Progress, Slot, Whose};
+use crate::unreadable::Unattributed;
 use crate::wire::{Incoming, Members};
 
 /// What every connection of one server shares.
@@ -42,6 +43,8 @@ pub(crate) struct Mux {
     next_id: AtomicU64,
     standing: AtomicUsize,
     waiting: Mutex<HashMap<u64, Arc<Slot>, RandomState>>,
+    /// Answers that could not be read, and may be those of several requests.
+    unattributed: Unattributed,
     pub(crate) desk: Arc<Desk>,
     pub(crate) questions: Questions,
     changed: AtomicU8,
@@ -62,6 +65,7 @@ impl Mux {
             next_id: AtomicU64::new(1),
             standing: AtomicUsize::new(0),
             waiting: Mutex::default(),
+            unattributed: Unattributed::default(),
             desk,
             questions: Questions::default(),
             changed: AtomicU8::new(0),
@@ -113,12 +117,15 @@ impl Mux {
                     Ok(result) => Answer::Result(result.to_owned()),
                     Err(error) => Answer::Error(error),
                 };
-                let slot = id.and_then(|id| self.remove(id));
-                match slot {
+                let Some(id) = id else {
+                    return self.without_id(answer);
+                };
+                match self.remove(id) {
                     Some(slot) => self.answer(&slot, answer),
                     // Too late, twice, or for a request we never sent: nobody waits for it.
-                    None => tracing::debug!(?id, "an answer nobody waits for"),
+                    None => tracing::debug!(id, "an answer nobody waits for"),
                 }
+                self.attribute_after(id);
             }
             Incoming::Request { id, method, params } => {
                 self.asked(id, method, params, of, outlet);
@@ -252,6 +259,7 @@ impl Mux {
         let Some(slot) = self.remove(id) else {
             return false;
         };
+        self.unattributed.forget(id);
         slot.given_up();
         self.questions.look_again();
         true
@@ -339,6 +347,23 @@ impl Mux {
     fn ms(&self, at: Instant) -> u64 {
         // Rounded up, so that "since" means after.
         at.saturating_duration_since(self.started).as_millis() as u64 + 1
+    }
+
+    /// The requests that an answer without a readable id can be for.
+    pub(crate) fn open_requests(&self) -> Vec<u64> {
+        let waiting = self.waiting();
+        let open = waiting
+            .iter()
+            .filter(|(_, slot)| !matches!(slot.whose, Whose::Standing));
+        open.map(|(id, _)| *id).collect()
+    }
+
+    pub(crate) fn unattributed(&self) -> &Unattributed {
+        &self.unattributed
+    }
+
+    pub(crate) fn is_waiting(&self, id: u64) -> bool {
+        self.waiting().contains_key(&id)
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<u64, Arc<Slot>, RandomState>> {

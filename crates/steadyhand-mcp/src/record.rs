@@ -19,6 +19,8 @@ const LINES_MAX: usize = 500;
 const BYTES_MAX: usize = 128 * 1024;
 /// A longer line is cut.
 const LINE_BYTES_MAX: usize = 1024;
+/// What an error shows of it.
+const QUOTED_CHARS_MAX: usize = 400;
 /// So many lines of noise are logged one by one in such a span; the others are counted.
 const LOGGED_MAX: u32 = 10;
 const LOGGED_SPAN: Duration = Duration::from_secs(10);
@@ -231,6 +233,15 @@ impl Record {
     /// Lines of noise, all in all.
     pub(crate) fn noise_lines(&self) -> u64 {
         self.lock().noise
+    }
+
+    /// What it sent, fit to be repeated in an error.
+    pub(crate) fn quoted(&self, bytes: &[u8]) -> String {
+        let text = self.shown(bytes, bytes.len());
+        match text.char_indices().nth(QUOTED_CHARS_MAX) {
+            Some((end, _)) => format!("{}… ({} bytes)", &text[..end], bytes.len()),
+            None => text,
+        }
     }
 
     fn readable(&self, line: &RawLine) -> LogLine {

@@ -200,7 +200,11 @@ async fn read(mux: &Arc<Mux>, writer: Arc<Writer>, mut stdout: pipe::Receiver) {
         }
     }
     while let Some(line) = lines.last_line() {
-        take_line(mux, line, &outlet);
+        match line {
+            // Cut off by its end, which is what its calls are told.
+            Line::Noise(bytes) => mux.desk.record.noise(bytes, bytes.len()),
+            line => take_line(mux, line, &outlet),
+        }
     }
 }
 
@@ -217,7 +221,10 @@ fn take_line(mux: &Arc<Mux>, line: Line<'_>, outlet: &Arc<dyn Outlet>) {
             record.noise(noise, noise.len());
             mux.take(message, None, outlet);
         }
-        Line::Noise(bytes) => record.noise(bytes, bytes.len()),
+        Line::Noise(bytes) => {
+            record.noise(bytes, bytes.len());
+            mux.unreadable(bytes, None);
+        }
         Line::TooLong {
             start,
             bytes,

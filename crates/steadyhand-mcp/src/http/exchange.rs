@@ -284,8 +284,11 @@ async fn read_events(
                 }
                 match read_messages(&event.data) {
                     Some(messages) => take(link, slot, messages),
-                    // Not a message: told once in a while, and passed over.
-                    None => link.mux.desk.record.noise(&event.data, event.data.len()),
+                    // Not a message: told once in a while, and passed over, unless it was meant as the answer.
+                    None => {
+                        link.mux.desk.record.noise(&event.data, event.data.len());
+                        link.mux.unreadable(&event.data, Some(id));
+                    }
                 }
                 if slot.is_over() {
                     rest(body);

@@ -135,7 +135,10 @@ pub(super) async fn read(
                         link.mux.take(message, None, &outlet);
                     }
                 }
-                None => link.mux.desk.record.noise(&event.data, event.data.len()),
+                None => {
+                    link.mux.desk.record.noise(&event.data, event.data.len());
+                    link.mux.unreadable(&event.data, None);
+                }
             }
         }
         data = match body.frame().await {

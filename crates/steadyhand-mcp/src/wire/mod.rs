@@ -5,8 +5,10 @@ mod lines;
 mod members;
 mod message;
 mod overlong;
+mod unreadable;
 
 pub use events::{Event, Events, TooLarge};
 pub use lines::{Line, Lines};
 pub use members::Members;
 pub use message::{Incoming, Outgoing, RpcError, read_messages};
+pub use unreadable::UnreadableAnswer;

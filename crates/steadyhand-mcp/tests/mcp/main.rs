@@ -21,4 +21,5 @@ mod serve;
 mod starting;
 mod support;
 mod under_load;
+mod unreadable;
 mod wire;
