@@ -1,6 +1,6 @@
 //! The tools a server offers through us: picked, named, and the same objects as long as they stay the same.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use serde_json::value::RawValue;
@@ -20,6 +20,8 @@ use crate::settings::{ServerSettings, Treatment};
 #[derive(Default)]
 pub(crate) struct Offer {
     catalogue: Catalogue,
+    /// The server's names of the tools it had when it was started for the first time, or in an earlier run.
+    at_start: HashSet<String>,
     /// Our name and the server's name of each tool that is offered, in the server's order.
     offered: Vec<(String, usize)>,
     /// The same by our name.
@@ -36,8 +38,17 @@ struct MadeOf {
 }
 
 impl Offer {
-    /// Takes over what the server says now. Whether anything is different.
-    pub(crate) fn renew(&mut self, catalogue: Catalogue, settings: &ServerSettings) -> bool {
+    /// Takes over what the server says now, be it while it starts for the first time. Whether anything is different.
+    pub(crate) fn renew(
+        &mut self,
+        catalogue: Catalogue,
+        settings: &ServerSettings,
+        is_first_start: bool,
+    ) -> bool {
+        if is_first_start {
+            let names = catalogue.definitions.iter();
+            self.at_start.extend(names.map(|tool| tool.name.clone()));
+        }
         let changed = !self.catalogue.is_like(&catalogue);
         self.catalogue = catalogue;
         if changed {
@@ -73,6 +84,12 @@ impl Offer {
     pub(crate) fn own_name(&self, tool: &str) -> Option<&str> {
         let place = self.places.get(tool)?;
         Some(&self.catalogue.definitions[*place].name)
+    }
+
+    /// Whether the server has added a tool after its start.
+    pub(crate) fn is_added_later(&self, tool: &str) -> bool {
+        self.own_name(tool)
+            .is_some_and(|own| !self.at_start.contains(own))
     }
 
     /// A tool's own definition, under our name.

@@ -41,7 +41,10 @@ pub fn read_result(result: Value) -> Result<Output, ToolError> {
         return Err(not_complete(kind));
     }
     if result.get("isError") == Some(&Value::Bool(true)) {
-        return Err(ToolError::answer(error_text(&result)).effect(Effect::Done));
+        let words = error_text(&result);
+        let error = ToolError::answer(words.clone()).effect(Effect::Done);
+        // Its own well-formed "no": people read it as it is, too.
+        return Err(error.user_message(words));
     }
     if is_one_plain_text(&result)
         && let Some(text) = result.get_mut("content").and_then(|parts| parts.get_mut(0))

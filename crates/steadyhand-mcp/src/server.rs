@@ -201,6 +201,17 @@ impl Server {
         self.inner.offer().own_name(tool).map(str::to_owned)
     }
 
+    /// Whether it has added one of its tools after it was started.
+    pub fn is_added_later(&self, tool: &str) -> bool {
+        self.inner.offer().is_added_later(tool)
+    }
+
+    /// Whether it is starting for the first time, and nobody knows its tools from an earlier time.
+    pub fn is_starting_unknown(&self) -> bool {
+        let state = self.inner.state.borrow();
+        state.phase == Phase::Starting && !self.inner.knows_tools_in(&state)
+    }
+
     /// Whether it is the very same.
     pub fn is(&self, other: &Server) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
@@ -219,6 +230,13 @@ impl Server {
         let may_be_its_own = self.settings().may_bring(tool);
         let is_unknown = !self.inner.knows_tools_in(&state) && state.phase != Phase::Running;
         (may_be_its_own && is_unknown).then(|| self.inner.away(&state))
+    }
+
+    /// What is known of its start when somebody's time is up who waits for it; none if nobody has to wait.
+    pub fn why_late(&self) -> Option<String> {
+        let state = self.inner.state.borrow();
+        let is_late = state.phase.is_on_its_way();
+        is_late.then(|| self.inner.late(&state))
     }
 
     /// Where it stands.
@@ -326,7 +344,7 @@ impl Inner {
         let name = &self.settings.name;
         let why = match (&state.failure, state.phase) {
             (_, Phase::Stopped) => "it has been stopped".to_owned(),
-            (Some(failure), _) => failure.summary(),
+            (Some(failure), _) => failure.summary_with_last_words(),
             (None, _) => "it is not running".to_owned(),
         };
         let next = match state.next_try {
@@ -340,15 +358,32 @@ impl Inner {
     }
 
     fn not_yet(&self, state: &ServerState) -> ToolError {
+        never_sent(format!("{}; the call was not sent", self.late(state)))
+    }
+
+    /// It is not up when a call's time is up: how far it is, how often it failed, and its last words.
+    fn late(&self, state: &ServerState) -> String {
         let name = &self.settings.name;
-        let step = match state.step {
-            Some(step) if state.phase.is_on_its_way() => format!(" (at {step})"),
-            _ => String::new(),
+        let step = state.step.filter(|_| state.phase.is_on_its_way());
+        let attempt = match state.attempt {
+            attempt @ 2.. => Some(format!("attempt {attempt} of {}", state.attempts_max)),
+            _ => None,
         };
-        never_sent(format!(
-            "MCP server '{name}' was still {}{step} when the call's time was up; the call was not sent",
-            state.phase.word()
-        ))
+        let at = step.map(|step| format!("at {step}"));
+        let at: Vec<String> = attempt.into_iter().chain(at).collect();
+        let at = match at.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", at.join(", ")),
+        };
+        let said = || {
+            let last = self.record.stderr_tail(1).pop();
+            last.filter(|_| step.is_some())
+                .map(|last| format!("it has said: {last}"))
+        };
+        let known = state.so_far().or_else(said);
+        let known = known.map(|known| format!("; {known}")).unwrap_or_default();
+        let word = state.phase.word();
+        format!("MCP server '{name}' was still {word}{at} when the call's time was up{known}")
     }
 
     /// What the server says about its tools holds from now on.
@@ -360,7 +395,8 @@ impl Inner {
         );
         let (changed, tools) = {
             let mut offer = self.offer();
-            let changed = offer.renew(catalogue, &self.current.load());
+            let is_first_start = self.state.borrow().starts == 0;
+            let changed = offer.renew(catalogue, &self.current.load(), is_first_start);
             (changed, offer.len())
         };
         self.state.send_modify(|state| {

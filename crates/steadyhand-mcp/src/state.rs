@@ -1,6 +1,9 @@
 //! Where a server stands, as everyone may see it.
 
+use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use tokio::time::Instant;
@@ -9,6 +12,12 @@ use crate::catalogue::Greeting;
 use crate::definition::Unusable;
 use crate::failure::{StartFailure, Step};
 use crate::settings::ServerSettings;
+
+/// A server that ended so often within such a time is unstable, even if it is up again.
+const UNSTABLE_DEATHS: usize = 3;
+const UNSTABLE_WITHIN: Duration = Duration::from_secs(5 * 60);
+/// Deaths whose times are kept.
+const DEATHS_KEPT: usize = 100;
 
 /// Where a server stands.
 #[derive(Debug, Clone, Serialize)]
@@ -44,6 +53,12 @@ pub struct ServerState {
     pub starts: u64,
     /// How often it ended by itself after it had been up.
     pub deaths: u64,
+    /// How it ended the last time, with its last words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_death: Option<String>,
+    /// When it ended lately.
+    #[serde(skip)]
+    pub(crate) died_at: VecDeque<Instant>,
     /// How many tools it offers.
     pub tools: usize,
     /// When it last said which tools it has, in milliseconds since 1970.
@@ -104,6 +119,8 @@ impl ServerState {
             tries: 0,
             starts: 0,
             deaths: 0,
+            last_death: None,
+            died_at: VecDeque::new(),
             tools: 0,
             tools_seen_ms: None,
             tools_version: 0,
@@ -120,6 +137,65 @@ impl ServerState {
             command: settings.transport.shown().to_owned(),
             place: settings.place.clone(),
         }
+    }
+
+    /// It ended by itself; how, with its last words.
+    pub(crate) fn died(&mut self, how: String) {
+        self.deaths += 1;
+        self.last_death = Some(how);
+        if self.died_at.len() >= DEATHS_KEPT {
+            self.died_at.pop_front();
+        }
+        self.died_at.push_back(Instant::now());
+    }
+
+    /// Whether it ends again and again, and is started again each time.
+    pub fn unstable(&self) -> Option<Unstable> {
+        let now = Instant::now();
+        let lately = self.died_at.iter();
+        let lately = lately.filter(|at| now.duration_since(**at) < UNSTABLE_WITHIN);
+        let lately: Vec<&Instant> = lately.collect();
+        let first = lately.first().filter(|_| lately.len() >= UNSTABLE_DEATHS)?;
+        Some(Unstable {
+            deaths: lately.len(),
+            within: now.duration_since(**first),
+            how: self.last_death.clone().unwrap_or_default(),
+        })
+    }
+
+    /// What is known about a start that is not over, or not to succeed: how often it failed, and how.
+    pub fn so_far(&self) -> Option<String> {
+        match (&self.failure, &self.last_death) {
+            (Some(failure), _) => Some(failure.so_far()),
+            (None, Some(how)) if self.phase == Phase::Restarting => Some(format!("it {how}")),
+            (None, _) => None,
+        }
+    }
+}
+
+/// A server that ends again and again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unstable {
+    /// How often.
+    pub deaths: usize,
+    /// Since the first of these.
+    pub within: Duration,
+    /// How it ended the last time.
+    pub how: String,
+}
+
+/// `ended 7 times in 2 min; the last time, it exited with code 1: out of memory`
+impl fmt::Display for Unstable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (deaths, how) = (self.deaths, &self.how);
+        let within = match self.within.as_secs() {
+            seconds @ 0..=99 => format!("{} s", seconds.max(1)),
+            seconds => format!("{} min", (seconds + 30) / 60),
+        };
+        write!(
+            f,
+            "ended {deaths} times in {within}; the last time, it {how}"
+        )
     }
 }
 

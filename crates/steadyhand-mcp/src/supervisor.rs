@@ -111,12 +111,13 @@ async fn live(server: &Arc<Inner>) {
                 Way::Connect(Phase::Starting)
             }
             After::Broke(what) => {
+                let how = last_words(server, &what);
+                let name = &server.settings.name;
+                tracing::warn!(server = name, "MCP server {how}");
                 server.change(|state| {
-                    state.deaths += 1;
+                    state.died(how);
                     state.phase = Phase::Restarting;
                 });
-                let name = &server.settings.name;
-                tracing::warn!(server = name, "MCP server {}", what.of_one_that_ran());
                 if let What::Unreachable(_) = &what {
                     // Nothing of ours can start it: known to be down, and looked for all the time (SPEC D17).
                     let failure = server.failure(Step::Connect, what, Duration::ZERO, 1);
@@ -326,11 +327,7 @@ async fn run(server: &Arc<Inner>, mut session: Session) -> After {
     };
     server.connection.store(None);
     let reason = match &after {
-        After::Broke(what) => {
-            let said = server.record.stderr_tail(1).pop();
-            let said = said.map(|line| format!("; its last words: {line}"));
-            format!("it {}{}", what.of_one_that_ran(), said.unwrap_or_default())
-        }
+        After::Broke(what) => format!("it {}", last_words(server, what)),
         After::Restart => "it was restarted".to_owned(),
         After::Rest => "it was not used".to_owned(),
     };
@@ -346,6 +343,15 @@ async fn run(server: &Arc<Inner>, mut session: Session) -> After {
     }
     server.keep_log().await;
     after
+}
+
+/// How it ended, and what it said last.
+fn last_words(server: &Inner, what: &What) -> String {
+    let how = what.of_one_that_ran();
+    match server.record.stderr_tail(1).pop() {
+        Some(said) => format!("{how}; its last words: {said}"),
+        None => how,
+    }
 }
 
 impl Inner {

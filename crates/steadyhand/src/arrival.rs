@@ -13,6 +13,11 @@ pub trait Arrivals: Send + Sync {
     /// None if no tool of this name can arrive. Otherwise waits until those that can have arrived; an error
     /// says why the tool cannot be asked for.
     fn arriving(&self, name: &str) -> Option<BoxFuture<'static, Result<(), ToolError>>>;
+
+    /// What is known about the wait for a tool when a call's time is up: who is late, and what went wrong so far.
+    fn why_late(&self, _name: &str) -> Option<String> {
+        None
+    }
 }
 
 impl ToolManager {
@@ -29,11 +34,13 @@ impl ToolManager {
             Ended::Finished(Ok(())) => Ok(()),
             Ended::Finished(Err(error)) => Err(Box::new(error.into_failure(&call.name))),
             Ended::Panicked(_) => Ok(()),
-            Ended::TimedOut => Err(refused(
-                FailureCode::Timeout,
-                call,
-                "the tool's source was still starting when the call's time was up; the tool was not run",
-            )),
+            Ended::TimedOut => {
+                let known = self.arrivals().and_then(|all| all.why_late(&call.name));
+                let known = known.unwrap_or_else(|| {
+                    "the tool's source was still starting when the call's time was up".to_owned()
+                });
+                Err(refused(FailureCode::Timeout, call, &known))
+            }
             Ended::Cancelled => Err(refused(
                 FailureCode::Cancelled,
                 call,

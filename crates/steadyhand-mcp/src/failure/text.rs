@@ -12,8 +12,8 @@ use crate::causes::{self, Cause};
 
 /// Lines of stderr in the details.
 pub(super) const DETAIL_LINES_MAX: usize = 20;
-/// Lines of stderr where there must be few.
-const TAIL_LINES_MAX: usize = 5;
+/// Lines of stderr in the lines of SPEC V17.
+const V17_LINES_MAX: usize = 8;
 const LINE_CHARS_MAX: usize = 400;
 const COMMAND_CHARS_MAX: usize = 300;
 const PATH_CHARS_MAX: usize = 1_000;
@@ -56,6 +56,27 @@ impl StartFailure {
             What::Status { text, .. } => format!("answered {step} with {}", clean(text)),
             What::Redirected { to } => format!("redirects to {}", clean(to)),
             What::NotMcp(how) => clean(how),
+        }
+    }
+
+    /// How often it failed and how, with its last words: `2 starts failed, the last one exited with code 3 at
+    /// initialize, after 41 ms: FATAL: missing API key`.
+    pub fn so_far(&self) -> String {
+        let summary = self.summary_with_last_words();
+        match (self.step, self.attempts) {
+            (Step::Running, _) => format!("it {summary}"),
+            (_, 1) => format!("1 start failed: {summary}"),
+            (_, attempts) => format!("{attempts} starts failed, the last one: {summary}"),
+        }
+    }
+
+    /// The same line, and what it said last.
+    pub fn summary_with_last_words(&self) -> String {
+        let mut stderr = self.stderr.iter().rev();
+        let last = stderr.find(|line| !line.trim().is_empty());
+        match last.filter(|_| !self.is_remote()) {
+            Some(last) => format!("{}: {}", self.summary(), clean(last)),
+            None => self.summary(),
         }
     }
 
@@ -109,7 +130,7 @@ impl StartFailure {
             false => row(
                 &mut text,
                 "   MCP Server stderr: ",
-                &self.stderr_or_nothing(TAIL_LINES_MAX),
+                &self.stderr_or_nothing(V17_LINES_MAX),
             ),
         }
         let _ = write!(text, "   Check: {}", self.hints(check));
@@ -126,7 +147,33 @@ impl StartFailure {
 
     /// The same for those who have another way to look closer and to try again; nothing is said of none.
     pub fn detail_for(&self, more: &str) -> String {
-        let mut text = format!("Error: {}\n", self.headline());
+        let stderr = match self.was_running() {
+            true => self.stderr_or_nothing(DETAIL_LINES_MAX),
+            false => Vec::new(),
+        };
+        format!(
+            "Error: {}\n{}",
+            self.headline(),
+            self.evidence_rows(&stderr, more)
+        )
+    }
+
+    /// What the lines of [`StartFailure::v17`] leave open: the command, the step, the next step. They have its stderr.
+    pub fn detail_after_v17(&self, more: &str) -> String {
+        self.evidence_rows(&[], more)
+    }
+
+    /// The same with a headline, as an error.
+    pub fn detail_below_v17(&self, more: &str) -> String {
+        format!(
+            "Error: {}\n{}",
+            self.headline(),
+            self.detail_after_v17(more)
+        )
+    }
+
+    fn evidence_rows(&self, stderr: &[String], more: &str) -> String {
+        let mut text = String::new();
         if !self.command.is_empty() {
             let command = self.command_shown();
             let label = match self.is_remote() {
@@ -144,11 +191,7 @@ impl StartFailure {
         if self.noise_lines > 0 {
             row(&mut text, "   stdout    ", &self.noise_rows());
         }
-        let mut stderr = Vec::new();
-        if self.was_running() {
-            stderr = self.stderr_or_nothing(DETAIL_LINES_MAX);
-            row(&mut text, "   stderr    ", &stderr);
-        }
+        row(&mut text, "   stderr    ", stderr);
         if stderr.len() > 1 {
             text.push('\n');
         }

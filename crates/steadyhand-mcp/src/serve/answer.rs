@@ -48,6 +48,12 @@ pub(super) fn list_start(era: Era) -> &'static str {
     }
 }
 
+/// A page of a list as a whole result.
+pub(super) fn of_list(era: Era, page: &[u8]) -> Bytes {
+    let parts: [&[u8]; 3] = [list_start(era).as_bytes(), page, b"}"];
+    parts.concat().into()
+}
+
 /// A result of our own making.
 pub(super) fn of(result: &impl Serialize) -> Answer {
     let mut text = serde_json::to_vec(result)

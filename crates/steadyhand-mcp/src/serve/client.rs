@@ -1,7 +1,7 @@
 //! A client: what it speaks, what it can be asked, what it wants to hear.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
@@ -35,6 +35,8 @@ pub(super) struct Client {
     pub(super) capabilities: Value,
     /// What it wants to hear of logs, as a place among the levels.
     level: AtomicU8,
+    /// It has asked for the list of tools.
+    has_listed: AtomicBool,
     pub(super) questions: Questions,
 }
 
@@ -49,8 +51,14 @@ impl Client {
             name,
             capabilities,
             level: AtomicU8::new(UNSAID),
+            has_listed: AtomicBool::new(false),
             questions: Questions::default(),
         }
+    }
+
+    /// It asks for the list of tools. Whether that is the first time.
+    pub(super) fn lists_first(&self) -> bool {
+        !self.has_listed.swap(true, Ordering::AcqRel)
     }
 
     /// Sets the least severe level it wants to hear. False if there is no such level.

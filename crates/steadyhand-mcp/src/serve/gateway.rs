@@ -5,6 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arc_swap::{ArcSwap, Guard};
 use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use steadyhand::Permit;
 use tokio::sync::watch;
@@ -17,11 +20,11 @@ use super::errors;
 use super::exchange::Who;
 use super::headers::Headers;
 use super::host::Host;
-use super::inquiry::{Answer, Sink};
+use super::inquiry::{Answer, Inquiry, Sink};
 use super::keeper;
 use super::listing::{List, Listing, cursor, definition};
 use super::news::{Mailbox, Versions};
-use super::parking::Parking;
+use super::parking::{Parking, Subject};
 use super::request::{Meta, Params, Request};
 use super::sessions::Sessions;
 use super::subscriptions::Subscriptions;
@@ -142,17 +145,27 @@ impl Inner {
         origin: Origin<'_>,
     ) -> Handled {
         let who = origin.who.as_ref().filter(|who| who.is_limited);
-        if let Some(permit) = who.and_then(|who| who.permit.clone())
-            && let Some(handled) = self.limited(request, params, &*permit)
+        let permit = who.and_then(|who| who.permit.clone());
+        if request.method == "tools/list"
+            && params.cursor.is_none()
+            && origin.client.lists_first()
+            && let Some(missing) = self.host.first_tools()
+        {
+            return self.list_after(missing, permit, origin);
+        }
+        if let Some(permit) = permit
+            && let Some(handled) = self.limited(request.method, params.cursor, &*permit)
         {
             return handled.unwrap_or_else(|error| Handled::Now(Err(error)));
         }
         let handled = match (request.method, origin.client.era) {
             ("tools/call", _) => self.call(params, meta, origin),
-            ("tools/list", _) => self.page(params, |listing| &listing.tools),
-            ("prompts/list", _) => self.page(params, |listing| &listing.prompts),
-            ("resources/list", _) => self.page(params, |listing| &listing.resources),
-            ("resources/templates/list", _) => self.page(params, |listing| &listing.templates),
+            ("tools/list", _) => self.page(params.cursor, |listing| &listing.tools),
+            ("prompts/list", _) => self.page(params.cursor, |listing| &listing.prompts),
+            ("resources/list", _) => self.page(params.cursor, |listing| &listing.resources),
+            ("resources/templates/list", _) => {
+                self.page(params.cursor, |listing| &listing.templates)
+            }
             ("prompts/get", _) => self.get_prompt(request, params, meta, origin),
             ("resources/read", _) => self.read_resource(request, params, meta, origin),
             ("completion/complete", _) => self.complete(request, meta, origin),
@@ -170,11 +183,11 @@ impl Inner {
     /// where it makes no difference.
     fn limited(
         &self,
-        request: &Request<'_>,
-        params: &Params<'_>,
+        method: &str,
+        page: Option<&RawValue>,
         permit: &dyn Permit,
     ) -> Option<Result<Handled, crate::wire::RpcError>> {
-        let list = match request.method {
+        let list = match method {
             "tools/list" => {
                 let tools = self.host.tools().list();
                 let allowed = tools.iter().filter(|tool| permit.allows(tool.name()));
@@ -193,16 +206,43 @@ impl Inner {
             }
             _ => return None,
         };
-        let page = cursor(params.cursor).and_then(|cursor| list.page(cursor.as_deref()));
+        let page = cursor(page).and_then(|cursor| list.page(cursor.as_deref()));
         Some(page.map(Handled::Page))
+    }
+
+    /// The first page of the tools, once those that are on their way are there, or known not to come.
+    fn list_after(
+        self: &Arc<Self>,
+        missing: BoxFuture<'static, ()>,
+        permit: Option<Arc<dyn Permit>>,
+        origin: Origin<'_>,
+    ) -> Handled {
+        let (inner, era) = (Arc::clone(self), origin.client.era);
+        let subject = Subject {
+            method: "tools/list",
+            name: String::new(),
+            arguments: None,
+        };
+        let inquiry = Inquiry::new(origin.client, origin.sink, None, Default::default());
+        let work = async move {
+            missing.await;
+            let limited = permit.and_then(|permit| inner.limited("tools/list", None, &*permit));
+            let listed = limited.unwrap_or_else(|| inner.page(None, |listing| &listing.tools))?;
+            match listed {
+                Handled::Page(page) => Ok(answer::of_list(era, &page)),
+                Handled::Now(answer) => answer,
+                Handled::Work(_) => Err(errors::unanswered("the list of tools cannot be made")),
+            }
+        };
+        Handled::Work(Box::new(Work::new(inquiry, subject, work.boxed())))
     }
 
     fn page(
         &self,
-        params: &Params<'_>,
+        page: Option<&RawValue>,
         list: impl Fn(&Listing) -> &List,
     ) -> Result<Handled, crate::wire::RpcError> {
-        let cursor = cursor(params.cursor)?;
+        let cursor = cursor(page)?;
         let page = list(&self.listing()).page(cursor.as_deref())?;
         Ok(Handled::Page(page))
     }

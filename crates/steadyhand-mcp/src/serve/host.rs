@@ -28,6 +28,12 @@ pub trait Host: Send + Sync + 'static {
     /// Told when servers come, go, or change their state; none if they never do.
     fn servers_changed(&self) -> Option<watch::Receiver<u64>>;
 
+    /// What the first `tools/list` of a client waits for: servers whose tools nobody knows yet. It has an end; none if
+    /// all tools are there.
+    fn first_tools(&self) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+
     /// A tool as `tools/list` is to show it, where no server is there any more to say so.
     fn definition(&self, _tool: &Tool) -> Option<Box<RawValue>> {
         None

@@ -230,6 +230,9 @@ async fn d08_is_error_is_an_answer_in_the_servers_own_words_and_done() {
     assert_eq!(failure.effect, Effect::Done);
     assert!(!failure.retryable);
     assert_eq!(failure.health(), Health::Neutral);
+    // People read the same words.
+    let said = &failure.user_message;
+    assert!(said.starts_with("Device 'Lamp' not found"), "{said}");
 }
 
 #[tokio::test]

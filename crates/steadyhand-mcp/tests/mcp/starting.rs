@@ -1,5 +1,6 @@
 //! SPEC V14 to V17, D17: starts that fail, what is said about them, and what goes on meanwhile.
 
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
@@ -278,5 +279,49 @@ async fn v17_a_server_that_talks_on_stdout_is_explained() {
         detail.contains("stdout    1 line that is not MCP:  Hello! I print to stdout"),
         "{detail}"
     );
+    stage.over().await;
+}
+
+#[tokio::test]
+async fn v16_a_call_whose_time_is_up_while_its_server_starts_is_told_how_often_that_failed() {
+    let stage = Stage::remembered(&["exit1_before_init"], |settings| {
+        set(settings, "HOSTILE_TIMES", "9");
+        settings.start.waits = vec![Duration::ZERO, Duration::ZERO, PATIENCE];
+    })
+    .await;
+    until("two starts have failed", || stage.server.state().tries == 2).await;
+    let call = Call::new("echo", json!({"message": "hi"})).deadline(Duration::from_millis(300));
+    let outcome = stage.run(call).await;
+    let (_, effect, message) = failure(&outcome);
+    assert_eq!(effect, Effect::None);
+    for part in [
+        "was still starting (attempt 3 of 3) when the call's time was up",
+        "2 starts failed, the last one: exited with code 1 at initialize",
+        ": cannot open /etc/hostile.conf",
+    ] {
+        assert!(message.contains(part), "no {part:?} in {message}");
+    }
+    stage.over().await;
+}
+
+#[tokio::test]
+async fn t03_a_server_that_ends_again_and_again_is_unstable_although_it_is_up() {
+    let stage = Stage::of(&["well"]).await;
+    assert_eq!(stage.server.state().unstable(), None);
+    for death in 1..=3 {
+        let pid = stage.server.state().pid.expect("it runs");
+        let status = Command::new("kill").args(["-9", &pid.to_string()]).status();
+        assert!(status.is_ok_and(|status| status.success()), "it is ours");
+        until("it is up again", || {
+            let state = stage.server.state();
+            state.deaths == death && state.phase == Phase::Running
+        })
+        .await;
+    }
+    let unstable = stage.server.state().unstable().expect("three deaths");
+    assert_eq!(unstable.deaths, 3);
+    let text = unstable.to_string();
+    assert!(text.starts_with("ended 3 times in "), "{text}");
+    assert!(text.contains("; the last time, it was killed"), "{text}");
     stage.over().await;
 }

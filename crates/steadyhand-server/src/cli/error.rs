@@ -105,10 +105,14 @@ impl Failed {
     }
 
     /// A server that did not start; `more` says how to look closer.
-    pub(super) fn of_start(failure: &StartFailure, more: &str) -> Failed {
+    /// A server that did not start. Where the lines of SPEC V17 were printed before, they are not repeated.
+    pub(super) fn of_start(failure: &StartFailure, more: &str, is_v17_told: bool) -> Failed {
         let message = failure.to_string();
         let mut failed = Failed::new(Exit::NotReachable, "mcp_start_failed", message);
-        failed.0.text = Some(failure.detail_for(more));
+        failed.0.text = Some(match is_v17_told {
+            true => failure.detail_below_v17(more),
+            false => failure.detail_for(more),
+        });
         if let Value::Object(mut fields) = json!(failure) {
             failed.0.help = fields.get("help").and_then(Value::as_str).map(Into::into);
             fields.retain(|name, _| !["code", "message", "help"].contains(&name.as_str()));

@@ -407,9 +407,10 @@ impl<'a> Session<'a> {
         options.progress = self.screen.progress();
         // What is broken on purpose needs no alarm.
         let is_silent = self.screen.quiet || self.screen.json || configuration.is_demo;
+        let plain = self.screen.plain;
         options.degraded = Arc::new(move |text, _| {
             if !is_silent {
-                screen::line(text);
+                screen::line(&screen::marked(text, plain));
             }
         });
         adapt(&mut options);

@@ -179,6 +179,14 @@ impl Screen {
     }
 }
 
+/// The marks that SPEC V17 wants, left out where only ASCII is wanted.
+pub(super) fn marked(text: &str, plain: bool) -> String {
+    match plain {
+        true => text.replace("❌ ", "").replace("⚠️ ", ""),
+        false => text.to_owned(),
+    }
+}
+
 /// A line for people, from where there is no screen at hand.
 #[allow(clippy::print_stderr, reason = "what happens goes to stderr")]
 pub(super) fn line(text: &str) {

@@ -147,13 +147,19 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
     }
 }
 
-/// A server that did not start: what goes on working, then the whole story (SPEC V17). What is broken on purpose
+/// A server that did not start: what goes on working (SPEC V17), then what else is known. What is broken on purpose
 /// needs no alarm.
 fn told(session: &Session<'_>, is_demo: bool) -> Degraded {
     let is_silent = session.screen.quiet || session.screen.json || is_demo;
+    let plain = session.screen.plain;
     Arc::new(move |text, failure| {
         if !is_silent {
-            screen::line(&format!("{text}\n\n{}\n", failure.detail()));
+            let (text, server) = (screen::marked(text, plain), &failure.server);
+            let more = format!(
+                "More: steadyhand mcp logs {server}     Again: steadyhand mcp restart {server}"
+            );
+            let detail = failure.detail_after_v17(&more);
+            screen::line(&format!("{text}\n\n{detail}\n"));
         }
     })
 }

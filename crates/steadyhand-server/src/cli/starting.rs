@@ -1,6 +1,6 @@
 //! What MCP servers do while someone waits for them: a line for each on a terminal, a line for each change in a log.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -45,19 +45,32 @@ pub(super) async fn shown_until_up(session: &Session<'_>, runtime: &Runtime) {
     }
 }
 
-/// One line for every server once it is up, for as long as this is awaited; one that is not is told elsewhere.
+/// One line for every server once it is up, for as long as this is awaited; one that is not is told elsewhere. A server
+/// that ends again and again is told once, until it stays up.
 pub(super) async fn told(session: &Session<'_>, runtime: &Runtime) -> Infallible {
     let mut starts: HashMap<String, u64> = HashMap::new();
+    let mut unstable: HashSet<String> = HashSet::new();
     let mut changes = runtime.server_changes();
+    let plain = session.screen.plain;
     loop {
         changes.mark_unchanged();
         let servers = views::servers::all(runtime);
         let width = name_width(servers.iter());
         for server in &servers {
+            let name = text(server, "name");
             let now = server["starts"].as_u64().unwrap_or(0);
-            let before = starts.insert(text(server, "name").to_owned(), now);
+            let before = starts.insert(name.to_owned(), now);
+            if let Some(how) = server["unstable"].as_str() {
+                if unstable.insert(name.to_owned()) {
+                    let mark = if plain { "!" } else { "▲" };
+                    session.screen.note(&format!(
+                        "  {mark} {name:width$}  unstable: it {how}. It is started again each time. See what it printed: steadyhand mcp logs {name}"
+                    ));
+                }
+                continue;
+            }
+            unstable.remove(name);
             if now > before.unwrap_or(0) && text(server, "phase") == "running" {
-                let plain = session.screen.plain;
                 session.screen.note(&line(server, width, plain));
             }
         }
@@ -82,6 +95,35 @@ pub(super) async fn waited_for(session: &Session<'_>, runtime: &Runtime) -> Resu
     };
     session.stop(runtime, &mut interrupts).await;
     Err(Failed::interrupted(code))
+}
+
+/// Waits for what a first list of tools waits for, and shows it meanwhile. What was started is stopped if that is
+/// interrupted.
+pub(super) async fn first_tools(session: &Session<'_>, runtime: &Runtime) -> Result<(), Failed> {
+    let Some(missing) = runtime.first_tools() else {
+        return Ok(());
+    };
+    let limit = session.time_left().unwrap_or(SETTLING_MAX);
+    let mut interrupts = Interrupts::listen();
+    let code = tokio::select! {
+        _ = tokio::time::timeout(limit, missing) => return Ok(()),
+        code = interrupts.next() => code,
+        never = shown(session, runtime) => match never {},
+    };
+    session.stop(runtime, &mut interrupts).await;
+    Err(Failed::interrupted(code))
+}
+
+/// The servers that are still on their way, behind a number of tools: ` (files is starting)`.
+pub(super) fn in_words(runtime: &Runtime) -> String {
+    let servers = views::servers::all(runtime);
+    let starting = servers.iter().filter(|server| is_on_its_way(server));
+    let starting: Vec<&str> = starting.map(|server| text(server, "name")).collect();
+    match starting[..] {
+        [] => String::new(),
+        [one] => format!(" ({one} is starting)"),
+        _ => format!(" ({} are starting)", starting.join(", ")),
+    }
 }
 
 /// Servers on their way.

@@ -263,7 +263,11 @@ async fn show(session: &Session<'_>, place: &Place, name: &str) -> Result<(), Fa
             return Err(match runtime.failed_start_of(name) {
                 Some(failure) => {
                     let server = &failure.server;
-                    Failed::of_start(&failure, &format!("Again: steadyhand mcp test {server}"))
+                    Failed::of_start(
+                        &failure,
+                        &format!("Again: steadyhand mcp test {server}"),
+                        false,
+                    )
                 }
                 None => no_such_tool(runtime, name),
             });

@@ -112,6 +112,7 @@ fn of_not_real((subject, message): (&str, String)) -> Problem {
 fn of_server(server: &ServerState) -> Option<Problem> {
     let path = page("servers", &server.name);
     let failure = server.failure.as_ref().map(|failure| failure.summary());
+    let unstable = server.unstable();
     let (severity, message) = match (server.phase, failure) {
         (Phase::Down, Some(why)) => (Severity::Error, format!("is not running: {why}")),
         (Phase::Down, None) => (Severity::Error, "is not running".to_owned()),
@@ -122,7 +123,8 @@ fn of_server(server: &ServerState) -> Option<Problem> {
             Phase::Idle | Phase::Starting | Phase::Running | Phase::Restarting | Phase::Stopped,
             _,
         ) => {
-            return None;
+            let message = format!("is unstable: it {}", unstable?);
+            (Severity::Warning, message)
         }
     };
     let mut problem = Problem::new(severity, &server.name, message, &path, "See its stderr");

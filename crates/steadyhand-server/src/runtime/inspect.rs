@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use steadyhand::Tool;
 use steadyhand_mcp::Phase;
 
-use super::loaded::Loaded;
+use super::loaded::{Loaded, Shadowed};
 use super::{Runtime, SourceProblem};
 use crate::config::PolicySettings;
 use crate::config::document::escaped;
@@ -147,34 +147,81 @@ impl Runtime {
     }
 }
 
-/// A tool of a server does not take the place of another source's: that would be a way to slip one in from outside.
-pub(super) fn settle_clashes(sources: &mut [Loaded]) {
-    let mut seen: HashMap<String, String> = HashMap::new();
-    // What is written down comes first, wherever a server stands in the file.
-    let (own, servers): (Vec<usize>, Vec<usize>) =
-        (0..sources.len()).partition(|place| sources[*place].server().is_none());
-    for place in own.into_iter().chain(servers) {
-        let source = &mut sources[place];
-        let is_server = source.server().is_some();
-        let mut shadowed = Vec::new();
+/// Decides which source offers a tool that several bring. What is written under `[tools]` comes before what a server
+/// brings: that would be a way to slip one in from outside. Between servers, the one later in the file replaces the
+/// earlier (SPEC D3); what a server adds after its start replaces nothing. `before` are the sources so far.
+pub(super) fn settle_clashes(sources: &mut [Loaded], before: &[Loaded]) {
+    let mut own: HashMap<String, String> = HashMap::new();
+    let mut brought: HashMap<String, Vec<Claim>> = HashMap::new();
+    for (place, source) in sources.iter().enumerate() {
         for tool in &source.tools {
-            match seen.get(tool.name()) {
-                Some(other) if is_server => shadowed.push((tool.name().to_owned(), other.clone())),
-                _ => drop(seen.insert(tool.name().to_owned(), source.name.clone())),
+            let name = tool.name().to_owned();
+            match source.server() {
+                None => drop(own.insert(name, source.name.clone())),
+                Some(server) => brought.entry(name).or_default().push(Claim {
+                    place,
+                    is_added_later: server.is_added_later(tool.name()),
+                }),
             }
         }
-        for (tool, other) in &shadowed {
-            if !source.shadowed.iter().any(|(name, _)| name == tool) {
-                tracing::error!(
-                    server = source.name,
-                    tool,
-                    other,
-                    "its tool is left out: the name is taken"
-                );
-            }
+    }
+    let mut shadowed: Vec<Vec<Shadowed>> = vec![Vec::new(); sources.len()];
+    for (tool, claims) in brought {
+        let of_file = own.get(&tool).cloned();
+        let used = match &of_file {
+            Some(_) => None,
+            None => winner(&tool, &claims, sources, before),
+        };
+        for claim in claims.iter().filter(|claim| Some(claim.place) != used) {
+            let other = used.map(|place| sources[place].name.clone());
+            shadowed[claim.place].push(Shadowed {
+                tool: tool.clone(),
+                by: other.or_else(|| of_file.clone()).unwrap_or_default(),
+                by_server: used.is_some(),
+            });
+        }
+    }
+    for (source, mut shadowed) in sources.iter_mut().zip(shadowed) {
+        shadowed.sort_by(|one, other| one.tool.cmp(&other.tool));
+        for it in shadowed.iter().filter(|it| !source.shadowed.contains(it)) {
+            tracing::warn!("{}", it.in_words(&source.name));
         }
         source.shadowed = shadowed;
     }
+}
+
+/// A server that brings a tool of a name.
+struct Claim {
+    place: usize,
+    is_added_later: bool,
+}
+
+/// The place of the server whose tool is used.
+fn winner(tool: &str, claims: &[Claim], sources: &[Loaded], before: &[Loaded]) -> Option<usize> {
+    let at_start = claims.iter().rev().find(|claim| !claim.is_added_later);
+    let held = || {
+        let holder = before.iter().find(|source| {
+            source.server().is_some() && source.offered().any(|own| own.name() == tool)
+        })?;
+        let mut claims = claims.iter();
+        claims.find(|claim| sources[claim.place].name == holder.name)
+    };
+    let used = at_start.or_else(held).or(claims.first());
+    used.map(|claim| claim.place)
+}
+
+/// Tools that several servers bring, or a server and the file: which one is used.
+pub(super) fn clashes_of_servers(sources: &[Loaded]) -> Vec<SourceProblem> {
+    let of = |source: &Loaded| {
+        let name = source.name.clone();
+        let shadowed = source.shadowed.clone().into_iter();
+        shadowed.map(move |it| SourceProblem {
+            reason: it.in_words(&name),
+            name: it.tool,
+            place: None,
+        })
+    };
+    sources.iter().flat_map(of).collect()
 }
 
 /// Tools of the same name: the newer replaces the older (SPEC D3), and it is said.

@@ -53,10 +53,39 @@ pub(super) struct Loaded {
     secrets: Vec<SecretString>,
     alias: Option<String>,
     lacks_a_secret: bool,
-    /// Tools of a server whose names were taken already, and by whom.
-    pub(super) shadowed: Vec<(String, String)>,
+    /// Tools of a server that are not used, since another source brings one of the same name.
+    pub(super) shadowed: Vec<Shadowed>,
     /// Tools of a server whose definitions are not the accepted ones, and why they are kept away.
     kept_away: Vec<(String, String)>,
+}
+
+/// A tool of a server that is not used, since another source brings one of the same name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Shadowed {
+    pub(super) tool: String,
+    /// The source whose tool is used.
+    pub(super) by: String,
+    /// That is a server, too.
+    pub(super) by_server: bool,
+}
+
+impl Shadowed {
+    /// Names both.
+    pub(super) fn in_words(&self, server: &str) -> String {
+        let Shadowed {
+            tool,
+            by,
+            by_server,
+        } = self;
+        match by_server {
+            true => format!(
+                "MCP servers {server} and {by} both bring a tool named {tool}; the one of {by} is used. To have both, remove prefix = false or write rename = {{ … }} under [mcp.{server}]"
+            ),
+            false => format!(
+                "MCP server {server} brings a tool named {tool}, as [tools.{by}] does, which is used. To have both, write rename = {{ … }} under [mcp.{server}]"
+            ),
+        }
+    }
 }
 
 impl Loaded {
@@ -229,12 +258,9 @@ impl Loaded {
 
     /// What it found and cannot offer.
     pub(super) fn left_out(&self) -> Vec<LeftOut> {
-        let shadowed = self.shadowed.iter().map(|(tool, other)| LeftOut {
-            name: tool.clone(),
-            reason: format!(
-                "{other} brings a tool of this name already; rename = {{ … }} under [mcp.{}] gives it another",
-                self.name
-            ),
+        let shadowed = self.shadowed.iter().map(|it| LeftOut {
+            name: it.tool.clone(),
+            reason: it.in_words(&self.name),
         });
         let kept_away = self.kept_away.iter().map(|(tool, reason)| LeftOut {
             name: tool.clone(),
@@ -262,8 +288,10 @@ impl Loaded {
     /// The tools that callers get.
     pub(super) fn offered(&self) -> impl Iterator<Item = &Tool> {
         let is_left_out = |tool: &&Tool| {
-            let mut left_out = self.shadowed.iter().chain(&self.kept_away);
-            left_out.any(|(name, _)| name == tool.name()) || self.is_switched_off(tool.name())
+            let shadowed = self.shadowed.iter().map(|it| &it.tool);
+            let kept_away = self.kept_away.iter().map(|(name, _)| name);
+            let mut left_out = shadowed.chain(kept_away);
+            left_out.any(|name| name == tool.name()) || self.is_switched_off(tool.name())
         };
         self.tools.iter().filter(move |tool| !is_left_out(tool))
     }

@@ -31,7 +31,7 @@ use crate::net::Client;
 use crate::pins::Pins;
 use crate::progress::Progress;
 use crate::source::{Context, mcp};
-use inspect::{clashes, settle_clashes};
+use inspect::{clashes, clashes_of_servers, settle_clashes};
 use loaded::Loaded;
 pub use servers::NotUsed;
 
@@ -366,7 +366,7 @@ impl Runtime {
             )
         }));
         let mut sources = sources.await;
-        settle_clashes(&mut sources);
+        settle_clashes(&mut sources, &before.sources);
         next.problems = sources
             .iter()
             .filter_map(|source| source.problem.clone())
@@ -374,6 +374,7 @@ impl Runtime {
         next.problems
             .extend(sources.iter().flat_map(Loaded::remarks));
         next.problems.extend(clashes(&sources));
+        next.problems.extend(clashes_of_servers(&sources));
         next.sources = sources;
         let tools = next
             .sources

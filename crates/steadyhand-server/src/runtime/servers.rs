@@ -1,19 +1,20 @@
 //! The MCP servers of a runtime: started with it, their tools taken over as they come and go.
 
-use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt, join_all, ready};
 use serde_json::json;
-use steadyhand::{Arrivals, Category, Tool, ToolError};
+use steadyhand::{Arrivals, Category, ToolError};
 use steadyhand_mcp::failure::continuing;
 use steadyhand_mcp::{Phase, Server, ServerState, StartFailure};
 
 use tokio::sync::watch::Receiver;
 
-use super::inspect::settle_clashes;
+use super::inspect::{clashes_of_servers, settle_clashes};
+use super::loaded::Loaded;
 use super::{Generation, Inner, Runtime};
+use crate::serve;
 
 /// A server that will be up or known to be down within this time, whatever its limits are.
 const SETTLING_MAX: Duration = Duration::from_secs(600);
@@ -85,28 +86,27 @@ impl Runtime {
         let server = self.server(server)?;
         let state = server.state();
         let failure = state.failure.filter(|_| state.phase == Phase::Down)?;
-        let down: HashSet<String> = self
-            .servers()
-            .into_iter()
-            .filter(|state| !matches!(state.phase, Phase::Running | Phase::Idle))
-            .map(|state| state.name)
-            .collect();
-        let is_up = |tool: &Tool| {
-            let source = tool.source().filter(|_| tool.kind() == "mcp");
-            !source.is_some_and(|source| down.contains(source))
-        };
         let tools = self.manager().list();
-        let local: Vec<&str> = tools
-            .iter()
-            .filter(|tool| is_up(tool))
-            .map(|tool| tool.name())
-            .collect();
+        let local = tools.iter().filter(|tool| tool.kind() != "mcp");
+        let local: Vec<&str> = local.map(|tool| tool.name()).collect();
         let text = format!(
             "{}\n{}",
             failure.v17(&server.settings().check),
             continuing(&local)
         );
         Some((text, failure))
+    }
+
+    /// How many of a server's tools are offered, once they are taken over.
+    pub fn offered_by(&self, server: &ServerState) -> usize {
+        let generation = self.generation();
+        let mut sources = generation.sources.iter();
+        let source = sources.find(|source| {
+            let own = source.server();
+            own.is_some_and(|own| own.name() == server.name)
+        });
+        let left_out = source.map_or(0, |source| source.tools.len() - source.offered().count());
+        server.tools.saturating_sub(left_out)
     }
 
     /// Starts a server anew. Whether there is one of this name.
@@ -125,6 +125,34 @@ impl Runtime {
         for server in &servers {
             self.renew(server.name()).await;
         }
+    }
+
+    /// What a first list of tools has to wait for, if anything: servers that start for the first time, so that nobody
+    /// knows their tools yet. Waits for as long as the configuration says (`first_list_wait`).
+    pub fn first_tools(&self) -> Option<BoxFuture<'static, ()>> {
+        let generation = self.generation();
+        let is_missing = |source: &&Loaded| {
+            let is_taken_over = |server: &Server| server.state().tools == source.tools.len();
+            let server = source.server();
+            server.is_some_and(|it| it.is_starting_unknown() || !is_taken_over(it))
+        };
+        let missing = generation.sources.iter().filter(is_missing);
+        let missing: Vec<Server> = missing.filter_map(|it| it.server().cloned()).collect();
+        if missing.is_empty() {
+            return None;
+        }
+        let limit = serve::first_list_wait(&generation.configuration);
+        let runtime = self.clone();
+        let waiting = async move {
+            let waits = missing.iter().map(|server| async {
+                if server.is_starting_unknown() {
+                    server.settled(limit).await;
+                }
+                runtime.renew(server.name()).await;
+            });
+            join_all(waits).await;
+        };
+        Some(waiting.boxed())
     }
 
     /// Waits for a tool that a server may be about to bring; an error says why it does not come.
@@ -218,7 +246,11 @@ impl Runtime {
         };
         let mut sources = now.sources.clone();
         sources[place] = renewed;
-        settle_clashes(&mut sources);
+        settle_clashes(&mut sources, &now.sources);
+        let clashed = clashes_of_servers(&now.sources);
+        let mut problems = now.problems.clone();
+        problems.retain(|problem| !clashed.contains(problem));
+        problems.extend(clashes_of_servers(&sources));
         let offered = sources.iter().flat_map(|source| source.offered().cloned());
         let (tools, manager) = (offered.collect::<Vec<_>>(), self.inner.manager.clone());
         // Thousands of schemas take their time; calls must not wait for it.
@@ -229,7 +261,7 @@ impl Runtime {
         self.inner.generation.store(Arc::new(Generation {
             number: now.number,
             configuration: Arc::clone(&now.configuration),
-            problems: now.problems.clone(),
+            problems,
             sources,
         }));
         self.keep_definitions();
@@ -309,6 +341,14 @@ impl Arrivals for OnTheirWay {
     fn arriving(&self, name: &str) -> Option<BoxFuture<'static, Result<(), ToolError>>> {
         let inner = self.0.upgrade()?;
         Runtime { inner }.arriving(name)
+    }
+
+    fn why_late(&self, name: &str) -> Option<String> {
+        let inner = self.0.upgrade()?;
+        let servers = Runtime { inner }.all_servers().into_iter();
+        let late = servers.filter(|server| server.may_still_bring(name));
+        let late: Vec<String> = late.filter_map(|server| server.why_late()).collect();
+        (!late.is_empty()).then(|| late.join("; "))
     }
 }
 

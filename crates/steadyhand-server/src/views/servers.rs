@@ -16,7 +16,7 @@ pub(crate) fn list(runtime: &Runtime) -> Value {
 pub(crate) fn all(runtime: &Runtime) -> Vec<Value> {
     let used = runtime.servers();
     let unused = runtime.servers_not_used();
-    let used = used.iter().map(described);
+    let used = used.iter().map(|state| described(runtime, state));
     used.chain(unused.iter().map(not_used)).collect()
 }
 
@@ -31,9 +31,13 @@ pub(crate) fn log(name: &str, lines: &[LogLine], next: u64) -> Value {
     json!({"name": name, "lines": lines, "next": next})
 }
 
-fn described(state: &ServerState) -> Value {
+fn described(runtime: &Runtime, state: &ServerState) -> Value {
     let now = Instant::now();
     let mut view = json!(state);
+    view["tools"] = json!(runtime.offered_by(state));
+    if let Some(unstable) = state.unstable() {
+        view["unstable"] = json!(unstable.to_string());
+    }
     view["status"] = json!(state.phase.word());
     if let Some(failure) = &state.failure {
         view["reason"] = json!(failure.summary());

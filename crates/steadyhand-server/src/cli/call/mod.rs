@@ -17,6 +17,7 @@ use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
 use super::rehearsal::RehearsalArgs;
 use super::remote::Remote;
+use super::screen;
 use super::{Interrupts, Session, arguments, complete, starting, written};
 use crate::progress::Progress;
 use crate::runtime::Runtime;
@@ -166,13 +167,14 @@ async fn run_here(
     }
     for server in runtime.servers() {
         if let Some((text, _)) = runtime.degradation(&server.name) {
+            let text = screen::marked(&text, session.screen.plain);
             session.screen.note(&format!("{text}\n"));
         }
     }
     written(session, history).await;
     let ended = Ended::from(&outcome);
     outcome::show(session, &ended)
-        .map_err(|failed| explained(failed, &ended, args, runtime).by_signal(signal))
+        .map_err(|failed| explained(session, failed, &ended, args, runtime).by_signal(signal))
 }
 
 /// Waits for a tool of a server that is still starting: its schema says how arguments are read. How long that took
@@ -198,7 +200,13 @@ fn before_the_call(code: u8) -> Failed {
 }
 
 /// More than the call itself could know: the whole story of a server that did not start, or what is missing.
-fn explained(failed: Failed, ended: &Ended, args: &CallArgs, runtime: &Runtime) -> Failed {
+fn explained(
+    session: &Session<'_>,
+    failed: Failed,
+    ended: &Ended,
+    args: &CallArgs,
+    runtime: &Runtime,
+) -> Failed {
     let Some(failure) = &ended.failure else {
         return failed;
     };
@@ -214,19 +222,26 @@ fn explained(failed: Failed, ended: &Ended, args: &CallArgs, runtime: &Runtime) 
                 "More: steadyhand mcp logs {server}     Again: steadyhand mcp test {server}"
             ),
         };
-        return Failed::of_start(&start, &more)
+        return Failed::of_start(&start, &more, !session.screen.quiet)
             .detail("tool", json!(ended.tool_name))
             .detail("call_id", json!(ended.call_id))
             .detail("effect", json!(failure.effect));
     }
     let is_too_late = failure.code == FailureCode::Timeout && failure.effect == Effect::None;
-    let starting = runtime.servers().into_iter();
-    let starting = starting.filter(|server| is_too_late && server.phase.is_on_its_way());
-    let failed = starting.fold(failed, |failed, server| {
-        let step = server.step.map(|step| format!(" at {step}"));
-        let doing = format!("{}{}", server.phase.word(), step.unwrap_or_default());
-        failed.evidence(server.name, doing)
+    let mut starting = runtime.servers().into_iter();
+    let failing = starting.find_map(|server| {
+        let is_late = is_too_late && server.phase.is_on_its_way();
+        server.failure.filter(|_| is_late)
     });
+    // More time would not help a server that ends.
+    let failed = match failing {
+        Some(start) if args.mcp.is_some() => failed.help(format!("Check: {}", start.hints(&[]))),
+        Some(start) => failed.help(format!(
+            "See every step of its start: steadyhand mcp test {}",
+            start.server
+        )),
+        None => failed,
+    };
     with_problems(failed, ended, runtime)
 }
 

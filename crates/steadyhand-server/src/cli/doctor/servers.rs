@@ -255,6 +255,11 @@ fn runs(server: &Value) -> Check {
     }
     let name = starting::text(server, "name");
     let unusable = server["unusable"].as_array().map_or(&[][..], Vec::as_slice);
+    if let Some(unstable) = server["unstable"].as_str() {
+        return of_name(name, State::Note, format!("{text}; unstable"))
+            .because([format!("it {unstable}")])
+            .next(format!("See what it printed: steadyhand mcp logs {name}"));
+    }
     if unusable.is_empty() {
         return of_name(name, State::Ok, text);
     }

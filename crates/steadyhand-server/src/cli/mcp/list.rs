@@ -69,6 +69,7 @@ fn for_people(session: &Session<'_>, servers: &[Value]) -> String {
     for (server, [tools, start, place, reason]) in servers.iter().zip(&cells) {
         let mark = starting::mark(server, screen.plain);
         let mark = match text(server, "phase") {
+            "running" if server["unstable"].is_string() => screen.colored(mark, AnsiColor::Yellow),
             "running" => screen.colored(mark, AnsiColor::Green),
             "down" => screen.colored(mark, AnsiColor::Red),
             _ => mark.to_owned(),
@@ -109,6 +110,7 @@ fn cells(server: &Value) -> [String; 4] {
     let tools = server["tools"].as_u64().unwrap_or(0) as usize;
     let is_known = text(server, "phase") == "running" || tools > 0;
     let reason = match text(server, "phase") {
+        "running" if server["unstable"].is_string() => "unstable".to_owned(),
         "running" => String::new(),
         _ if is_on_its_way(server) => server["step"].as_str().unwrap_or_default().to_owned(),
         _ => text(server, "reason").to_owned(),
@@ -135,6 +137,13 @@ fn tell_what_is_missing(session: &Session<'_>, servers: &[Value]) {
             value::counted(wanted, "server"),
             if running == 1 { "s" } else { "" },
             text(first, "name")
+        ));
+    }
+    let is_unstable = |server: &&Value| server["unstable"].is_string();
+    for server in servers.iter().filter(is_unstable) {
+        let (name, how) = (text(server, "name"), text(server, "unstable"));
+        session.screen.note(&format!(
+            "\n{name} is unstable: it {how}. See what it printed: steadyhand mcp logs {name}"
         ));
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use steadyhand_mcp::{Phase, ServerState};
 
 use super::super::error::{Exit, Failed};
+use super::super::screen;
 use super::super::starting::{self, text};
 use super::super::{Interrupts, Session, value};
 use super::no_such_server;
@@ -61,19 +62,22 @@ fn show(session: &Session<'_>, runtime: &Runtime, name: &str) -> Result<(), Fail
     let state = server.state();
     tell_steps(session, &state);
     if let Some((v17, failure)) = runtime.degradation(name) {
+        let v17 = screen::marked(&v17, session.screen.plain);
         session.screen.note(&format!("{v17}\n"));
         let more =
             format!("More: steadyhand mcp logs {name}     Again: steadyhand mcp test {name}");
-        return Err(Failed::of_start(&failure, &more));
+        return Err(Failed::of_start(&failure, &more, !session.screen.quiet));
     }
     if state.phase != Phase::Running {
         let at = state
             .step
             .map(|step| format!(" at {step}"))
             .unwrap_or_default();
+        let known = state.so_far().map(|known| format!("; {known}"));
         let message = format!(
-            "{name} was still {}{at} when the time was up",
-            state.phase.word()
+            "{name} was still {}{at} when the time was up{}",
+            state.phase.word(),
+            known.unwrap_or_default()
         );
         let failed = Failed::new(Exit::TimedOut, "timed_out", message);
         return Err(failed.help("Give it longer with --timeout, or start = { timeout = \"…\" }"));

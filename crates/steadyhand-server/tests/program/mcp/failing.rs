@@ -51,12 +51,90 @@ fn v17_a_python_traceback() {
         "(steadyhand.toml:5)",
         "   step      initialize: exited with code 1, after ",
         "(find command ok, start process ok)",
-        "   stderr    ",
         "   help: ",
         "More: steadyhand mcp logs calendar     Again: steadyhand mcp test calendar",
     ] {
         assert!(story.contains(part), "no {part:?} in {stderr}");
     }
+    // What it printed is told once.
+    let words = "ModuleNotFoundError: No module named 'mcp'";
+    assert_eq!(stderr.matches(words).count(), 1, "{stderr}");
+    bench.assert_nobody_left();
+}
+
+#[test]
+fn v17_with_plain_there_are_no_emoji_and_the_failure_is_told_once() {
+    let bench = Bench::with(&(LOCAL.to_owned() + &hostile("calendar", "traceback")));
+    for command in [
+        "call calendar__echo message=hi --plain",
+        "mcp test calendar --plain",
+    ] {
+        let (code, _, stderr) = parts(&bench.run(command));
+        assert_eq!(code, 4, "{stderr}");
+        assert!(
+            stderr.contains("Failed to initialize MCP tools after ")
+                && stderr.contains("\nContinuing with local tools only (calculator)\n"),
+            "{stderr}"
+        );
+        assert!(!stderr.contains(['❌', '⚠', '✗', '●']), "{stderr}");
+        let words = "ModuleNotFoundError: No module named 'mcp'";
+        assert_eq!(stderr.matches(words).count(), 1, "{stderr}");
+    }
+    // Where nothing but the error is shown, it has all of it.
+    let (_, _, stderr) = parts(&bench.run("call calendar__echo message=hi -q"));
+    assert!(stderr.contains("ModuleNotFoundError"), "{stderr}");
+}
+
+#[test]
+fn v17_what_goes_on_are_local_tools_only() {
+    let config =
+        LOCAL.to_owned() + &hostile("up", "well") + &hostile("broken", "exit1_before_init");
+    let bench = Bench::with(&config);
+    let (_, stdout, _) = parts(&bench.run("tools list"));
+    assert!(stdout.contains("up__echo"), "{stdout}");
+    let (code, _, stderr) = parts(&bench.run("call broken__echo message=hi"));
+    assert_eq!(code, 4, "{stderr}");
+    assert!(
+        stderr.contains("⚠️ Continuing with local tools only (calculator)\n"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn t03_a_timeout_while_a_server_starts_says_how_often_it_failed_and_its_last_words() {
+    let bench = Bench::empty();
+    let server = "sh -c 'echo FATAL: missing API key >&2; exit 3'";
+    let words = [
+        "call",
+        "--mcp",
+        server,
+        "echo",
+        "message=hi",
+        "--timeout",
+        "4s",
+    ];
+    let (code, _, stderr) = parts(&bench.run_words(&words));
+    assert_eq!(code, 6, "{stderr}");
+    for part in [
+        "2 starts failed, the last one: exited with code 3 at initialize",
+        "FATAL: missing API key",
+        "It was not run.",
+    ] {
+        assert!(stderr.contains(part), "no {part:?} in {stderr}");
+    }
+    assert!(!stderr.contains("Give it longer"), "{stderr}");
+    let (_, stdout, _) = parts(&bench.run_words(&[&words[..], &["--json"]].concat()));
+    let outcome: Value = serde_json::from_str(&stdout).expect("an outcome");
+    let error = &outcome["error"];
+    assert_eq!(
+        (&error["code"], &error["effect"]),
+        (&"TIMEOUT".into(), &"none".into())
+    );
+    let message = error["message"].as_str().unwrap_or_default();
+    assert!(
+        message.contains("2 starts failed") && message.contains(": FATAL: missing API key"),
+        "{message}"
+    );
     bench.assert_nobody_left();
 }
 

@@ -1,6 +1,7 @@
 //! MCP servers as people and programs meet them: through the commands, the configuration and REST.
 
 mod calls;
+mod clashes;
 mod commands;
 mod editing;
 mod failing;
@@ -159,6 +160,16 @@ env.HOSTILE_PIDS = "pids-{name}"
         script(),
         words.join(", ")
     )
+}
+
+/// A server whose tools, under their own names, answer with its name; it begins to read after so many seconds.
+pub(crate) fn named(name: &str, seconds: &str, tools: &str) -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/mcp/named_server.py");
+    let script = script.display().to_string();
+    let words = ["-S", "-E", &script, name, seconds].into_iter();
+    let words: Vec<&str> = words.chain(tools.split_whitespace()).collect();
+    let python = python();
+    format!("\n[mcp.{name}]\ncommand = {python:?}\nargs = {words:?}\nprefix = false\n")
 }
 
 /// A server that has not started so many times when it does: the same one for all that is kept of it.

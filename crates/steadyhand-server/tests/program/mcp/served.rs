@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Bench, broken_from_now_on, hostile, lives, until};
+use super::{Bench, broken_from_now_on, hostile, lives, named, until};
 use crate::serve::Served;
 use crate::support::{PATIENCE, Workplace, parts};
 
@@ -265,12 +265,107 @@ async fn v16_serving_begins_while_servers_start_and_v17_is_said_aloud() {
             .any(|line| line.starts_with("⚠️ Continuing with local tools only (")),
         "{said:#?}"
     );
+    let told_once = said
+        .iter()
+        .filter(|line| line.contains("No module named 'mcp'"));
+    assert_eq!(told_once.count(), 1, "{said:#?}");
     assert!(
-        said.iter()
-            .any(|line| line == "Error: broken did not start"),
+        said.iter().any(|line| line.starts_with("   step      ")),
         "{said:#?}"
     );
     process.kill().await.expect("it ran");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn t03_a_server_that_ends_again_and_again_is_a_problem_everywhere_although_it_is_up() {
+    let workplace = Workplace::with_config(&named("flappy", "0", "search"));
+    let arguments = ["serve", "--plain", "--listen", "127.0.0.1:0"];
+    let mut process = crate::serve::program(&workplace, &arguments);
+    let mut process = process.spawn().expect("the program starts");
+    use tokio::io::{AsyncBufReadExt, BufReader};
+    let mut stderr = BufReader::new(process.stderr.take().expect("a pipe")).lines();
+    let command = async |words: &str| {
+        let command = workplace.command(&words.split(' ').collect::<Vec<_>>());
+        let run = tokio::task::spawn_blocking(move || parts(&command.assert()));
+        run.await.expect("it ran")
+    };
+    let mut told = Vec::new();
+    for death in 1..=3 {
+        until(&format!("death {death}"), async || {
+            let (_, _, _) = command("call flappy_die").await;
+            let (_, stdout, _) = command("mcp list --json").await;
+            let listed: Value = serde_json::from_str(&stdout).unwrap_or_default();
+            listed["servers"][0]["deaths"].as_u64() >= Some(death)
+        })
+        .await;
+    }
+    let heard = async {
+        while let Ok(Some(line)) = stderr.next_line().await {
+            let is_it = line.contains("unstable");
+            told.push(line);
+            if is_it {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, heard)
+        .await
+        .expect("it is told");
+    let line = told.last().expect("a line");
+    assert!(
+        line.contains("! flappy  unstable: it ended ") && line.contains("FATAL: out of cheese"),
+        "{told:#?}"
+    );
+    until("it is up again", async || {
+        let (_, stdout, _) = command("mcp list --json").await;
+        stdout.contains("\"phase\":\"running\"")
+    })
+    .await;
+    let (code, stdout, stderr) = command("mcp list").await;
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.contains("unstable"), "{stdout}");
+    assert!(
+        stderr.contains("flappy is unstable: it ended ") && stderr.contains("FATAL"),
+        "{stderr}"
+    );
+    let (_, stdout, _) = command("doctor").await;
+    assert!(
+        stdout.contains("unstable") && stdout.contains("FATAL: out of cheese"),
+        "{stdout}"
+    );
+    let (_, stdout, _) = command("mcp list --json").await;
+    assert!(
+        stdout.contains("\"last_death\":\"exited with code 3"),
+        "{stdout}"
+    );
+    process.kill().await.expect("it ran");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn t03_the_overview_names_a_server_that_ends_again_and_again() {
+    let served = Served::with_config(&named("flappy", "0", "search")).await;
+    for death in 1..=3 {
+        until(&format!("death {death}"), async || {
+            let die = json!({"name": "flappy_die", "args": {}});
+            served.post("/v1/calls", die).await;
+            server(&served, "flappy").await["deaths"].as_u64() >= Some(death)
+        })
+        .await;
+    }
+    phase_is(&served, "flappy", "running").await;
+    let overview = served.get("/v1/overview").await.json();
+    let problems = overview["problems"].as_array().expect("problems");
+    let flappy = problems
+        .iter()
+        .find(|problem| problem["subject"] == "flappy");
+    let message = flappy.expect("a problem")["message"]
+        .as_str()
+        .unwrap_or_default();
+    assert!(
+        message.starts_with("is unstable: it ended ")
+            && message.contains("exited with code 3; its last words: FATAL: out of cheese"),
+        "{message}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -159,7 +159,7 @@ fn v16_the_wait_for_a_server_ends_with_the_deadline_and_says_who_was_waited_for(
     let (code, _, stderr) = parts(&bench.run("call slow__echo message=hi --deadline 400ms"));
     assert_eq!(code, 6);
     assert!(
-        stderr.contains("slow    starting at initialize"),
+        stderr.contains("MCP server 'slow' was still starting (at initialize)"),
         "{stderr}"
     );
     bench.assert_nobody_left();
