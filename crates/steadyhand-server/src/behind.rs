@@ -72,6 +72,10 @@ impl Host for Behind {
         Some(self.runtime.server_changes())
     }
 
+    fn first_tools(&self) -> Option<BoxFuture<'static, ()>> {
+        self.runtime.first_tools()
+    }
+
     fn definition(&self, tool: &Tool) -> Option<Box<RawValue>> {
         self.runtime.recorded_definition(tool.name())
     }

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
+use futures_util::FutureExt;
+use futures_util::future::ready;
 use serde_json::Value;
 use steadyhand_models::{Agent, AgentSettings};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -61,7 +63,9 @@ pub(super) async fn run(session: &Session<'_>, args: &TranscriberArgs) -> Result
         runtime = runtime => runtime?,
         code = interrupts.next() => return Err(Failed::interrupted(code)),
     };
-    starting::waited_for(session, &runtime).await?;
+    // Nothing waits for MCP servers but what needs their tools: the first answers, and calls (SPEC V16).
+    let first_tools = tokio::spawn(runtime.first_tools().unwrap_or_else(|| ready(()).boxed()));
+    let first_tools = first_tools.map(|_| ()).boxed();
     let history = session.remember(&runtime);
     let mut agent = AgentSettings::default();
     agent.caller = Some("transcriber".to_owned());
@@ -69,13 +73,14 @@ pub(super) async fn run(session: &Session<'_>, args: &TranscriberArgs) -> Result
     agent.max_iterations = max_iterations.unwrap_or(agent.max_iterations);
     let note = chosen.model.note().map(|note| format!(" ({note})"));
     let said = format!(
-        "{}{}, {}",
+        "{}{}, {}{}",
         chosen.model.name(),
         note.unwrap_or_default(),
-        value::counted(runtime.manager().len(), "tool")
+        value::counted(runtime.manager().len(), "tool"),
+        starting::in_words(&runtime)
     );
     let agent = Agent::new(chosen.model, runtime.executor().clone()).with(agent);
-    let transcriber = BackgroundTranscriber::new(agent, chosen.system, &settings);
+    let transcriber = BackgroundTranscriber::after(first_tools, agent, chosen.system, &settings);
     session.tell_problems(&runtime);
     let service = Service {
         transcriber,
@@ -83,7 +88,10 @@ pub(super) async fn run(session: &Session<'_>, args: &TranscriberArgs) -> Result
         listener,
         by_lines: args.stdin,
     };
-    let ended = service.run(session, &said, &mut interrupts).await;
+    let ended = tokio::select! {
+        ended = service.run(session, &said, &mut interrupts) => ended,
+        never = starting::told(session, &runtime) => never_ends(never),
+    };
     stop(session, &runtime, &mut interrupts).await;
     written(session, history).await;
     ended

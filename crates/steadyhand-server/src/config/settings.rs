@@ -65,6 +65,8 @@ pub struct ServerSettings {
     pub limits: RequestLimits,
     /// How long a call waits for a person's yes; 5m if not said
     pub approval_wait: Option<Span>,
+    /// How long the first list of tools waits for MCP servers that start for the first time; 5s if not said
+    pub first_list_wait: Option<Span>,
     /// Tokens (JWT) of an issuer that let callers in
     pub jwt: Option<JwtSettings>,
     /// How much a conversation, or a caller, may ask for

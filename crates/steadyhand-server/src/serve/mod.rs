@@ -37,6 +37,8 @@ use tls::Tls;
 
 /// How long running calls are waited for when the server ends.
 pub(crate) const DRAIN_MAX: Duration = Duration::from_secs(10);
+/// How long a first list of tools waits for MCP servers that start for the first time, if nothing is said.
+const FIRST_LIST_WAIT: Duration = Duration::from_secs(5);
 /// How long calls that were cancelled then, and answers on their way, may take.
 const LAST_WORDS_MAX: Duration = Duration::from_secs(2);
 /// Connections beyond the limit that are told so at the same time. Further ones wait a moment for a place of either
@@ -468,10 +470,15 @@ pub(crate) fn settings_of(
 
 /// How long calls wait for a yes, if the configuration says: no secret is needed to know it.
 pub(crate) fn approval_wait(configuration: &Configuration) -> Option<Duration> {
-    let said = configuration
-        .document
-        .value
-        .get("server")?
-        .get("approval_wait")?;
+    span_of(configuration, "approval_wait")
+}
+
+/// How long a first list of tools waits for MCP servers that start for the first time.
+pub(crate) fn first_list_wait(configuration: &Configuration) -> Duration {
+    span_of(configuration, "first_list_wait").unwrap_or(FIRST_LIST_WAIT)
+}
+
+fn span_of(configuration: &Configuration, setting: &str) -> Option<Duration> {
+    let said = configuration.document.value.get("server")?.get(setting)?;
     said.as_str()?.parse::<Span>().ok().map(|span| span.0)
 }

@@ -11,6 +11,8 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, ready};
 use serde::{Deserialize, Serialize};
 use steadyhand::Message;
 use steadyhand_models::{Agent, AgentEvent, CancellationToken, End, TurnEnd};
@@ -61,6 +63,8 @@ pub struct BackgroundTranscriber {
 
 struct Shared {
     agent: Agent,
+    /// What the first answers wait for.
+    ready: futures_util::future::Shared<BoxFuture<'static, ()>>,
     system: Option<String>,
     rules: Rules,
     turns: Semaphore,
@@ -125,6 +129,17 @@ impl Utterance {
 impl BackgroundTranscriber {
     /// A service whose utterances this agent answers.
     pub fn new(agent: Agent, system: Option<String>, settings: &TranscriberSettings) -> Self {
+        BackgroundTranscriber::after(ready(()).boxed(), agent, system, settings)
+    }
+
+    /// The same, whose first answers wait for something that has an end: tools that are on their way, say. What is said
+    /// meanwhile is heard.
+    pub fn after(
+        is_ready: BoxFuture<'static, ()>,
+        agent: Agent,
+        system: Option<String>,
+        settings: &TranscriberSettings,
+    ) -> Self {
         let count = |said: Option<u32>, default: usize| said.map_or(default, |it| it as usize);
         let rules = Rules {
             barge_in: settings.barge_in.unwrap_or(true),
@@ -136,6 +151,7 @@ impl BackgroundTranscriber {
         };
         let shared = Shared {
             agent,
+            ready: is_ready.shared(),
             system: settings.system.clone().or(system),
             rules,
             turns: Semaphore::new(count(settings.turns, 2)),
@@ -293,6 +309,10 @@ impl Place {
         keep_the_last(conversation, MESSAGES_MAX);
         if cancel.is_cancelled() {
             return answer;
+        }
+        tokio::select! {
+            () = shared.ready.clone() => {}
+            () = cancel.cancelled() => return answer,
         }
         let mut tell = |_: AgentEvent| {};
         let ended = shared.agent.run(conversation, cancel, &mut tell).await;

@@ -13,6 +13,8 @@ mod talk;
 mod turn;
 
 use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -23,11 +25,11 @@ use tokio::io::AsyncReadExt;
 
 use super::error::{Exit, Failed};
 use super::rehearsal::RehearsalArgs;
-use super::{Interrupts, Session, complete, starting, value, written};
+use super::{Interrupts, Session, complete, screen, starting, value, written};
 use crate::approvals::Desk;
 use crate::conversations;
 use crate::models;
-use crate::runtime::Runtime;
+use crate::runtime::{Degraded, Runtime};
 use crate::serve;
 use crate::source::command;
 use crate::views;
@@ -108,19 +110,20 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
         desk.set_wait(serve::approval_wait(&configuration));
     }
     let keys = session.keys(configuration.file.as_deref());
+    let is_top_told = Arc::new(AtomicBool::new(false));
     let runtime = session.runtime_of(configuration, |options| {
         options.approved.clone_from(&args.approve);
         options.keys = Some(keys);
         options.desk.clone_from(&desk);
-        // It is said at the top, in a line of its own.
-        options.degraded = std::sync::Arc::new(|_, _| {});
+        options.degraded = told_after_the_top(session, &is_top_told);
         rehearsal.apply(options);
     });
     let runtime = tokio::select! {
         runtime = runtime => runtime?,
         code = interrupts.next() => return Err(Failed::interrupted(code)),
     };
-    starting::waited_for(session, &runtime).await?;
+    // Nothing waits for MCP servers but what needs their tools: the first request to the model, and calls (SPEC V16).
+    starting::first_tools(session, &runtime).await?;
     let history = session.remember(&runtime);
     let take = rehearsal.begin(session, &runtime)?;
     let at_limit = match is_talk {
@@ -136,6 +139,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
         chat.keeps(Keeps::No);
     }
     let _watch = chat.watch();
+    is_top_told.store(true, Ordering::Release);
     tell_the_top(&chat, is_talk);
     if let Some(found) = found {
         tell_what_was_found(&chat, &found);
@@ -221,6 +225,22 @@ fn print_json(chat: &Chat<'_>, ended: &Ended, before: usize) {
     chat.session.screen.answer(&line);
 }
 
+/// A server that does not start is told at the top, if that is known then; else as soon as it is.
+fn told_after_the_top(session: &Session<'_>, is_top_told: &Arc<AtomicBool>) -> Degraded {
+    let is_silent = session.screen.quiet || session.screen.json;
+    let is_top_told = Arc::clone(is_top_told);
+    Arc::new(move |_, failure| {
+        if is_top_told.load(Ordering::Acquire) && !is_silent {
+            let text = not_running(&failure.server, &failure.summary());
+            screen::line(&text);
+        }
+    })
+}
+
+fn not_running(server: &str, reason: &str) -> String {
+    format!("{server} is not running: {reason}; steadyhand mcp test {server} shows every step")
+}
+
 /// Which model, which tools, what failed to start.
 fn tell_the_top(chat: &Chat<'_>, is_talk: bool) {
     let runtime = chat.runtime;
@@ -246,6 +266,7 @@ fn tell_the_top(chat: &Chat<'_>, is_talk: bool) {
     if !down.is_empty() {
         top.push_str(&format!(" ({} not running)", down.join(", ")));
     }
+    top.push_str(&starting::in_words(runtime));
     top.push('.');
     if is_talk {
         top.push_str(" /help");
@@ -269,8 +290,7 @@ fn what_is_missing(runtime: &Runtime) -> Vec<String> {
         .filter(|server| starting::text(server, "phase") == "down")
         .map(|server| {
             let name = starting::text(server, "name");
-            let reason = starting::text(server, "reason");
-            format!("{name} is not running: {reason}; steadyhand mcp test {name} shows every step")
+            not_running(name, starting::text(server, "reason"))
         });
     problems.chain(down).collect()
 }

@@ -292,3 +292,30 @@ async fn a_password_is_a_reference_and_an_old_message_is_not_answered() {
     assert_eq!(topic, "voice/new/answer", "{answer}");
     assert_eq!(answer["text"], json!("math_eval says: 8."));
 }
+
+#[tokio::test]
+async fn v16_the_broker_is_heard_and_answered_while_an_mcp_server_hangs() {
+    let broker = Broker::start("allow_anonymous true").await;
+    let hanging = crate::mcp::hostile("hanging", "silent_init").replace("10s", "10m");
+    let more = format!("\n[server]\nfirst_list_wait = \"100ms\"\n{hanging}");
+    let workplace = config(broker.port, &more);
+    let mut peer = Peer::connect(broker.port, None).await;
+    let mut program = Program::start(&workplace).await;
+    let (topic, answer) = peer
+        .answer_to("voice/kitchen/said", "What is 12 * 34?")
+        .await;
+    assert_eq!(topic, "voice/kitchen/answer");
+    assert!(answer.to_string().contains("408"), "{answer}");
+    program.child.kill().await.expect("it ran");
+}
+
+#[tokio::test]
+async fn v16_the_first_answer_has_the_tools_of_a_server_that_was_starting() {
+    let broker = Broker::start("allow_anonymous true").await;
+    let workplace = config(broker.port, &crate::mcp::named("slow", "1", "search"));
+    let mut peer = Peer::connect(broker.port, None).await;
+    let mut program = Program::start(&workplace).await;
+    let (_, answer) = peer.answer_to("voice/kitchen/said", "search {}").await;
+    assert!(answer["text"].to_string().contains("slow"), "{answer}");
+    program.child.kill().await.expect("it ran");
+}

@@ -242,3 +242,23 @@ async fn tools_may_be_used_so_often_and_then_an_answer_is_asked_for() {
     assert_eq!((code, stdout.as_str()), (0, "Enough.\n"), "{stderr}");
     assert_eq!(provider.requests().len(), 3);
 }
+
+#[test]
+fn v16_an_answer_does_not_wait_for_an_mcp_server_that_hangs() {
+    let hanging = crate::mcp::hostile("hanging", "silent_init").replace("10s", "10m");
+    let config = format!("[server]\nfirst_list_wait = \"100ms\"\n{hanging}");
+    let workplace = workplace(&config);
+    let run = workplace.run_words(&["chat", "--timeout", "50s", "What is 12 * 34?"]);
+    let (code, stdout, stderr) = parts(&run);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.contains("408"), "{stdout}");
+    assert!(stderr.contains("(hanging is starting)"), "{stderr}");
+}
+
+#[test]
+fn v16_the_model_hears_of_the_tools_of_a_server_that_was_starting() {
+    let workplace = workplace(&crate::mcp::named("slow", "1", "search"));
+    let (code, stdout, stderr) = parts(&workplace.run_words(&["chat", "search {}"]));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.contains("slow"), "{stdout}{stderr}");
+}

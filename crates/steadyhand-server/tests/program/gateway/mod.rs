@@ -4,6 +4,7 @@ mod behind;
 mod clients;
 mod conformance;
 mod eras;
+mod first_list;
 mod kills;
 mod odd;
 mod passing;
