@@ -67,6 +67,15 @@ pub(super) fn of_place(provider: Provider, message: usize, call: usize) -> Strin
     legal(provider, &format!("call_{message}_{call}"))
 }
 
+/// An id for a call of an answer that has none, made of what the answer says.
+pub(super) fn made(provider: Provider, of: &str) -> String {
+    match provider {
+        Provider::Anthropic => format!("toolu_{}", digest(of, 24)),
+        Provider::Mistral => digest(of, MISTRAL_ID_LEN),
+        _ => format!("call_{}", digest(of, 24)),
+    }
+}
+
 /// An id for the second, third … call of a turn that has the same one.
 pub(super) fn again(provider: Provider, id: &str, count: usize) -> String {
     let next = format!("{id}_{count}");

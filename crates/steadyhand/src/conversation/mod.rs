@@ -47,6 +47,7 @@ pub use place::{key as messages_key, messages};
 pub use problem::{Code, Fix, Problem};
 pub use provider::{Provider, UnknownProvider, What};
 pub use recover::{recover, recover_calls};
+pub use response::error_response;
 pub use results::{error_result, result_messages};
 pub use tools::{Converted, LeftOut, convert_tools, mcp_tools, short_name};
 pub use trim::{Trimmed, trim, trim_by};
@@ -102,6 +103,23 @@ pub fn repair(provider: Provider, value: Value) -> (Value, Vec<Fix>) {
 pub fn repair_with(provider: Provider, options: &Options, value: Value) -> (Value, Vec<Fix>) {
     let mut log = Log::default();
     let value = engine::mend(provider, options, value, &mut log);
+    (value, told(provider, log))
+}
+
+/// Makes a model's response one that its readers can rely on, and reports every change (SPEC R03, R14).
+///
+/// Takes a whole response, or the model's message itself. Only what has one possible meaning is changed: a missing id is
+/// made, arguments get the form they should have, a content that is not there becomes an empty one, and where there
+/// is no answer at all, one that says so is put there. Arguments that cannot be read stay as they are, and
+/// [`validate`] still names them: made into an object, they could be run. An error of the provider's stays an error.
+pub fn repair_response(provider: Provider, response: Value) -> (Value, Vec<Fix>) {
+    let mut log = Log::default();
+    let response = response::mend(provider, response, &mut log);
+    (response, told(provider, log))
+}
+
+/// The fixes, counted and logged.
+fn told(provider: Provider, log: Log) -> Vec<Fix> {
     let fixes = log.fixes();
     counts::count(provider, &fixes);
     for fix in fixes.iter().take(FIXES_LOGGED_MAX) {
@@ -114,5 +132,5 @@ pub fn repair_with(provider: Provider, options: &Options, value: Value) -> (Valu
             "conversation repaired: {more} more fixes"
         );
     }
-    (value, fixes)
+    fixes
 }

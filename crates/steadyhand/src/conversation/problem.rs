@@ -74,7 +74,7 @@ codes! {
     MissingResult = "missing_result",
     /// A result does not directly follow its call.
     MisplacedResult = "misplaced_result",
-    /// A result stands before other results whose calls came first.
+    /// A result stands behind the result of a later call.
     ResultOrder = "result_order",
     /// A result answers no call that could still be answered.
     OrphanResult = "orphan_result",
@@ -130,6 +130,10 @@ codes! {
     BadToolName = "bad_tool_name",
     /// A tool's schema is refused.
     BadToolSchema = "bad_tool_schema",
+    /// A tool is written in another shape than the provider's.
+    BadToolShape = "bad_tool_shape",
+    /// A tool does not say what it does: the provider takes it, and the model cannot know when to use it.
+    MissingDescription = "missing_description",
     /// There are more tools than the provider takes.
     TooManyTools = "too_many_tools",
     /// The answer was cut off inside a call.

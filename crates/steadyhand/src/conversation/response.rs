@@ -1,4 +1,10 @@
-//! A model's answer: where it is in a response, and whether it is whole.
+//! A model's answer: where it is in a response, whether it is whole, and the same one mended.
+
+mod error;
+mod mend;
+
+pub use error::error_response;
+pub(super) use mend::mend;
 
 use serde_json::Value;
 
@@ -40,6 +46,10 @@ pub(super) fn check(provider: Provider, value: &Value, log: &mut Log) {
         log.found("", Code::ErrorResponse, "the answer is an error");
         return;
     }
+    if let Some((at, fault)) = absent(provider, value) {
+        log.found(at, Code::NoMessages, fault);
+        return;
+    }
     let wire = wire::of(provider);
     let mut calls = 0;
     let is_cut = is_cut_off(provider, value);
@@ -62,11 +72,28 @@ pub(super) fn check(provider: Provider, value: &Value, log: &mut Log) {
             // What an answer has beside them is refused only when it is sent back.
             fields.retain(|key, _| key == "role" || key == "content");
         }
+        if let Some(fields) = copy.as_object_mut() {
+            // So is a list of calls that has none, which many servers write.
+            let says_nothing = |calls: &Value| match calls {
+                Value::Array(calls) => calls.is_empty(),
+                other => other.is_null(),
+            };
+            if fields.get("tool_calls").is_some_and(says_nothing) {
+                fields.shift_remove("tool_calls");
+            }
+        }
         let at = At { base: "", index: 0 };
         wire.normalise(&mut copy, at, log, &mut Vec::new());
         log.rebase(before, "/0", &pointer);
-        // An empty answer is poor, not malformed; what it is filled up with concerns histories.
+        // An empty text is poor, not malformed; what it is filled up with concerns histories.
         log.forget(before, Code::EmptyContent);
+        if let Some(place) = without_content(provider, message) {
+            log.found(
+                format!("{pointer}{place}"),
+                Code::EmptyContent,
+                "the answer has no content, and calls no tool",
+            );
+        }
         if is_cut {
             log.rename(before, Code::UnfinishedArguments, Code::TruncatedCall);
         }
@@ -101,6 +128,94 @@ pub(super) fn check(provider: Provider, value: &Value, log: &mut Log) {
             "the answer stops for tools and calls none",
         );
     }
+}
+
+/// Where an answer should be and there is none: an empty list, or nothing at all.
+fn absent(provider: Provider, value: &Value) -> Option<(String, String)> {
+    if !value.is_object() {
+        return None;
+    }
+    let (list, answer, own) = match provider {
+        Provider::OpenAi | Provider::Mistral => {
+            ("choices", "/choices/0/message", &["role", "content"][..])
+        }
+        Provider::Gemini => (
+            "candidates",
+            "/candidates/0/content",
+            &["role", "parts"][..],
+        ),
+        Provider::Ollama => ("message", "/message", &["role", "content"][..]),
+        // An item of it may be given by itself. What is not done yet has nothing to show.
+        Provider::OpenAiResponses => {
+            let is_response =
+                value.get("output").is_some() || text(value, "object") == Some("response");
+            let is_under_way = matches!(text(value, "status"), Some("queued" | "in_progress"));
+            let output = value.get("output").and_then(Value::as_array);
+            let is_missing = output.is_none_or(Vec::is_empty) && text(value, "type").is_none();
+            return (is_response && is_missing && !is_under_way).then(|| {
+                (
+                    "/output".to_owned(),
+                    "the response has no output of the model".to_owned(),
+                )
+            });
+        }
+        Provider::Anthropic | Provider::LangChain => return None,
+    };
+    let is_message = value.get(list).is_none() && own.iter().any(|key| value.get(key).is_some());
+    if is_message || value.pointer(answer).is_some() {
+        return None;
+    }
+    let reason = match provider {
+        Provider::Gemini => value
+            .pointer("/promptFeedback/blockReason")
+            .or_else(|| value.pointer("/candidates/0/finishReason")),
+        _ => None,
+    };
+    let reason = reason.and_then(Value::as_str);
+    let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+    let is_list = value.pointer(&format!("/{list}/0")).is_some();
+    let (at, what) = match (provider, is_list) {
+        (Provider::Ollama, _) => ("/message".to_owned(), "no message of the model"),
+        (_, false) => (format!("/{list}"), "no answer of the model"),
+        (_, true) => (answer.to_owned(), "no answer of the model in its first place"),
+    };
+    Some((at, format!("the response has {what}{reason}")))
+}
+
+/// Where the content of an answer is missing or null, with no call to make up for it.
+fn without_content(provider: Provider, message: &Value) -> Option<&'static str> {
+    let (body, inside) = match provider {
+        Provider::LangChain => wire::langchain_body(message),
+        _ => (message, ""),
+    };
+    let has = |key: &str| match body.get(key) {
+        None | Some(Value::Null) => false,
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(_) => true,
+    };
+    let place = match provider {
+        Provider::OpenAiResponses if !matches!(text(body, "type"), None | Some("message")) => {
+            return None;
+        }
+        Provider::Gemini => "/parts",
+        Provider::LangChain if inside == "/data" => "/data/content",
+        Provider::LangChain if inside == "/kwargs" => "/kwargs/content",
+        _ => "/content",
+    };
+    let key = place.rsplit('/').next().unwrap_or_default();
+    if body.get(key).is_some_and(|content| !content.is_null()) {
+        return None;
+    }
+    let acts = [
+        "tool_calls",
+        "invalid_tool_calls",
+        "function_call",
+        "audio",
+        "refusal",
+        "content_blocks",
+    ];
+    let may_act = !matches!(provider, Provider::Anthropic | Provider::Gemini);
+    (!(may_act && acts.iter().any(|key| has(key)))).then_some(place)
 }
 
 /// Whether nothing follows this part of a message: where the tokens ran out, they ran out in it.

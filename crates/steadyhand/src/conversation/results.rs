@@ -11,13 +11,7 @@ use crate::outcome::Outcome;
 ///
 /// It is a whole message, to be put behind the one with the call.
 pub fn error_result(provider: Provider, call_id: &str, name: &str, message: &str) -> Value {
-    let text = if message.is_empty() {
-        texts::NO_REASON.to_owned()
-    } else if message.starts_with("Error: ") {
-        message.to_owned()
-    } else {
-        format!("Error: {message}")
-    };
+    let text = texts::error(message);
     let id = Some(call_id).filter(|id| !id.is_empty());
     let result = wire::of(provider).error(id, name, &text);
     let mut packed = wire::of(provider).pack(vec![result]);

@@ -58,6 +58,17 @@ pub(super) fn is_placeholder(text: &str) -> bool {
     [NEVER_RAN, MAY_HAVE_RUN, CANCELLED, LOST, CUT_OFF].contains(&text)
 }
 
+/// An error in words: `Error: <message>`.
+pub(super) fn error(message: &str) -> String {
+    if message.is_empty() {
+        NO_REASON.to_owned()
+    } else if message.starts_with("Error: ") {
+        message.to_owned()
+    } else {
+        format!("Error: {message}")
+    }
+}
+
 /// The first line of a result that is kept as text.
 pub(super) fn orphan_mark(id: Option<&str>, name: Option<&str>, why: Why) -> String {
     let tool = name

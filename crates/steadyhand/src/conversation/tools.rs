@@ -214,6 +214,22 @@ fn dialect(provider: Provider, schema: Value) -> Result<Value, String> {
             let schema = roots::plain(refs::inline(rewrite::modern(schema))?)?;
             Ok(schema)
         }
-        Provider::Ollama => roots::plain(refs::inline(schema)?),
+        Provider::Ollama => with_choices(refs::inline(schema)?),
     }
+}
+
+/// The schema with the properties of a choice at its root beside the choice: Ollama shows the model properties only.
+fn with_choices(schema: Value) -> Result<Value, String> {
+    let mut plain = roots::plain(schema.clone())?;
+    let Value::Object(fields) = &mut plain else {
+        return Ok(plain);
+    };
+    for key in ["allOf", "anyOf", "oneOf", "description"] {
+        match schema.get(key) {
+            Some(own) => fields.insert(key.to_owned(), own.clone()),
+            // A note of ours about the choice, which is here itself.
+            None => fields.shift_remove(key),
+        };
+    }
+    Ok(plain)
 }

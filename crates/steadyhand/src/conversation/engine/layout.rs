@@ -42,7 +42,10 @@ impl Pass<'_> {
         }
         carried.sort_by_key(|one| one.call);
         match self.wire.layout() {
-            Layout::LeadingParts => self.lay_out_parts(messages, first, model_end, carried, texts),
+            Layout::LeadingParts => {
+                let carried = self.join(messages, first, &results, carried);
+                self.lay_out_parts(messages, first, model_end, carried, texts);
+            }
             Layout::FollowingMessages => {
                 let results = Following {
                     calls: &calls,
@@ -51,8 +54,43 @@ impl Pass<'_> {
                 };
                 self.lay_out_messages(messages, model_end, results, carried, texts);
             }
-            Layout::Anywhere => self.lay_out_items(messages, first, model_end, carried, texts),
+            Layout::Anywhere => {
+                let kept = Kept::of(&results, &calls, first);
+                self.lay_out_items(messages, (first, model_end), &kept, carried, texts);
+            }
         }
+    }
+
+    /// Puts results among those that stay in a message, in the order of the calls. Gives back those for which there
+    /// is no such message.
+    fn join(
+        &self,
+        messages: &mut [Value],
+        first: usize,
+        results: &[PlannedResult],
+        mut carried: Vec<Carried>,
+    ) -> Vec<Carried> {
+        let stays = results.iter().filter_map(|result| match result.action {
+            Action::Keep(Some(call)) => Some((call, result)),
+            Action::Keep(None) | Action::Move(_) | Action::Text(_) | Action::Drop => None,
+        });
+        let stays: Vec<(usize, &PlannedResult)> = stays.collect();
+        let Some(home) = stays.first().map(|(_, result)| result.message - first) else {
+            return carried;
+        };
+        if carried.is_empty() {
+            return carried;
+        }
+        for (call, result) in stays {
+            let value = self
+                .wire
+                .take_result(&mut messages[result.message - first], result.part);
+            carried.push(Carried { call, value });
+        }
+        carried.sort_by_key(|one| one.call);
+        let results = carried.into_iter().map(|one| one.value).collect();
+        self.wire.lead(&mut messages[home], results);
+        Vec::new()
     }
 
     /// Does to one result what the plan says, but for putting it in its place.
@@ -146,7 +184,6 @@ impl Pass<'_> {
         texts: Vec<(usize, Value)>,
     ) {
         let first = plan.first;
-        let ordered = self.wire.is_ordered();
         let mut carried = carried.into_iter().peekable();
         let kept = plan
             .results
@@ -169,9 +206,7 @@ impl Pass<'_> {
             while let Some(one) = carried.next_if(|one| is_here(one.call)) {
                 here.push(one);
             }
-            if ordered {
-                here.sort_by_key(|one| one.call);
-            }
+            here.sort_by_key(|one| one.call);
             for one in here {
                 self.push(index, one.value);
             }
@@ -194,20 +229,24 @@ impl Pass<'_> {
     fn lay_out_items(
         &mut self,
         messages: &mut [Value],
-        first: usize,
-        model_end: usize,
+        (first, model_end): (usize, usize),
+        kept: &Kept,
         carried: Vec<Carried>,
         texts: Vec<(usize, Value)>,
     ) {
         let mut texts = texts.into_iter().peekable();
-        let mut carried = Some(carried);
+        let mut carried = carried.into_iter().peekable();
         for (offset, message) in messages.iter_mut().enumerate() {
-            if offset >= model_end - first {
+            if let Some(call) = kept.call_at(offset) {
+                while let Some(one) = carried.next_if(|one| one.call < call) {
+                    self.put(first + offset, one.value);
+                }
+            } else if offset >= model_end - first && kept.is_behind_all(offset) {
                 let mut found = Vec::new();
                 self.wire.results(message, &mut found);
                 let is_result = !found.is_empty();
                 if !is_result {
-                    for one in carried.take().into_iter().flatten() {
+                    for one in carried.by_ref() {
                         self.put(first + offset, one.value);
                     }
                 }
@@ -217,9 +256,38 @@ impl Pass<'_> {
                 self.put(first + offset, text);
             }
         }
-        for one in carried.into_iter().flatten() {
+        for one in carried {
             self.put(first + messages.len() - 1, one.value);
         }
+    }
+}
+
+/// Results that stay where they are, in the order of their calls.
+struct Kept {
+    /// The place of each in its span, and its call.
+    places: Vec<(usize, usize)>,
+}
+
+impl Kept {
+    fn of(results: &[PlannedResult], calls: &[PlannedCall], first: usize) -> Kept {
+        let place = |result: &PlannedResult| match result.action {
+            Action::Keep(Some(call)) if !calls[call].shares_id => {
+                Some((result.message - first, call))
+            }
+            _ => None,
+        };
+        Kept {
+            places: results.iter().filter_map(place).collect(),
+        }
+    }
+
+    fn call_at(&self, offset: usize) -> Option<usize> {
+        let found = self.places.binary_search_by_key(&offset, |(at, _)| *at);
+        found.ok().map(|index| self.places[index].1)
+    }
+
+    fn is_behind_all(&self, offset: usize) -> bool {
+        self.places.last().is_none_or(|(at, _)| *at < offset)
     }
 }
 

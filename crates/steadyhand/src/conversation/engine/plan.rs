@@ -33,6 +33,8 @@ pub(super) struct PlannedCall {
     pub(super) renamed: bool,
     /// Another call of the span has its id and its name.
     pub(super) has_twin: bool,
+    /// Another call of the span has its id, and results of it may stand anywhere.
+    pub(super) shares_id: bool,
     /// What a placeholder says, where the result is missing.
     pub(super) placeholder: Option<&'static str>,
 }
@@ -405,10 +407,12 @@ impl<'s> Draft<'_, '_, 's> {
             return Vec::new();
         }
         let twins = self.twins(&missing);
+        let shared = self.shared_ids();
         let planned = |(index, new_id): (usize, Option<String>)| {
             let (message, call) = self.span.calls[index];
             PlannedCall {
                 has_twin: twins.contains(&index),
+                shares_id: shared.contains(&index),
                 message,
                 part: call.part,
                 renamed: new_id.is_some(),

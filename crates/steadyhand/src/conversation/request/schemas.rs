@@ -81,12 +81,28 @@ pub(super) fn gemini(at: &str, place: &str, schema: Option<&Value>, log: &mut Lo
     }
 }
 
-/// Ollama refuses hardly anything; what it does not know it drops.
+/// Ollama refuses hardly anything; what it does not know it drops. The arguments are an object all the same (SPEC V18).
 pub(super) fn ollama(at: &str, schema: Option<&Value>, log: &mut Log) {
-    let properties = schema.and_then(|schema| schema.get("properties"));
+    let at = format!("{at}/parameters");
+    let Some(Value::Object(schema)) = schema else {
+        log.found(
+            at,
+            Code::BadToolSchema,
+            "the tool has no parameters: the model cannot know its arguments; without any, write {\"type\": \"object\", \"properties\": {}}",
+        );
+        return;
+    };
+    if schema.get("type").is_none_or(|kind| kind != "object") {
+        log.found(
+            format!("{at}/type"),
+            Code::BadToolSchema,
+            "the arguments of a tool are an object",
+        );
+    }
+    let properties = schema.get("properties");
     if properties.is_some_and(|properties| !properties.is_object() && !properties.is_null()) {
         log.found(
-            format!("{at}/parameters/properties"),
+            format!("{at}/properties"),
             Code::BadToolSchema,
             "the properties are no object",
         )

@@ -28,11 +28,26 @@ pub(super) fn check(provider: Provider, tools: &Value, log: &mut Log) {
     };
     match provider {
         Provider::Anthropic => anthropic(list, log),
-        Provider::OpenAi | Provider::Mistral | Provider::Ollama => chat(provider, list, log),
+        Provider::OpenAi | Provider::Mistral => chat(provider, list, log),
+        Provider::Ollama => ollama(list, log),
         Provider::OpenAiResponses => responses(list, log),
         Provider::Gemini => gemini(list, log),
-        Provider::LangChain => {}
+        Provider::LangChain => langchain(list, log),
     }
+}
+
+/// A model chooses a tool by its description. Providers take one without; the model then guesses.
+fn description(at: &str, tool: &Value, log: &mut Log) {
+    let says_something = text(tool, "description").is_some_and(|said| !said.trim().is_empty());
+    if says_something {
+        return;
+    }
+    let name = text(tool, "name").unwrap_or_default();
+    log.found(
+        format!("{at}/description"),
+        Code::MissingDescription,
+        format!("the tool {name:?} has no description, so the model cannot know when to use it"),
+    );
 }
 
 fn anthropic(tools: &[Value], log: &mut Log) {
@@ -67,6 +82,7 @@ fn anthropic(tools: &[Value], log: &mut Log) {
                 "tools.{index}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'"
             ));
         }
+        description(&at, tool, log);
         schemas::anthropic(index, tool.get("input_schema"), log);
     }
 }
@@ -83,7 +99,6 @@ fn chat(provider: Provider, tools: &[Value], log: &mut Log) {
         let function = tool.get("function").unwrap_or(&Value::Null);
         let place = format!("tools[{index}].function");
         match provider {
-            Provider::Ollama => schemas::ollama(&at, function.get("parameters"), log),
             Provider::Mistral => {
                 let name = text(function, "name").unwrap_or_default();
                 if !is_name(name, 64) {
@@ -97,6 +112,86 @@ fn chat(provider: Provider, tools: &[Value], log: &mut Log) {
                 schemas::openai(&at, function, function.get("parameters"), strict, log);
             }
         }
+        if function.is_object() {
+            description(&at, function, log);
+        }
+    }
+}
+
+/// `{type: "function", function: {name, description, parameters}}` (SPEC V18). Ollama takes anything else without a
+/// word, and the model then sees an empty tool or none.
+fn ollama(tools: &[Value], log: &mut Log) {
+    for (index, tool) in tools.iter().enumerate() {
+        let at = format!("/tools/{index}");
+        let is_function = text(tool, "type") == Some("function");
+        let Some(function) = tool.get("function").filter(|one| one.is_object()) else {
+            let looks_like = match tool.get("schema").is_some() {
+                true => "this tool is in LangChain's shape",
+                false => "this is no tool in Ollama's shape",
+            };
+            log.found(
+                at,
+                Code::BadToolShape,
+                format!("{looks_like}: the model does not see it; write {OLLAMAS_SHAPE}"),
+            );
+            continue;
+        };
+        if !is_function {
+            log.found(
+                format!("{at}/type"),
+                Code::BadToolShape,
+                "the type of a tool is \"function\"",
+            );
+        }
+        let at = format!("{at}/function");
+        if text(function, "name").is_none_or(str::is_empty) {
+            log.found(
+                format!("{at}/name"),
+                Code::BadToolName,
+                "the tool has no name",
+            );
+        }
+        description(&at, function, log);
+        schemas::ollama(&at, function.get("parameters"), log);
+    }
+}
+
+const OLLAMAS_SHAPE: &str =
+    r#"{"type": "function", "function": {"name": …, "description": …, "parameters": …}}"#;
+
+/// `{name, description, schema}`, which every other shape is made from.
+fn langchain(tools: &[Value], log: &mut Log) {
+    for (index, tool) in tools.iter().enumerate() {
+        let at = format!("/tools/{index}");
+        if !tool.is_object() {
+            log.found(at, Code::BadToolShape, "this is no tool");
+            continue;
+        }
+        // Its models also take tools in the shape of their provider.
+        let is_native = ["function", "input_schema", "functionDeclarations"]
+            .iter()
+            .any(|key| tool.get(key).is_some());
+        if is_native || tool.get("lc").is_some() {
+            continue;
+        }
+        if text(tool, "name").is_none_or(str::is_empty) {
+            log.found(
+                format!("{at}/name"),
+                Code::BadToolName,
+                "the tool has no name",
+            );
+        }
+        description(&at, tool, log);
+        let schema = ["schema", "parameters", "args_schema"]
+            .iter()
+            .find_map(|key| tool.get(key));
+        if !schema.is_some_and(Value::is_object) {
+            log.found(
+                format!("{at}/schema"),
+                Code::BadToolSchema,
+                "the tool has no schema for its arguments",
+            );
+        }
     }
 }
 
@@ -105,10 +200,16 @@ fn responses(tools: &[Value], log: &mut Log) {
         too_many(tools.len(), log);
     }
     for (index, tool) in tools.iter().enumerate() {
-        if text(tool, "type") != Some("function") {
+        let at = format!("/tools/{index}");
+        let Some(kind) = text(tool, "type") else {
+            log.found(at, Code::BadToolShape, "this tool does not say its type")
+                .says(format!("Missing required parameter: 'tools[{index}].type'."));
+            continue;
+        };
+        if kind != "function" {
             continue;
         }
-        let at = format!("/tools/{index}");
+        description(&at, tool, log);
         openai_name(&at, &format!("tools[{index}]"), tool, log);
         // Strict is on here unless it is switched off, but it then mends the schema itself.
         schemas::openai(
@@ -126,7 +227,18 @@ fn gemini(tools: &[Value], log: &mut Log) {
         let key = ["functionDeclarations", "function_declarations"]
             .into_iter()
             .find(|key| tool.get(key).is_some());
-        let Some(key) = key else { continue };
+        let Some(key) = key else {
+            // Google's own tools are one key each; what has a name is a function of somebody else's shape.
+            if let Some(odd) = ["name", "function"].iter().find(|key| tool.get(key).is_some()) {
+                log.found(
+                    format!("/tools/{index}"),
+                    Code::BadToolShape,
+                    "functions are listed under functionDeclarations",
+                )
+                .says(format!("Invalid JSON payload received. Unknown name \"{odd}\" at 'tools[{index}]': Cannot find field."));
+            }
+            continue;
+        };
         let functions = tool[key].as_array().map_or(&[][..], Vec::as_slice);
         for (number, function) in functions.iter().enumerate() {
             let at = format!("/tools/{index}/{key}/{number}");
@@ -136,6 +248,7 @@ fn gemini(tools: &[Value], log: &mut Log) {
                 log.found(format!("{at}/name"), Code::BadToolName, format!("the name {name:?} is not taken"))
                     .says(format!("* GenerateContentRequest.{place}.name: Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.) or dashes (-), with a maximum length of 64."));
             }
+            description(&at, function, log);
             schemas::gemini(&at, &place, function.get("parameters"), log);
         }
     }

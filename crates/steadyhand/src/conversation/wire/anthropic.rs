@@ -122,6 +122,12 @@ impl Wire for Anthropic {
         json!({"type": "tool_result", "tool_use_id": id, "content": text, "is_error": true})
     }
 
+    fn lead(&self, message: &mut Value, results: Vec<Value>) {
+        if let Some(Value::Array(parts)) = message.get_mut("content") {
+            parts.splice(0..0, results);
+        }
+    }
+
     fn pack(&self, results: Vec<Value>) -> Vec<Value> {
         vec![json!({"role": "user", "content": results})]
     }

@@ -31,11 +31,6 @@ impl Wire for Chat {
         Layout::FollowingMessages
     }
 
-    fn is_ordered(&self) -> bool {
-        // Most of its templates print results one after the other and nothing else.
-        *self == Chat::Ollama
-    }
-
     fn is_model(&self, message: &Value) -> bool {
         text(message, "role") == Some("assistant")
     }

@@ -150,6 +150,12 @@ impl Wire for Gemini {
         json!({"functionResponse": result})
     }
 
+    fn lead(&self, message: &mut Value, results: Vec<Value>) {
+        if let Some(Value::Array(parts)) = message.get_mut("parts") {
+            parts.splice(0..0, results);
+        }
+    }
+
     fn pack(&self, results: Vec<Value>) -> Vec<Value> {
         vec![json!({"role": "user", "parts": results})]
     }

@@ -21,11 +21,6 @@ impl Wire for LangChain {
         Layout::FollowingMessages
     }
 
-    fn is_ordered(&self) -> bool {
-        // These go to any provider, so they keep to the strictest.
-        true
-    }
-
     fn is_model(&self, message: &Value) -> bool {
         kind(message) == Kind::Ai
     }
@@ -211,6 +206,11 @@ fn body(message: &Value) -> &Value {
         "" => message,
         inside => message.get(&inside[1..]).unwrap_or(message),
     }
+}
+
+/// The fields of a message, and where they are.
+pub(in crate::conversation) fn body_and_place(message: &Value) -> (&Value, &'static str) {
+    (body(message), inside(message))
 }
 
 fn body_mut(message: &mut Value) -> &mut Value {

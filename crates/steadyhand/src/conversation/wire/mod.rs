@@ -16,7 +16,7 @@ use super::provider::Provider;
 pub(super) use anthropic::Anthropic;
 pub(super) use chat::Chat;
 pub(super) use gemini::Gemini;
-pub(super) use langchain::LangChain;
+pub(super) use langchain::{LangChain, body_and_place as langchain_body};
 pub(super) use names::{is_legal_name, legal_name, name_fault};
 pub(super) use responses::Responses;
 
@@ -103,11 +103,6 @@ pub(super) trait Wire {
 
     fn layout(&self) -> Layout;
 
-    /// Results must come in the order of their calls: the model has nothing else to go by.
-    fn is_ordered(&self) -> bool {
-        false
-    }
-
     /// Results without an id of a call are matched by name, even if they say an id.
     fn matches_by_name(&self) -> bool {
         false
@@ -157,6 +152,9 @@ pub(super) trait Wire {
 
     /// Gives a result that was made the form of the message with its call.
     fn fit(&self, _result: &mut Value, _of_call: &Value) {}
+
+    /// Puts results before everything else in a message, where results lead.
+    fn lead(&self, _message: &mut Value, _results: Vec<Value>) {}
 
     /// The messages that carry these results.
     fn pack(&self, results: Vec<Value>) -> Vec<Value>;

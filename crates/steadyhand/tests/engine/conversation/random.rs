@@ -3,10 +3,10 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use steadyhand::conversation::{Provider, repair};
+use steadyhand::conversation::{Code, Fix, Provider, repair};
 use steadyhand::testing::strict;
 
-use super::render::{Called, Step, check, key, long, render};
+use super::render::{Called, Step, calls, check, key, long, render, result, user};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
@@ -53,6 +53,79 @@ proptest! {
                 Value::Array(messages.clone()), Value::Array(sent.clone()), Value::Array(whole.clone())
             );
         }
+    }
+}
+
+/// Results in any order, some of them missing, some there twice; words of the user's between them or not.
+fn answered(count: usize, picks: &[(usize, bool)]) -> Vec<Step> {
+    let names: Vec<String> = (0..count).map(|index| index.to_string()).collect();
+    let ids: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut steps = vec![user("u1x"), calls(&ids)];
+    for (number, (pick, is_interrupted)) in picks.iter().enumerate() {
+        if *is_interrupted {
+            steps.push(Step::User(format!("u{}x", 100 + number)));
+        }
+        steps.push(result(ids[pick % count], &format!("r{number}x")));
+    }
+    steps.push(user("u2x"));
+    steps
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 700, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn r03_after_a_repair_every_call_has_one_result_and_all_stand_in_the_order_of_the_calls(
+        provider in 0..Provider::ALL.len(),
+        count in 1..6_usize,
+        picks in vec((0..5_usize, prop::bool::weighted(0.1)), 0..9),
+    ) {
+        let provider = Provider::ALL[provider];
+        let conversation = render(provider, &answered(count, &picks));
+        let (repaired, fixes) = check(provider, &conversation);
+        let mut found = Vec::new();
+        result_ids(&repaired[key(provider)], &mut found);
+        let wanted: Vec<String> = (0..count).map(|index| long(&index.to_string())).collect();
+        prop_assert_eq!(&found, &wanted, "{} {:#}", provider, repaired);
+        let was_right = picks.iter().map(|(pick, _)| pick % count).eq(0..count)
+            && picks.iter().all(|(_, is_interrupted)| !is_interrupted);
+        prop_assert_eq!(was_right, fixes.is_empty() , "{} {:#?}", provider, fixes);
+        if was_right {
+            prop_assert_eq!(repaired.to_string(), conversation.to_string());
+        }
+        // Results that had to be put in order are one message, where they are parts of one.
+        let moved = |fix: &Fix| {
+            matches!(fix.code, Code::MissingResult | Code::ResultOrder | Code::MisplacedResult)
+        };
+        if fixes.iter().any(moved) && matches!(provider, Provider::Anthropic | Provider::Gemini) {
+            let messages = repaired[key(provider)].as_array().expect("a list");
+            let with_results = messages.iter().filter(|message| {
+                let mut found = Vec::new();
+                result_ids(message, &mut found);
+                !found.is_empty()
+            });
+            prop_assert_eq!(with_results.count(), 1, "{} {:#}", provider, repaired);
+        }
+    }
+}
+
+/// The ids that results answer, in the order in which they stand.
+fn result_ids(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            let is_output = value["type"] == "function_call_output";
+            let own = [
+                value.get("tool_use_id"),
+                value.get("tool_call_id"),
+                value.get("call_id").filter(|_| is_output),
+                value.pointer("/functionResponse/id"),
+            ];
+            let own = own.into_iter().flatten().find_map(Value::as_str);
+            found.extend(own.map(str::to_owned));
+            fields.values().for_each(|inner| result_ids(inner, found));
+        }
+        Value::Array(items) => items.iter().for_each(|inner| result_ids(inner, found)),
+        _ => {}
     }
 }
 

@@ -69,7 +69,7 @@ pub(super) fn request(provider: Provider, messages: Value) -> Value {
             json!({"model": "m", "messages": messages, "tools": [{"type": "function", "function": function}]})
         }
         Provider::OpenAiResponses => {
-            json!({"model": "m", "input": messages, "tools": [{"type": "function", "name": "look", "parameters": schema}]})
+            json!({"model": "m", "input": messages, "tools": [{"type": "function", "name": "look", "description": "Looks", "parameters": schema}]})
         }
         Provider::Gemini => {
             json!({"contents": messages, "tools": [{"functionDeclarations": [function]}]})
@@ -266,7 +266,21 @@ fn unexplained(
     };
     let mut rest = after.iter();
     let mut unnamed = (0..before.len()).filter(|index| !is_named(*index));
-    unnamed.find(|index| !rest.any(|other| *other == before[*index]))
+    unnamed.find(|index| !rest.any(|other| has_grown(&before[*index], other)))
+}
+
+/// Whether a message is as it was, or has gained results beside those it had.
+fn has_grown(before: &Value, after: &Value) -> bool {
+    if before == after {
+        return true;
+    }
+    let parts = |message: &Value| {
+        let parts = ["content", "parts"].iter().find_map(|key| message.get(key));
+        parts.and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let (old, new) = (parts(before), parts(after));
+    let mut rest = new.iter();
+    !old.is_empty() && before["role"] == after["role"] && old.iter().all(|part| rest.any(|other| other == part))
 }
 
 /// To the letter: the order of keys counts.

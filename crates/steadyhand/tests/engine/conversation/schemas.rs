@@ -38,14 +38,15 @@ fn v19_any_schema_is_rewritten_or_its_tool_is_left_out_with_a_reason() {
 }
 
 #[test]
-fn v18_nothing_that_ollama_drops_is_lost_to_the_model() {
+fn v18_a_choice_at_the_root_stays_for_ollama_and_its_properties_are_shown() {
+    let choice = json!([
+        {"properties": {"id": {"type": "integer"}}, "required": ["id"]},
+        {"properties": {"name": {"type": "string"}}, "required": ["name"]},
+    ]);
     let definition = json!({"name": "n", "description": "Finds it.", "schema": {
         "type": "object",
         "description": "By its id or its name.",
-        "oneOf": [
-            {"properties": {"id": {"type": "integer"}}, "required": ["id"]},
-            {"properties": {"name": {"type": "string"}}, "required": ["name"]},
-        ],
+        "oneOf": choice,
         "minProperties": 1,
         "title": "Find",
     }});
@@ -54,8 +55,15 @@ fn v18_nothing_that_ollama_drops_is_lost_to_the_model() {
         converted.tools[0]["function"],
         json!({
             "name": "n",
-            "description": "Finds it. By its id or its name. Give one of these: id; or name. (minProperties: 1)",
-            "parameters": {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": "string"}}},
+            "description": "Finds it.",
+            "parameters": {
+                "type": "object",
+                "description": "By its id or its name.",
+                "minProperties": 1,
+                "title": "Find",
+                "properties": {"id": {"type": "integer"}, "name": {"type": "string"}},
+                "oneOf": choice,
+            },
         })
     );
 }

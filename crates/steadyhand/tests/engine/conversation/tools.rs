@@ -69,20 +69,36 @@ fn v18_ollama_gets_exactly_type_and_function() {
 }
 
 #[test]
-fn v18_what_ollama_drops_is_said_in_the_description() {
+fn v18_ollama_gets_the_schema_as_the_tool_has_it() {
+    let schema = json!({"type": "object", "title": "Weather", "description": "Where and when.", "properties": {
+        "days": {"type": "integer", "description": "How many.", "minimum": 1, "maximum": 9, "default": 3},
+        "code": {"type": "string", "pattern": "^[A-Z]{3}$", "minLength": 3},
+        "at": {"type": "string", "format": "date-time"},
+        "kind": {"oneOf": [{"type": "string"}, {"type": "integer", "minimum": 0}]},
+        "one": {"const": "x"},
+        "all": {"allOf": [{"type": "object"}, {"required": ["a"]}]},
+        "map": {"type": "object", "additionalProperties": {"type": "string", "pattern": "^a"}},
+        "list": {"type": "array", "items": {"type": "string", "enum": ["a"]}, "minItems": 1, "uniqueItems": true},
+    }, "required": ["days"], "additionalProperties": false});
+    let definition = json!({"name": "n", "description": "d", "schema": schema});
+    let converted = convert_tools(Provider::Ollama, [&definition]);
+    assert_eq!(
+        converted.tools,
+        [json!({"type": "function", "function": {"name": "n", "description": "d", "parameters": schema}})]
+    );
+}
+
+#[test]
+fn v18_what_a_reference_says_is_there_for_ollama_in_full() {
     let definition = json!({"name": "n", "description": "d", "schema": {"type": "object", "properties": {
-        "days": {"type": "integer", "description": "How many.", "minimum": 1, "default": 3},
         "at": {"$ref": "#/$defs/Place"},
-        "kind": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
     }, "$defs": {"Place": {"type": "object", "properties": {"z": {"type": "integer", "maximum": 9}}}}, "additionalProperties": false}});
     let converted = convert_tools(Provider::Ollama, [&definition]);
     assert_eq!(
         converted.tools[0]["function"]["parameters"],
         json!({"type": "object", "properties": {
-            "days": {"type": "integer", "description": "How many. (minimum: 1; default: 3)"},
-            "at": {"type": "object", "properties": {"z": {"type": "integer", "description": "(maximum: 9)"}}},
-            "kind": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
-        }})
+            "at": {"type": "object", "properties": {"z": {"type": "integer", "maximum": 9}}},
+        }, "additionalProperties": false})
     );
 }
 

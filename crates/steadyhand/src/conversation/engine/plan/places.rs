@@ -1,5 +1,7 @@
 //! Whether results stand where their provider wants them.
 
+use std::collections::{HashMap, HashSet};
+
 use super::{Action, Draft};
 use crate::conversation::problem::Code;
 use crate::conversation::wire::{Fault, Layout};
@@ -8,7 +10,9 @@ impl Draft<'_, '_, '_> {
     /// Turns `Keep` into `Move` where a result does not stand where its provider wants it.
     pub(super) fn check_places(&mut self, actions: &mut [Action]) {
         match self.pass.wire.layout() {
-            Layout::Anywhere => {}
+            Layout::Anywhere => {
+                self.check_order(actions);
+            }
             Layout::LeadingParts => self.check_leading_parts(actions),
             Layout::FollowingMessages => self.check_following_messages(actions),
         }
@@ -43,27 +47,66 @@ impl Draft<'_, '_, '_> {
             is_leading &= in_model || !(rest || said_something);
         }
         for (result, call) in &misplaced {
-            self.misplaced(actions, *result, *call, Code::MisplacedResult);
+            self.misplaced(actions, *result, *call, Misplaced::Elsewhere);
         }
-        // Where nothing but the order tells results apart, those that stay must not come behind the others.
+        let in_order = self.check_order(actions);
         let is_short = (0..self.answers.len()).any(|call| self.is_missing(call));
-        if wire.matches_by_name() && (is_short || !misplaced.is_empty()) {
-            for (result, action) in actions.iter_mut().enumerate() {
-                if let Action::Keep(Some(call)) = *action {
-                    let (message, found) = self.span.results[result];
-                    let at = self.pointer(message, found.part);
-                    self.pass
-                        .log
-                        .found(
-                            at,
-                            Code::MisplacedResult,
-                            "results of this turn are missing or stand elsewhere",
-                        )
-                        .fixed("all of them are put together, in the order of the calls");
-                    *action = Action::Move(call);
-                }
+        if is_short || !misplaced.is_empty() || !in_order {
+            self.gather(actions);
+        }
+    }
+
+    /// Results that are put in their order stand in one message with the others of their turn.
+    fn gather(&mut self, actions: &mut [Action]) {
+        let stays = |action: &Action| matches!(action, Action::Keep(Some(_)));
+        let Some(first) = actions.iter().position(stays) else {
+            return;
+        };
+        let home = self.span.results[first].0;
+        for result in first + 1..actions.len() {
+            let Action::Keep(Some(call)) = actions[result] else {
+                continue;
+            };
+            if self.span.results[result].0 != home {
+                self.misplaced(actions, result, call, Misplaced::Apart);
             }
         }
+    }
+
+    /// Whether all results that stay come in the order of their calls (SPEC R02); those that do not are moved.
+    fn check_order(&mut self, actions: &mut [Action]) -> bool {
+        let mut newest = None;
+        let mut in_order = true;
+        let shared = self.shared_ids();
+        for result in 0..actions.len() {
+            let Action::Keep(Some(call)) = actions[result] else {
+                continue;
+            };
+            if shared.contains(&call) {
+                continue;
+            }
+            if newest.is_some_and(|newest| newest > call) {
+                in_order = false;
+                self.misplaced(actions, result, call, Misplaced::Late);
+            } else {
+                newest = Some(call);
+            }
+        }
+        in_order
+    }
+
+    /// Calls of which another one has the id, where that is allowed and outputs may come much later: nobody can tell
+    /// which of them an output answers, so it is in no wrong order.
+    pub(super) fn shared_ids(&self) -> HashSet<usize> {
+        if self.pass.wire.layout() != Layout::Anywhere {
+            return HashSet::new();
+        }
+        let mut of_id: HashMap<Option<&str>, Vec<usize>> = HashMap::new();
+        for (index, (_, call)) in self.span.calls.iter().enumerate() {
+            of_id.entry(call.id).or_default().push(index);
+        }
+        let shared = of_id.into_values().filter(|calls| calls.len() > 1);
+        shared.flatten().collect()
     }
 
     fn check_following_messages(&mut self, actions: &mut [Action]) {
@@ -75,7 +118,6 @@ impl Draft<'_, '_, '_> {
                 zone_end += 1;
             }
         }
-        let mut newest = None;
         for result in 0..actions.len() {
             let Action::Keep(Some(call)) = actions[result] else {
                 continue;
@@ -83,28 +125,44 @@ impl Draft<'_, '_, '_> {
             let stands_well =
                 self.span.calls[call].0 == last && self.span.results[result].0 < zone_end;
             if !stands_well {
-                self.misplaced(actions, result, call, Code::MisplacedResult);
-            } else if self.pass.wire.is_ordered() && newest.is_some_and(|newest| newest > call) {
-                self.misplaced(actions, result, call, Code::ResultOrder);
-            } else {
-                newest = Some(call);
+                self.misplaced(actions, result, call, Misplaced::Elsewhere);
             }
         }
+        self.check_order(actions);
     }
 
-    fn misplaced(&mut self, actions: &mut [Action], result: usize, call: usize, code: Code) {
+    fn misplaced(&mut self, actions: &mut [Action], result: usize, call: usize, how: Misplaced) {
         let (message, found) = self.span.results[result];
         let (of_call, called) = self.span.calls[call];
         let id = called.id.unwrap_or(called.name);
-        let fault = Fault::Missing {
-            message: of_call,
-            ids: &[id],
+        let says = match how {
+            Misplaced::Elsewhere => {
+                let fault = Fault::Missing {
+                    message: of_call,
+                    ids: &[id],
+                };
+                self.said_to(fault, message, found)
+            }
+            // No provider refuses these; the model reads results in another order than it asked for them.
+            Misplaced::Late | Misplaced::Apart => None,
         };
-        let says = self.said_to(fault, message, found);
         let at = self.pointer(message, found.part);
-        let (problem, fix) = match code {
-            Code::ResultOrder => ("stands behind that of a later call", "moved up"),
-            _ => ("does not directly follow it", "moved to its place"),
+        let (code, problem, fix) = match how {
+            Misplaced::Elsewhere => (
+                Code::MisplacedResult,
+                "does not directly follow it",
+                "moved to its place",
+            ),
+            Misplaced::Late => (
+                Code::ResultOrder,
+                "stands behind that of a later call",
+                "moved up",
+            ),
+            Misplaced::Apart => (
+                Code::MisplacedResult,
+                "stands apart from the other results of its turn, which have to be put in order",
+                "moved to them",
+            ),
         };
         self.pass
             .log
@@ -114,4 +172,15 @@ impl Draft<'_, '_, '_> {
         actions[result] = Action::Move(call);
         self.changed = true;
     }
+}
+
+/// How a result stands in the wrong place.
+#[derive(Debug, Clone, Copy)]
+enum Misplaced {
+    /// It does not follow its call.
+    Elsewhere,
+    /// It stands behind the result of a later call.
+    Late,
+    /// It stands in another message than the first result of its turn, and the turn needs mending.
+    Apart,
 }
