@@ -10,7 +10,7 @@ use steadyhand::{AiMessage, Content, Message, ToolMessage};
 
 use super::calls::{self, Calls, Found};
 use super::parts::{self, Part};
-use super::{list, number, text};
+use super::{list, number, text, thinking};
 use crate::error::ModelError;
 use crate::model::{ModelRequest, Reply, Stop, ToolChoice, Usage};
 use crate::settings::{Dialect, ModelSettings};
@@ -208,6 +208,8 @@ pub(super) fn decode(mut response: Value, tools: &Converted) -> Result<Reply, Mo
         );
         block["id"] = json!(id);
     }
+    // Without a signature thinking cannot go back: it is in the response, and nowhere else.
+    let (blocks, _) = thinking::apart_in_blocks(blocks);
     let mut message = AiMessage::saying(content(blocks));
     found.into(&mut message);
     let usage = usage(&response["usage"]);

@@ -10,13 +10,15 @@ use steadyhand::{AiMessage, Content, Message, ToolMessage};
 
 use super::calls::{self, Calls, Found};
 use super::parts::{self, Part};
-use super::{list, number, text};
+use super::{list, number, text, thinking};
 use crate::error::ModelError;
 use crate::model::{Delivery, ModelRequest, Reply, Stop, ToolChoice, Usage};
 use crate::settings::{Dialect, ModelSettings};
 
 /// What thinking is called: DeepSeek, OpenRouter, and those who follow them. It goes back to who sent it.
 const THINKING: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
+/// Where thinking is kept that came in tags within the answer. It goes back the same way.
+const THOUGHT_IN_TAGS: &str = "think";
 
 pub(super) fn encode(
     settings: &ModelSettings,
@@ -120,6 +122,10 @@ fn said_by_model(ai: &AiMessage, settings: &ModelSettings) -> Value {
                 message[key] = thinking.clone();
             }
         }
+        if let Some(Value::String(thought)) = more.get(THOUGHT_IN_TAGS) {
+            let said = ai.content.text();
+            message["content"] = json!(format!("<think>{thought}</think>\n\n{said}"));
+        }
     }
     message
 }
@@ -173,14 +179,18 @@ pub(super) fn decode(response: Value, tools: &Converted) -> Result<Reply, ModelE
     if !found.is_empty() && stop == Stop::EndTurn {
         stop = Stop::ToolUse;
     }
-    let mut message = AiMessage::saying(spoken(said));
+    let (content, thought) = thinking::apart(spoken(said));
+    let mut message = AiMessage::saying(content);
     found.into(&mut message);
     let usage = Usage {
         input_tokens: number(&response["usage"], "prompt_tokens"),
         output_tokens: number(&response["usage"], "completion_tokens"),
     };
     calls::metadata(&mut message, Dialect::OpenAi, &response, &stop, usage);
-    let more = more(said);
+    let mut more = more(said);
+    if !thought.is_empty() {
+        more.insert(THOUGHT_IN_TAGS.to_owned(), json!(thought));
+    }
     if !more.is_empty() {
         message
             .extra

@@ -12,6 +12,7 @@ mod parts;
 mod refusal;
 mod responses;
 mod stream;
+mod thinking;
 
 pub use events::{Line, Lines, TooLong};
 pub use stream::Assembler;

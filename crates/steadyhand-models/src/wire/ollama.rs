@@ -6,7 +6,7 @@ use steadyhand::{AiMessage, Content, Message};
 
 use super::calls::{self, Calls, Found};
 use super::parts::{self, Part};
-use super::{list, number, text};
+use super::{list, number, text, thinking};
 use crate::error::ModelError;
 use crate::model::{ModelRequest, Reply, Stop, Told, ToolChoice, Usage};
 use crate::settings::{Dialect, ModelSettings};
@@ -132,15 +132,16 @@ pub(super) fn decode(response: Value, tools: &Converted) -> Result<Reply, ModelE
         stop = Stop::ToolUse;
     }
     let words = text(said, "content").unwrap_or_default();
-    let content = match text(said, "thinking") {
-        Some(thinking) if !thinking.is_empty() => {
-            let mut blocks = vec![json!({"type": "thinking", "thinking": thinking})];
-            if !words.is_empty() {
-                blocks.push(json!({"type": "text", "text": words}));
-            }
-            Content::Blocks(blocks)
+    let (words, in_tags) = thinking::apart(Content::Text(words.to_owned()));
+    let thought = text(said, "thinking").unwrap_or_default().to_owned() + &in_tags;
+    let content = if thought.is_empty() {
+        words
+    } else {
+        let mut blocks = vec![json!({"type": "thinking", "thinking": thought})];
+        if !words.text().is_empty() {
+            blocks.push(json!({"type": "text", "text": words.text()}));
         }
-        _ => Content::Text(words.to_owned()),
+        Content::Blocks(blocks)
     };
     let mut message = AiMessage::saying(content);
     found.into(&mut message);

@@ -10,7 +10,7 @@ use steadyhand::{AiMessage, Content, Message};
 
 use super::calls::{self, Calls, Found};
 use super::parts::{self, Part};
-use super::{list, number, text};
+use super::{list, number, text, thinking};
 use crate::error::ModelError;
 use crate::model::{ModelRequest, Reply, Stop, ToolChoice, Usage};
 use crate::settings::{Dialect, ModelSettings};
@@ -155,7 +155,7 @@ pub(super) fn decode(response: Value, tools: &Converted) -> Result<Reply, ModelE
             }
             Some("message") | None => {
                 for part in list(item, "content") {
-                    is_plain &= list(part, "annotations").is_empty();
+                    is_plain &= list(part, "annotations").is_empty() && is_spoken(part);
                     blocks.extend(spoken(part, &mut stop));
                 }
             }
@@ -168,7 +168,7 @@ pub(super) fn decode(response: Value, tools: &Converted) -> Result<Reply, ModelE
     if !found.is_empty() && stop == Stop::EndTurn {
         stop = Stop::ToolUse;
     }
-    let content = Content::Blocks(blocks);
+    let (content, _) = thinking::apart(Content::Blocks(blocks));
     let content = match is_plain {
         true => Content::Text(content.text().into_owned()),
         false => content,
@@ -201,10 +201,19 @@ fn spoken(part: &Value, stop: &mut Stop) -> Option<Value> {
             *stop = Stop::Refusal;
             Some(json!({"type": "text", "text": text(part, "refusal")?}))
         }
+        // Thinking, or something that is yet to come: nothing to be read out.
+        _ if !is_spoken(part) => Some(part.clone()),
         _ => {
             let mut block = part.as_object()?.clone();
             block.insert("type".to_owned(), json!("text"));
             Some(Value::Object(block))
         }
     }
+}
+
+fn is_spoken(part: &Value) -> bool {
+    matches!(
+        text(part, "type"),
+        None | Some("output_text" | "text" | "input_text" | "refusal")
+    )
 }

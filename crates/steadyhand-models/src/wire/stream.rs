@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::events::{Line, Lines, TooLong};
+use super::thinking::ThinkingFilter;
 use super::{anthropic, chat, ollama, refusal, responses};
 use crate::error::{ModelError, ModelErrorKind};
 use crate::model::Told;
@@ -29,6 +30,7 @@ pub struct Assembler {
     /// The data of the event that is being read.
     event: Vec<u8>,
     so_far: SoFar,
+    thinking: ThinkingFilter,
     bytes_left: usize,
     bytes_max: usize,
 }
@@ -54,6 +56,7 @@ impl Assembler {
                 Dialect::OpenAiResponses => SoFar::Responses(responses::Stream::default()),
                 Dialect::Ollama => SoFar::Ollama(ollama::Stream::default()),
             },
+            thinking: ThinkingFilter::default(),
             bytes_left: bytes_max,
             bytes_max,
         }
@@ -70,6 +73,8 @@ impl Assembler {
             .checked_sub(bytes.len())
             .ok_or_else(|| self.too_large())?;
         self.lines.feed(bytes).map_err(|TooLong| self.too_large())?;
+        let thinking = &mut self.thinking;
+        let tell = &mut |told: Told| thinking.take(told, tell);
         while let Some(line) = self.lines.next_line() {
             if self.dialect == Dialect::Ollama {
                 take(self.dialect, &mut self.so_far, line, tell)?;
@@ -118,8 +123,11 @@ impl Assembler {
         }
         // A piece of a line is none of the provider's fault: what is missing is said below.
         if rest.trim_ascii() == b"[DONE]" || serde_json::from_slice::<Value>(&rest).is_ok() {
+            let thinking = &mut self.thinking;
+            let tell = &mut |told: Told| thinking.take(told, tell);
             take(self.dialect, &mut self.so_far, &rest, tell)?;
         }
+        self.thinking.finish(tell);
         if !self.is_complete() {
             let message = format!("the answer of {} broke off", self.dialect);
             return Err(ModelError::new(ModelErrorKind::BrokeOff, message));

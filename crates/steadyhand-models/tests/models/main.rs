@@ -16,4 +16,5 @@ mod recorded;
 mod same_everywhere;
 mod sdks;
 mod support;
+mod thinking;
 mod wire;

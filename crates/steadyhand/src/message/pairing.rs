@@ -1,10 +1,9 @@
 //! Keeps calls and results together: every call of a turn has its result in that turn.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use super::AiMessage;
 use super::Message;
-use super::ToolCall;
 use super::ToolMessage;
 
 /// A result that was missing, and that [`answer_open_calls`] put an error in place of.
@@ -21,8 +20,8 @@ pub struct Placeholder {
 /// Gives every call without a result a placeholder, an error that says so, and reports which.
 ///
 /// Providers refuse a conversation in which a call has no result. A turn ends at the next AI or human
-/// message. Placeholders follow the results the turn has, in the order of the calls. When a turn has
-/// one id several times, its results count for the calls in order. Nothing else is moved or dropped, and
+/// message. A placeholder stands before the first result of a later call, or behind all results of the turn. When a turn
+/// has one id several times, its results count for the calls in order. Nothing else is moved or dropped, and
 /// a second pass changes nothing.
 pub fn answer_open_calls(messages: Vec<Message>) -> (Vec<Message>, Vec<Placeholder>) {
     let gaps = find_gaps(&messages);
@@ -76,15 +75,22 @@ fn find_gaps(messages: &[Message]) -> Vec<Gap> {
     for (ai_index, message) in messages.iter().enumerate() {
         let Message::Ai(ai) = message else { continue };
         let after = &messages[ai_index + 1..];
-        let position = ai_index + 1 + results_end(after);
-        for call in open_calls(ai, after) {
+        let answers = answers(ai, after);
+        let is_open = |index: &usize| !answers.iter().any(|(_, call)| *call == Some(*index));
+        for index in (0..ai.tool_calls.len()).filter(is_open) {
+            let call = &ai.tool_calls[index];
+            // Where results stand in the order of their calls, they still do with this one.
+            let later = answers
+                .iter()
+                .find(|(_, call)| call.is_some_and(|call| call > index));
+            let offset = later.map_or_else(|| results_end(after), |(at, _)| *at);
             let placeholder = Placeholder {
                 ai_index,
                 tool_call_id: call.id.clone(),
                 name: call.name.clone(),
             };
             gaps.push(Gap {
-                position,
+                position: ai_index + 1 + offset,
                 placeholder,
             });
         }
@@ -92,20 +98,17 @@ fn find_gaps(messages: &[Message]) -> Vec<Gap> {
     gaps
 }
 
-fn open_calls<'a>(ai: &'a AiMessage, after: &[Message]) -> Vec<&'a ToolCall> {
-    let mut results: HashMap<&str, usize> = HashMap::new();
-    for (_, result) in results_of_turn(after) {
-        *results.entry(&result.tool_call_id).or_default() += 1;
+/// The results of a turn by their place, each with the call it answers.
+fn answers(ai: &AiMessage, after: &[Message]) -> Vec<(usize, Option<usize>)> {
+    let mut open: HashMap<&str, VecDeque<usize>> = HashMap::new();
+    for (index, call) in ai.tool_calls.iter().enumerate() {
+        open.entry(&call.id).or_default().push_back(index);
     }
-
-    let is_open = |call: &&ToolCall| match results.get_mut(call.id.as_str()) {
-        Some(left) if *left > 0 => {
-            *left -= 1;
-            false
-        }
-        Some(_) | None => true,
-    };
-    ai.tool_calls.iter().filter(is_open).collect()
+    let answers = results_of_turn(after).map(|(at, result)| {
+        let calls = open.get_mut(result.tool_call_id.as_str());
+        (at, calls.and_then(VecDeque::pop_front))
+    });
+    answers.collect()
 }
 
 fn results_end(after: &[Message]) -> usize {

@@ -149,7 +149,8 @@ fn l05_open_calls_are_answered_where_their_results_belong() {
     let table = [
         ("human ai(a b) a b human", "human ai(a b) a b human"),
         ("human ai(a) human", "human ai(a) !a human"),
-        ("ai(a b c) b", "ai(a b c) b !a !c"),
+        ("ai(a b c) b", "ai(a b c) !a b !c"),
+        ("ai(a b c) c human", "ai(a b c) !a !b c human"),
         ("ai(a) ai(b) b", "ai(a) !a ai(b) b"),
         // A result after the turn does not count; moving it is the work of the full repair.
         ("ai(a) human a", "ai(a) !a human a"),

@@ -84,6 +84,12 @@ impl Stream {
                 ("reasoning_content" | "reasoning", Value::String(said)) if !said.is_empty() => {
                     tell(Told::Thinking(said.clone()));
                 }
+                // Mistral's thinking models say lists of parts until they answer.
+                ("content", Value::Array(parts)) => {
+                    for part in parts {
+                        tell_part(part, tell);
+                    }
+                }
                 _ => {}
             }
             self.merge(key, value);
@@ -99,6 +105,17 @@ impl Stream {
                 said.push_str(&piece);
             }
             (Some(Value::Array(all)), Value::Array(more)) => all.extend(more),
+            (Some(Value::Array(all)), Value::String(piece)) if key == "content" => {
+                append_text(all, piece);
+            }
+            (Some(said @ Value::String(_)), Value::Array(more)) if key == "content" => {
+                let mut all = Vec::new();
+                if let Value::String(said) = said.take() {
+                    append_text(&mut all, said);
+                }
+                all.extend(more);
+                *said = Value::Array(all);
+            }
             (_, value) => {
                 self.message.insert(key, value);
             }
@@ -200,5 +217,36 @@ impl Call {
         );
         call.extend(self.more);
         Value::Object(call)
+    }
+}
+
+fn tell_part(part: &Value, tell: &mut dyn FnMut(Told)) {
+    match (text(part, "type"), &part["thinking"]) {
+        (Some("text"), _) => {
+            let said = text(part, "text").unwrap_or_default();
+            if !said.is_empty() {
+                tell(Told::Text(said.to_owned()));
+            }
+        }
+        (Some("thinking"), Value::Array(parts)) => {
+            let words = parts.iter().filter_map(|part| text(part, "text"));
+            words.for_each(|words| tell(Told::Thinking(words.to_owned())));
+        }
+        (Some("thinking"), Value::String(words)) => tell(Told::Thinking(words.clone())),
+        _ => {}
+    }
+}
+
+/// Adds to the text at the end of a list of parts.
+fn append_text(parts: &mut Vec<Value>, piece: String) {
+    if piece.is_empty() {
+        return;
+    }
+    match parts.last_mut() {
+        Some(last) if text(last, "type") == Some("text") => {
+            let said = text(last, "text").unwrap_or_default();
+            last["text"] = json!(format!("{said}{piece}"));
+        }
+        _ => parts.push(json!({"type": "text", "text": piece})),
     }
 }
