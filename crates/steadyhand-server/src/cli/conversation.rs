@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::Value;
 use steadyhand::conversation::{self, Provider, What};
 
@@ -19,7 +19,7 @@ const BYTES_MAX: u64 = 256 * 1024 * 1024;
 pub(super) struct ValidateArgs {
     #[command(flatten)]
     file: File,
-    /// What the file holds: a request, a response, or a history whose calls and results must match
+    /// What the file holds: request, response, or messages (also: match), a history whose calls and results must match
     #[arg(long, default_value = "match")]
     what: What,
 }
@@ -28,6 +28,9 @@ pub(super) struct ValidateArgs {
 pub(super) struct RepairArgs {
     #[command(flatten)]
     file: File,
+    /// What the file holds: request, messages or response; a request or messages if not said, as it looks
+    #[arg(long)]
+    what: Option<What>,
 }
 
 #[derive(Args)]
@@ -35,14 +38,27 @@ pub(super) struct ErrorResponseArgs {
     /// Whose shape: anthropic, openai, openai-responses, gemini, mistral, ollama, langchain
     #[arg(long)]
     provider: Provider,
-    /// The id of the call that is answered
+    /// What is written: the result of a call, or a model's whole response
+    #[arg(long, value_enum, default_value_t = ErrorPart::Result)]
+    what: ErrorPart,
+    /// The id of the call that is answered; needed for a result
     #[arg(long)]
-    id: String,
-    /// The tool that was asked for
+    id: Option<String>,
+    /// The tool that was asked for; needed for a result
     #[arg(long)]
-    name: String,
+    name: Option<String>,
+    /// The model that was asked, for a response
+    #[arg(long)]
+    model: Option<String>,
     /// What went wrong
     message: String,
+}
+
+/// What an error is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ErrorPart {
+    Result,
+    Response,
 }
 
 #[derive(Args)]
@@ -75,10 +91,14 @@ impl Conversation {
 pub(super) fn validate(session: &Session<'_>, args: &ValidateArgs) -> Result<(), Failed> {
     let conversations = args.file.read(session)?;
     let mut found = 0;
+    let mut is_refused = false;
     for conversation in &conversations {
         let (view, problems) =
             views::conversations::validated(args.file.provider, args.what, &conversation.value);
         found += problems.len();
+        is_refused |= problems
+            .iter()
+            .any(|problem| problem.provider_text.is_some());
         if session.screen.json {
             session.screen.json(&view);
             continue;
@@ -103,21 +123,28 @@ pub(super) fn validate(session: &Session<'_>, args: &ValidateArgs) -> Result<(),
             ));
             Ok(())
         }
-        _ => Err(Failed::new(
-            Exit::ToolError,
-            "invalid_conversation",
-            format!(
-                "{} would refuse {}: {}",
-                args.file.provider,
-                args.file.shown(),
-                counted(found, "problem")
-            ),
-        )
-        .help(format!(
-            "steadyhand repair {} --provider {}",
-            args.file.shown(),
-            args.file.provider
-        ))),
+        _ => {
+            let (provider, shown) = (args.file.provider, args.file.shown());
+            let problems = counted(found, "problem");
+            // Some things no provider refuses, and its model misreads.
+            let told = match (args.what, is_refused) {
+                (What::Response, _) => format!("{shown} is no whole response of {provider}'s"),
+                (_, true) => format!("{provider} would refuse {shown}"),
+                (_, false) => format!("{provider} would accept {shown}, and its model misread it"),
+            };
+            let what = match args.what {
+                What::Response => " --what response",
+                What::Request | What::Match => "",
+            };
+            Err(Failed::new(
+                Exit::ToolError,
+                "invalid_conversation",
+                format!("{told}: {problems}"),
+            )
+            .help(format!(
+                "steadyhand repair {shown} --provider {provider}{what}"
+            )))
+        }
     }
 }
 
@@ -126,9 +153,15 @@ pub(super) fn repair(session: &Session<'_>, args: &RepairArgs) -> Result<(), Fai
     let provider = args.file.provider;
     let conversations = args.file.read(session)?;
     for conversation in &conversations {
-        if !views::conversations::is_conversation(provider, &conversation.value) {
-            return Err(args.file.no_conversation(conversation));
+        if !views::conversations::is_what_is_said(provider, args.what, &conversation.value) {
+            return Err(args.file.no_conversation(conversation, args.what));
         }
+    }
+    if args.what == Some(What::Response) {
+        for response in conversations {
+            repair_response(session, provider, response);
+        }
+        return Ok(());
     }
     for Conversation { line, value } in conversations {
         if session.screen.json {
@@ -154,13 +187,63 @@ pub(super) fn repair(session: &Session<'_>, args: &RepairArgs) -> Result<(), Fai
     Ok(())
 }
 
-/// A well-formed error result for a call, in a provider's shape.
+/// Prints a model's response so that its readers can rely on it; what was changed is said on stderr.
+fn repair_response(session: &Session<'_>, provider: Provider, response: Conversation) {
+    let Conversation { line, value } = response;
+    if session.screen.json {
+        let view = views::conversations::repaired_response(provider, value);
+        return session.screen.json(&view);
+    }
+    let (repaired, fixes) = conversation::repair_response(provider, value);
+    if let Some(line) = line {
+        session.screen.note(&format!("line {line}:"));
+    }
+    match fixes.is_empty() {
+        true => session.screen.note("Nothing to mend in this response."),
+        false if fixes.len() == 1 => session.screen.note("1 fix in this response:"),
+        false => session
+            .screen
+            .note(&format!("{} fixes in this response:", fixes.len())),
+    }
+    for fix in &fixes {
+        let at = if fix.at.is_empty() { "/" } else { &fix.at };
+        let told = format!("  {at}  {}\n    {}", fix.code.as_str(), fix.message);
+        session.screen.note(&session.screen.foreign(&told));
+    }
+    let left = conversation::validate(provider, What::Response, &repaired);
+    if !left.is_empty() {
+        session.screen.note(&format!(
+            "\n{} left that no repair can mend safely",
+            counted(left.len(), "problem")
+        ));
+    }
+    let text = match session.screen.stdout_is_terminal {
+        true => serde_json::to_string_pretty(&repaired),
+        false => serde_json::to_string(&repaired),
+    };
+    session.screen.answer(&text.unwrap_or_default());
+}
+
+/// A well-formed error in a provider's shape: the result of a call, or a model's whole response.
 pub(super) fn error_response(
     session: &Session<'_>,
     args: &ErrorResponseArgs,
 ) -> Result<(), Failed> {
-    let result = conversation::error_result(args.provider, &args.id, &args.name, &args.message);
-    session.screen.json(&result);
+    let made = match (args.what, &args.id, &args.name) {
+        (ErrorPart::Result, Some(id), Some(name)) => {
+            conversation::error_result(args.provider, id, name, &args.message)
+        }
+        (ErrorPart::Result, _, _) => {
+            let message = "the result of a call needs the call's id and the tool's name";
+            return Err(Failed::new(Exit::Usage, "usage", message)
+                .help("Say --id ID --name TOOL; for a model's response: --what response"));
+        }
+        (ErrorPart::Response, _, _) => {
+            let model = args.model.as_deref().unwrap_or_default();
+            conversation::error_response(args.provider, model, &args.message)
+        }
+    };
+    session.screen.json(&made);
     Ok(())
 }
 
@@ -170,8 +253,8 @@ impl File {
     }
 
     /// What is in the file is no conversation.
-    fn no_conversation(&self, conversation: &Conversation) -> Failed {
-        let wanted = views::conversations::wanted(self.provider);
+    fn no_conversation(&self, conversation: &Conversation, what: Option<What>) -> Failed {
+        let wanted = views::conversations::wanted(self.provider, what);
         let (place, help) = match conversation.line {
             None => (self.shown(), format!("Give {wanted}")),
             Some(line) => (

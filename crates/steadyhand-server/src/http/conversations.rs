@@ -37,13 +37,38 @@ impl Wanted for Conversation {
     const VALUES_MAX: usize = VALUES_MAX;
 }
 
-/// Whose rules.
+/// Whose rules, and what the body is.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct ProviderAsked {
+pub(crate) struct RepairAsked {
     #[param(inline)]
     provider: ProviderName,
+    /// If not said: a request or a list of messages, whichever it looks like
+    #[param(inline, required = false)]
+    what: Option<Part>,
+}
+
+/// Whose shape, and of what.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ErrorAsked {
+    #[param(inline)]
+    provider: ProviderName,
+    /// result if not said
+    #[serde(default)]
+    #[param(inline, required = false)]
+    what: ErrorPart,
+}
+
+/// What an error is written as: the result of a call, or a model's whole response.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ErrorPart {
+    #[default]
+    Result,
+    Response,
 }
 
 /// Whose rules, and which part of an exchange.
@@ -104,6 +129,8 @@ impl From<ProviderName> for Provider {
 pub(crate) enum Part {
     Request,
     Response,
+    /// The same as match
+    Messages,
     #[default]
     Match,
 }
@@ -113,7 +140,7 @@ impl From<Part> for What {
         match part {
             Part::Request => What::Request,
             Part::Response => What::Response,
-            Part::Match => What::Match,
+            Part::Messages | Part::Match => What::Match,
         }
     }
 }
@@ -146,40 +173,47 @@ pub(crate) async fn validate(
     Ok(status::answer(&view))
 }
 
-/// Mend a conversation
+/// Mend a conversation, or a model's response
 ///
-/// So that its provider accepts it; every change is listed.
+/// A list of messages comes back as `messages`, a whole request as `request`, so that its provider accepts it. A model's response
+/// (what=response) comes back as `response`, so that its readers can rely on it. Every change is listed.
 #[utoipa::path(
     post,
     path = "/v1/repair",
     tag = "conversations",
-    params(ProviderAsked),
+    params(RepairAsked),
     request_body = Conversation,
     responses(
-        (status = 200, description = "The conversation, and what was changed", body = shapes::Repaired),
+        (status = 200, description = "What was sent, mended, and what was changed", body = shapes::Repaired),
         shapes::BodyRefusals,
     )
 )]
 pub(crate) async fn repair(
     State(app): State<Arc<App>>,
-    Asked(asked): Asked<ProviderAsked>,
+    Asked(asked): Asked<RepairAsked>,
     sent: Sent<Conversation>,
 ) -> Result<Response, Refused> {
     let provider: Provider = asked.provider.into();
+    let what: Option<What> = asked.what.map(What::from);
     let Conversation(value) = &sent.value;
-    if !views::conversations::is_conversation(provider, value) {
+    if !views::conversations::is_what_is_said(provider, what, value) {
         return Err(Refused::new(
             Why::BadRequest,
             "there is no list of messages in the body",
-            format!("Send {}", views::conversations::wanted(provider)),
+            format!("Send {}", views::conversations::wanted(provider, what)),
         ));
     }
-    let view = aside(&app, sent, move |value| {
-        views::conversations::repaired(provider, value)
+    let is_response = what == Some(What::Response);
+    let view = aside(&app, sent, move |value| match is_response {
+        true => views::conversations::repaired_response(provider, value),
+        false => views::conversations::repaired(provider, value),
     })
     .await?;
     if view["fixes"].get(0).is_some() {
-        app.alerts.conversation_mended(provider.as_str());
+        match is_response {
+            true => app.alerts.response_invalid(provider.as_str()),
+            false => app.alerts.conversation_mended(provider.as_str()),
+        }
     }
     Ok(status::answer(&view))
 }
@@ -298,44 +332,72 @@ impl ShortNames<'_> {
     }
 }
 
-/// A call that failed
+/// A call that failed, or a model that did not answer
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"id": "toolu_1", "name": "weather", "message": "it did not answer"}))]
-pub(crate) struct FailedCall {
-    /// The call that is answered
-    id: String,
-    /// The tool that was asked for
-    name: String,
+pub(crate) struct ErrorWanted {
+    /// The call that is answered; needed for a result
+    #[schema(nullable = false)]
+    id: Option<String>,
+    /// The tool that was asked for; needed for a result
+    #[schema(nullable = false)]
+    name: Option<String>,
+    /// The model that was asked; only for a response
+    #[schema(nullable = false)]
+    model: Option<String>,
     /// What went wrong
     message: String,
 }
 
-impl Wanted for FailedCall {
+impl Wanted for ErrorWanted {
     const EXAMPLE: &'static str =
         r#"{"id": "toolu_1", "name": "weather", "message": "it did not answer"}"#;
 }
 
-/// A well-formed error result for a call
+/// A well-formed error, as the result of a call or as a model's response
 ///
-/// A whole message in the provider's shape, to be put behind the one with the call.
+/// what=result: a whole message in the provider's shape, to be put behind the one with the call. what=response: a whole response
+/// in the provider's shape whose answer says what went wrong.
 #[utoipa::path(
     post,
     path = "/v1/error-response",
     tag = "conversations",
-    params(ProviderAsked),
-    request_body = FailedCall,
+    params(ErrorAsked),
+    request_body = ErrorWanted,
     responses(
-        (status = 200, description = "The message", body = Value),
+        (status = 200, description = "The message, or the response", body = Value),
         shapes::BodyRefusals,
     )
 )]
 pub(crate) async fn error_response(
-    Asked(asked): Asked<ProviderAsked>,
-    sent: Sent<FailedCall>,
-) -> Response {
-    let call = &sent.value;
-    let result =
-        conversation::error_result(asked.provider.into(), &call.id, &call.name, &call.message);
-    status::answer(&result)
+    Asked(asked): Asked<ErrorAsked>,
+    sent: Sent<ErrorWanted>,
+) -> Result<Response, Refused> {
+    let provider = asked.provider.into();
+    let ErrorWanted {
+        id,
+        name,
+        model,
+        message,
+    } = &sent.value;
+    let made = match (asked.what, id, name) {
+        (ErrorPart::Response, _, _) => {
+            conversation::error_response(provider, model.as_deref().unwrap_or_default(), message)
+        }
+        (ErrorPart::Result, Some(id), Some(name)) => {
+            conversation::error_result(provider, id, name, message)
+        }
+        (ErrorPart::Result, _, _) => {
+            return Err(Refused::new(
+                Why::BadRequest,
+                "the result of a call needs the call's id and the tool's name",
+                format!(
+                    "Send {}, or ask for a model's response with what=response",
+                    ErrorWanted::EXAMPLE
+                ),
+            ));
+        }
+    };
+    Ok(status::answer(&made))
 }

@@ -369,8 +369,15 @@ pub(crate) struct Validated {
 
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Repaired {
-    /// The conversation as its provider accepts it, in the shape it came in
-    messages: Value,
+    /// A list of messages as its provider accepts it
+    #[schema(required = false, nullable = false)]
+    messages: Option<Vec<Value>>,
+    /// A whole request as its provider accepts it
+    #[schema(required = false, nullable = false)]
+    request: Option<Value>,
+    /// A model's response that can be relied on
+    #[schema(required = false, nullable = false)]
+    response: Option<Value>,
     fixes: Vec<Remark>,
 }
 

@@ -1,5 +1,6 @@
 //! One exchange with a provider: sent once, and an answer within the time there is.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -7,14 +8,15 @@ use axum::http::response::Parts;
 use axum::http::{HeaderMap, Request, header};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use steadyhand::conversation::Provider;
+use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::Proxy;
 use super::coding::{Decoder, Unreadable};
 use super::execute::Telling;
 use super::report::Report;
-use super::site::Chat;
+use super::sanitize::sanitize;
+use super::site::{Chat, Scope};
 use super::tap::{self, Framing, Tap};
 use super::trouble::Trouble;
 use super::upstream::Upstream;
@@ -109,10 +111,32 @@ impl Asking<'_> {
                 })));
             }
         };
-        if head.status.is_success() {
-            check(chat.provider, &head.headers, &bytes, report)?;
+        if !head.status.is_success() {
+            return Ok(Came::Whole(head, bytes));
         }
-        Ok(Came::Whole(head, bytes))
+        let text = decoded(&head.headers, &bytes)?;
+        let Some(answer) = text.as_deref().map(read).transpose()?.flatten() else {
+            return Ok(Came::Whole(head, bytes));
+        };
+        // The answer to a question for a number of tokens is none of a model's.
+        if chat.scope != Scope::Request {
+            return Ok(Came::Whole(head, bytes));
+        }
+        if !self.upstream.repair {
+            report.saw(tap::checked(chat.provider, answer));
+            return Ok(Came::Whole(head, bytes));
+        }
+        let text = text.unwrap_or_default();
+        match sanitize(chat.provider, &text, answer, report)? {
+            None => Ok(Came::Whole(head, bytes)),
+            Some(mended) => {
+                let mut head = head;
+                // It is written anew, and not compressed again.
+                head.headers.remove(header::CONTENT_LENGTH);
+                head.headers.remove(header::CONTENT_ENCODING);
+                Ok(Came::Whole(head, mended))
+            }
+        }
     }
 
     /// A body, up to a size.
@@ -166,40 +190,29 @@ pub(super) enum Collected {
     More(Vec<Bytes>),
 }
 
-/// A whole answer: is it one, and are its calls whole?
-fn check(
-    provider: Provider,
-    headers: &HeaderMap,
-    bytes: &Bytes,
-    report: &mut Report,
-) -> Result<(), Trouble> {
+/// A body in plain text; none where it is encoded in a way we cannot read.
+fn decoded<'a>(headers: &HeaderMap, bytes: &'a Bytes) -> Result<Option<Cow<'a, [u8]>>, Trouble> {
     let Some(decoder) = Decoder::of(headers) else {
-        return Ok(());
+        return Ok(None);
     };
-    let plain;
-    let text: &[u8] = match decoder.is_plain() {
-        true => bytes,
-        false => {
-            plain = match decoder.whole(bytes, DECODED_BYTES_MAX) {
-                Ok(plain) => plain,
-                Err(Unreadable) => return Err(Trouble::Garbage("it cannot be decoded".to_owned())),
-            };
-            &plain
-        }
-    };
-    match serde_json::from_slice(text) {
-        Ok(answer) => report.saw(tap::checked(provider, answer)),
-        Err(_) if text.is_empty() => {
-            return Err(Trouble::Garbage("nothing came".to_owned()));
-        }
-        // Deeper than we read, or a stream under another name: an answer for all that.
-        Err(error) if error.to_string().starts_with("recursion limit") => {}
-        Err(_) if text.starts_with(b"data:") || text.starts_with(b"event:") => {}
-        Err(error) => {
-            return Err(Trouble::Garbage(format!("it is no JSON: {error}")));
-        }
+    if decoder.is_plain() {
+        return Ok(Some(Cow::Borrowed(bytes)));
     }
-    Ok(())
+    let plain = decoder.whole(bytes, DECODED_BYTES_MAX);
+    let plain = plain.map_err(|Unreadable| Trouble::Garbage("it cannot be decoded".to_owned()))?;
+    Ok(Some(Cow::Owned(plain)))
+}
+
+/// The answer in a body; none where it is not for us to judge.
+fn read(text: &[u8]) -> Result<Option<Value>, Trouble> {
+    match serde_json::from_slice(text) {
+        Ok(answer) => Ok(Some(answer)),
+        Err(_) if text.is_empty() => Err(Trouble::Garbage("nothing came".to_owned())),
+        // Deeper than we read, or a stream under another name: an answer for all that.
+        Err(error) if error.to_string().starts_with("recursion limit") => Ok(None),
+        Err(_) if text.starts_with(b"data:") || text.starts_with(b"event:") => Ok(None),
+        Err(error) => Err(Trouble::Garbage(format!("it is no JSON: {error}"))),
+    }
 }
 
 /// How an answer is cut into events; none where it comes at once.

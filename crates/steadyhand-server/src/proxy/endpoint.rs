@@ -79,7 +79,7 @@ pub(crate) async fn endpoint(
             report.answered();
             let mut response = Response::from_parts(head, Body::from(bytes));
             *response.headers_mut() =
-                headers::of_answer(std::mem::take(response.headers_mut()), report.fixes());
+                headers::of_answer(std::mem::take(response.headers_mut()), report.all_fixes());
             response
         }
         Ok((Came::Flows(flow), until, upstream)) => {
@@ -90,7 +90,7 @@ pub(crate) async fn endpoint(
             report.status(crate::http::status::upstream(&trouble).as_u16(), false);
             let words = report.failed(&trouble);
             let mut response = trouble::response(shape, &trouble, &words);
-            if let Some(fixes) = headers::listed(report.fixes()) {
+            if let Some(fixes) = headers::listed(report.all_fixes()) {
                 response.headers_mut().insert(FIXES_HEADER, fixes);
             }
             response
@@ -114,7 +114,7 @@ fn flowing(
         tap,
         framing,
     } = flow;
-    head.headers = headers::of_answer(head.headers, report.fixes());
+    head.headers = headers::of_answer(head.headers, report.all_fixes());
     report.status(head.status.as_u16(), tap.is_some());
     let mut passing = Passing::new(
         body,

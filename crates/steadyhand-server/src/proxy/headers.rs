@@ -5,7 +5,7 @@ use steadyhand::conversation::Fix;
 
 use crate::http::TOKEN_HEADER;
 
-/// Says what was mended, in the answer: `missing_result;at="/messages/1/content/0", …`.
+/// Says what was mended: `missing_result;at="/messages/1/content/0", bad_call_id;in=response;at="/content/0/id", …`.
 pub(super) const FIXES_HEADER: &str = "steadyhand-fixes";
 /// Fixes that are listed; the others are counted.
 const LISTED_MAX: usize = 32;
@@ -41,7 +41,7 @@ pub(super) fn of_request(mut headers: HeaderMap, is_whole: bool) -> HeaderMap {
 }
 
 /// The head of an answer, for the client.
-pub(super) fn of_answer(mut headers: HeaderMap, fixes: &[Fix]) -> HeaderMap {
+pub(super) fn of_answer(mut headers: HeaderMap, fixes: Fixes<'_>) -> HeaderMap {
     drop_those_of_a_connection(&mut headers);
     if let Some(listed) = listed(fixes) {
         headers.insert(FIXES_HEADER, listed);
@@ -49,9 +49,17 @@ pub(super) fn of_answer(mut headers: HeaderMap, fixes: &[Fix]) -> HeaderMap {
     headers
 }
 
+/// What was mended on the way, there and back.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fixes<'a> {
+    pub(super) of_request: &'a [Fix],
+    pub(super) of_answer: &'a [Fix],
+}
+
 /// The fixes as they stand in the header; none if there are none.
-pub(super) fn listed(fixes: &[Fix]) -> Option<HeaderValue> {
-    if fixes.is_empty() {
+pub(super) fn listed(fixes: Fixes<'_>) -> Option<HeaderValue> {
+    let count = fixes.of_request.len() + fixes.of_answer.len();
+    if count == 0 {
         return None;
     }
     let place = |at: &str| -> String {
@@ -62,10 +70,13 @@ pub(super) fn listed(fixes: &[Fix]) -> Option<HeaderValue> {
         };
         at.chars().take(PLACE_CHARS_MAX).map(legal).collect()
     };
-    let one = |fix: &Fix| format!("{};at=\"{}\"", fix.code.as_str(), place(&fix.at));
-    let mut all: Vec<String> = fixes.iter().take(LISTED_MAX).map(one).collect();
-    if fixes.len() > LISTED_MAX {
-        all.push(format!("more;count={}", fixes.len() - LISTED_MAX));
+    let asked = fixes.of_request.iter().map(|fix| (fix, ""));
+    let answered = fixes.of_answer.iter().map(|fix| (fix, ";in=response"));
+    let one =
+        |(fix, of): (&Fix, &str)| format!("{}{of};at=\"{}\"", fix.code.as_str(), place(&fix.at));
+    let mut all: Vec<String> = asked.chain(answered).take(LISTED_MAX).map(one).collect();
+    if count > LISTED_MAX {
+        all.push(format!("more;count={}", count - LISTED_MAX));
     }
     HeaderValue::from_str(&all.join(", ")).ok()
 }

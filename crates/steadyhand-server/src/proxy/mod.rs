@@ -6,7 +6,7 @@
 //! look.rs       the conversation is mended, or keeps its bytes        splice.rs    what was not mended keeps its bytes
 //! ask.rs        sent once, within the time there is                   client.rs    pooled connections
 //! passing.rs    a stream on its way, with an end to every wait        tap.rs       its calls are checked on the side
-//! cut.rs        what was given is sent before a connection is cut
+//! cut.rs        what was given is sent before a connection is cut     sanitize.rs  a whole answer, mended where that is safe
 //! trouble.rs    no answer, told in the provider's own shape           report.rs    counted, logged, kept in history, told live
 //! execute/      tools registered here are offered, run and answered inside
 //! study.rs      a refusal: which place, which rule                    cases.rs     rules that are not known here, as files
@@ -30,6 +30,7 @@ mod keys;
 mod look;
 mod passing;
 mod report;
+mod sanitize;
 mod shape;
 mod site;
 mod splice;

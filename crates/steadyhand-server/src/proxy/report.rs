@@ -9,6 +9,7 @@ use steadyhand::redact;
 use tokio::time::Instant;
 
 use super::figures::{Ended, UnderWay};
+use super::headers::Fixes;
 use super::keep::Keeping;
 use super::site::Site;
 use super::tap::Seen;
@@ -30,6 +31,8 @@ pub(super) struct Report {
     exchange: Exchange,
     begun: Instant,
     fixes: Vec<Fix>,
+    /// What was mended in the answer.
+    answer_fixes: Vec<Fix>,
     problems: Vec<Problem>,
     failure: Option<&'static str>,
     ended: Option<Ended>,
@@ -52,6 +55,7 @@ impl Report {
             },
             begun: Instant::now(),
             fixes: Vec::new(),
+            answer_fixes: Vec::new(),
             problems: Vec::new(),
             failure: None,
             ended: None,
@@ -73,6 +77,19 @@ impl Report {
 
     pub(super) fn fixes(&self) -> &[Fix] {
         &self.fixes
+    }
+
+    /// The answer was changed on its way to the client.
+    pub(super) fn mended_answer(&mut self, fixes: Vec<Fix>) {
+        self.answer_fixes = fixes;
+    }
+
+    /// What was mended, there and back.
+    pub(super) fn all_fixes(&self) -> Fixes<'_> {
+        Fixes {
+            of_request: &self.fixes,
+            of_answer: &self.answer_fixes,
+        }
     }
 
     /// The conversation is to be kept.
@@ -170,6 +187,7 @@ impl Report {
         let codes = self
             .fixes
             .iter()
+            .chain(&self.answer_fixes)
             .map(|fix| fix.code.as_str())
             .chain(self.problems.iter().map(|problem| problem.code.as_str()));
         let mut codes: Vec<&'static str> = codes.collect();
@@ -181,7 +199,7 @@ impl Report {
             model: self.exchange.model.clone(),
             at_ms: clock::wall_ms(),
             status: self.exchange.status,
-            fixes: self.fixes.len(),
+            fixes: self.fixes.len() + self.answer_fixes.len(),
             problems: self.problems.len(),
             codes,
             failure: self.failure,
@@ -189,12 +207,14 @@ impl Report {
         }));
         let mut exchange = std::mem::take(&mut self.exchange);
         exchange.took_ms = self.begun.elapsed().as_secs_f64() * 1e3;
-        exchange.fix_count = self.fixes.len();
+        exchange.fix_count = self.fixes.len() + self.answer_fixes.len();
         let fixes = self.fixes.iter();
-        exchange.fixes = fixes
-            .take(LISTED_MAX)
-            .map(|fix| finding(&fix.at, fix.code.as_str(), &fix.message))
-            .collect();
+        let of_request = fixes.map(|fix| finding(&fix.at, fix.code.as_str(), &fix.message));
+        let of_answer = self.answer_fixes.iter().map(|fix| {
+            let message = format!("in the response: {}", fix.message);
+            finding(&fix.at, fix.code.as_str(), &message)
+        });
+        exchange.fixes = of_request.chain(of_answer).take(LISTED_MAX).collect();
         let problems = self.problems.iter();
         exchange.problems = problems
             .take(LISTED_MAX)

@@ -1,7 +1,7 @@
 //! What a provider's refusal means: the place it names, and whether it is by a rule that we know.
 
 use serde_json::Value;
-use steadyhand::conversation::{Problem, Provider, What, validate};
+use steadyhand::conversation::{Code, Problem, Provider, What, validate};
 use steadyhand::{cut, redact};
 
 const SAID_BYTES_MAX: usize = 2 * 1024;
@@ -69,6 +69,10 @@ pub(super) fn study(provider: Provider, request: &Value, refusal: &[u8]) -> Opti
         return None;
     }
     let mut known = validate(provider, What::Request, request);
+    // What no provider refuses explains no refusal.
+    known.retain(|problem| {
+        problem.code != Code::MissingDescription && problem.code != Code::ResultOrder
+    });
     if let Some(at) = &at {
         // What is wrong elsewhere explains nothing.
         known.retain(|problem| is_within(&problem.at, at) || is_within(at, &problem.at));

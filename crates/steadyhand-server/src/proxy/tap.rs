@@ -121,7 +121,8 @@ impl Tap {
         if self.is_off {
             return Seen::default();
         }
-        match self.so_far {
+        let wants_all = self.wants_all;
+        let mut seen = match self.so_far {
             SoFar::Assembler(assembler) => match assembler.finish(&mut |_| {}) {
                 Ok(answer) => checked(self.provider, answer),
                 Err(_) => Seen {
@@ -138,7 +139,13 @@ impl Tap {
                     ..Seen::default()
                 },
             },
+        };
+        if !wants_all {
+            // Words were not held: that there are none says nothing.
+            let is_known = |code: Code| !matches!(code, Code::EmptyContent | Code::NoMessages);
+            seen.problems.retain(|problem| is_known(problem.code));
         }
+        seen
     }
 
     fn look(&mut self, piece: &[u8]) -> Result<(), Unreadable> {

@@ -10,10 +10,30 @@ pub(crate) fn validated(provider: Provider, what: What, value: &Value) -> (Value
     (view, problems)
 }
 
-/// The conversation as its provider accepts it, and every change that was made.
+/// The conversation as its provider accepts it, and every change that was made. It is named what it is: `messages` for
+/// a list, `request` for a whole request.
 pub(crate) fn repaired(provider: Provider, value: Value) -> Value {
-    let (messages, fixes) = conversation::repair(provider, value);
-    json!({"messages": messages, "fixes": fixes})
+    let (repaired, fixes) = conversation::repair(provider, value);
+    match repaired.is_array() {
+        true => json!({"messages": repaired, "fixes": fixes}),
+        false => json!({"request": repaired, "fixes": fixes}),
+    }
+}
+
+/// A model's response that can be relied on, and every change that was made.
+pub(crate) fn repaired_response(provider: Provider, value: Value) -> Value {
+    let (response, fixes) = conversation::repair_response(provider, value);
+    json!({"response": response, "fixes": fixes})
+}
+
+/// Whether this is what it is said to be; a response may look like anything.
+pub(crate) fn is_what_is_said(provider: Provider, what: Option<What>, value: &Value) -> bool {
+    match what {
+        None => is_conversation(provider, value),
+        Some(What::Response) => true,
+        Some(What::Request) => value.is_object() && is_conversation(provider, value),
+        Some(What::Match) => value.is_array(),
+    }
 }
 
 /// Whether there is something to repair: what is no conversation cannot be said to be in order.
@@ -23,7 +43,12 @@ pub(crate) fn is_conversation(provider: Provider, value: &Value) -> bool {
 }
 
 /// What a repair needs, in words.
-pub(crate) fn wanted(provider: Provider) -> String {
+pub(crate) fn wanted(provider: Provider, what: Option<What>) -> String {
     let key = conversation::messages_key(provider);
-    format!("a list of messages, or a request of {provider}'s with one under {key:?}")
+    let request = format!("a request of {provider}'s with a list of messages under {key:?}");
+    match what {
+        Some(What::Match) => "a list of messages".to_owned(),
+        Some(What::Request) => request,
+        None | Some(What::Response) => format!("a list of messages, or {request}"),
+    }
 }

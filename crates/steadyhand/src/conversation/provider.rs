@@ -105,9 +105,9 @@ impl FromStr for What {
         match name {
             "request" => Ok(What::Request),
             "response" => Ok(What::Response),
-            "match" => Ok(What::Match),
+            "match" | "messages" => Ok(What::Match),
             other => Err(format!(
-                "unknown part {other:?}: use request, response or match"
+                "unknown part {other:?}: use request, messages (the same as match) or response"
             )),
         }
     }

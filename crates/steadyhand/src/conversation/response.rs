@@ -177,7 +177,10 @@ fn absent(provider: Provider, value: &Value) -> Option<(String, String)> {
     let (at, what) = match (provider, is_list) {
         (Provider::Ollama, _) => ("/message".to_owned(), "no message of the model"),
         (_, false) => (format!("/{list}"), "no answer of the model"),
-        (_, true) => (answer.to_owned(), "no answer of the model in its first place"),
+        (_, true) => (
+            answer.to_owned(),
+            "no answer of the model in its first place",
+        ),
     };
     Some((at, format!("the response has {what}{reason}")))
 }

@@ -45,7 +45,7 @@ impl Telling {
         let provider = self.executing.chat.provider;
         let speaker = Speaker::new(provider, self.framing, model.unwrap_or_default());
         let own = std::mem::take(&mut self.head.headers);
-        let mut headers = headers::of_answer(own, report.fixes());
+        let mut headers = headers::of_answer(own, report.all_fixes());
         headers.remove(header::CONTENT_LENGTH);
         let kind = HeaderValue::from_static(speaker.content_type());
         headers.insert(header::CONTENT_TYPE, kind);

@@ -140,6 +140,28 @@ async fn a_conversation_for_ever_stays_bounded_and_valid() {
 }
 
 #[tokio::test]
+async fn v10_what_a_model_thinks_is_not_spoken_whoever_serves_it() {
+    for dialect in Dialect::ALL {
+        for (said, spoken) in [
+            (
+                "<think>The user wants **light**.</think>\n\nIt is on.",
+                "It is on.",
+            ),
+            ("The user wants light.\n</think>\n\nIt is on.", "It is on."),
+            ("<think>The user wants li", ""),
+        ] {
+            let provider = StrictProvider::start(dialect, [Line::says(said)]).await;
+            let model = Client::new(provider.settings()).expect("good settings");
+            let agent = Agent::new(Arc::new(model), executor(Vec::new()));
+            let transcriber =
+                BackgroundTranscriber::new(agent, None, &TranscriberSettings::default());
+            let answer = transcriber.hear(Utterance::new("a", "light, please")).await;
+            assert_eq!(answer.text, spoken, "{dialect}: {said}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_model_that_fails_is_an_answer_that_can_be_spoken() {
     let agent = Agent::new(Arc::new(Scripted::new()), executor(Vec::new()));
     let transcriber = BackgroundTranscriber::new(agent, None, &TranscriberSettings::default());

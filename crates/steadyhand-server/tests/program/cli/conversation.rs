@@ -300,6 +300,94 @@ fn r03_the_document_shows_what_is_printed() {
 }
 
 #[test]
+fn r03_with_json_what_was_mended_is_named_what_it_is() {
+    let workplace = Workplace::new();
+    let messages = r#"[{"role": "user", "content": "Hello"}]"#;
+    workplace.write("list.json", messages);
+    workplace.write(
+        "request.json",
+        &format!(r#"{{"model": "m", "messages": {messages}}}"#),
+    );
+    for (file, name) in [("list.json", "messages"), ("request.json", "request")] {
+        for what in ["".to_owned(), format!(" --what {name}")] {
+            let command = format!("repair {file} --provider openai --json{what}");
+            let (code, stdout, stderr) = parts(&workplace.run(&command));
+            assert_eq!(code, 0, "{stderr}");
+            let answer: Value = serde_json::from_str(&stdout).expect("JSON");
+            let keys: Vec<&String> = answer.as_object().expect("an object").keys().collect();
+            assert_eq!(keys, [name, "fixes"]);
+        }
+    }
+    let (code, _, stderr) =
+        parts(&workplace.run("repair list.json --provider openai --what request"));
+    assert_eq!(code, 2);
+    assert!(
+        stderr.contains("there is no list of messages in list.json"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn r03_r14_a_models_response_is_mended_and_an_error_written_as_one() {
+    let workplace = Workplace::new();
+    workplace.write(
+        "answer.json",
+        r#"{"candidates": [{"content": {"role": "model", "parts": [{"functionCall": {"name": "look", "args": "{\"at\": 1}"}}]}}]}"#,
+    );
+    let command = "repair answer.json --provider gemini --what response";
+    let (code, stdout, stderr) = parts(&workplace.run(command));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.contains(r#""args":{"at":1}"#), "{stdout}");
+    assert!(stderr.starts_with("1 fix in this response:"), "{stderr}");
+    let (code, stdout, _) = parts(&workplace.run(&format!("{command} --json")));
+    assert_eq!(code, 0);
+    let answer: Value = serde_json::from_str(&stdout).expect("JSON");
+    let keys: Vec<&String> = answer.as_object().expect("an object").keys().collect();
+    assert_eq!(keys, ["response", "fixes"]);
+
+    let words = [
+        "error-response",
+        "--provider",
+        "ollama",
+        "--what",
+        "response",
+        "--model",
+        "qwen",
+        "it broke",
+    ];
+    let (code, stdout, stderr) = parts(&workplace.run_words(&words));
+    assert_eq!(code, 0, "{stderr}");
+    let response: Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!(response["message"]["content"], "Error: it broke");
+    assert_eq!(response["model"], "qwen");
+    // The result of a call needs to know which.
+    let words = ["error-response", "--provider", "ollama", "it broke"];
+    let (code, _, stderr) = parts(&workplace.run_words(&words));
+    assert_eq!(code, 2);
+    assert!(stderr.contains("--id"), "{stderr}");
+}
+
+#[test]
+fn r01_what_a_provider_takes_and_its_model_misreads_is_not_called_refused() {
+    let workplace = Workplace::new();
+    workplace.write(
+        "request.json",
+        r#"{"model": "m", "messages": [{"role": "user", "content": "Hi"}], "tools": [{"type": "function", "function": {"name": "look", "description": "", "parameters": {"type": "object", "properties": {}}}}]}"#,
+    );
+    let (code, stdout, stderr) =
+        parts(&workplace.run("validate request.json --provider openai --what request"));
+    assert_eq!(code, 5);
+    assert!(
+        stdout.starts_with("/tools/0/function/description  missing_description"),
+        "{stdout}"
+    );
+    assert!(
+        stderr.contains("openai would accept request.json, and its model misread it: 1 problem"),
+        "{stderr}"
+    );
+}
+
+#[test]
 fn r14_an_error_response_has_the_providers_shape() {
     let workplace = Workplace::new();
     let words = [

@@ -90,12 +90,24 @@ async fn r03_every_conversation_that_a_provider_accepted_passes_byte_for_byte() 
             .await;
         let answer = sent.unwrap_or_else(|error| panic!("{place}: {error}"));
         assert_eq!(answer.status(), 200, "{place}");
-        assert_eq!(answer.headers().get("steadyhand-fixes"), None, "{place}");
+        let fixes = answer.headers().get("steadyhand-fixes").cloned();
         let body = answer.bytes().await.expect("a whole answer");
-        assert!(
-            body == row.response.as_bytes(),
-            "the answer changed: {place}"
-        );
+        if row.source.ends_with("tool_calls_without_id.yaml") && fixes.is_some() {
+            // A service that speaks OpenAI's language, and forgets the ids: the client gets some (SPEC R03).
+            let fixes = fixes.as_ref().and_then(|fixes| fixes.to_str().ok());
+            let all_ids = |fixes: &str| {
+                fixes
+                    .split(", ")
+                    .all(|fix| fix.starts_with("bad_call_id;in=response;"))
+            };
+            assert!(fixes.is_some_and(all_ids), "{place}: {fixes:?}");
+        } else {
+            assert_eq!(fixes, None, "{place}");
+            assert!(
+                body == row.response.as_bytes(),
+                "the answer changed: {place}"
+            );
+        }
         let asked = provider.last();
         assert_eq!(asked.uri, row.path, "{place}");
         assert!(

@@ -151,7 +151,8 @@ async fn large_uploads_pass_without_being_held() {
 #[tokio::test(flavor = "multi_thread")]
 async fn compressed_answers_pass_as_they_came_and_are_checked_nevertheless() {
     let mut answer = ok();
-    answer["content"] = json!([{"type": "tool_use", "id": "t1", "name": "", "input": {}}]);
+    // A name that no tool can have: nobody knows which was meant.
+    answer["content"] = json!([{"type": "tool_use", "id": "t1", "name": "a b", "input": {}}]);
     let text = answer.to_string();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(text.as_bytes()).expect("memory");

@@ -10,6 +10,7 @@ mod faults;
 mod forwarding;
 mod history;
 mod repair;
+mod sanitize;
 mod sdks;
 mod streams;
 

@@ -33,6 +33,169 @@ async fn r02_r03_r14_a_conversation_is_checked_and_mended() {
 }
 
 #[tokio::test]
+async fn r03_what_was_mended_is_named_what_it_is() {
+    let served = Served::start().await;
+    let messages = json!([
+        {"role": "user", "content": "Rain?"},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "x", "arguments": "{}"}},
+            {"id": "b", "type": "function", "function": {"name": "x", "arguments": "{}"}},
+        ]},
+        {"role": "tool", "tool_call_id": "b", "content": "2"},
+        {"role": "tool", "tool_call_id": "a", "content": "1"},
+    ]);
+    let request = json!({"model": "m", "messages": messages});
+    let whole = served
+        .post("/v1/repair?provider=openai", request.clone())
+        .await
+        .json();
+    let members = |answer: &serde_json::Value| -> Vec<String> {
+        answer
+            .as_object()
+            .expect("an object")
+            .keys()
+            .cloned()
+            .collect()
+    };
+    assert_eq!(members(&whole), ["request", "fixes"]);
+    assert_eq!(whole["request"]["model"], "m");
+    assert_eq!(whole["request"]["messages"][2]["tool_call_id"], "a");
+    assert_eq!(whole["fixes"][0]["at"], "/messages/3");
+    let list = served
+        .post("/v1/repair?provider=openai", messages.clone())
+        .await
+        .json();
+    assert_eq!(members(&list), ["messages", "fixes"]);
+    assert_eq!(list["messages"], whole["request"]["messages"]);
+    assert_eq!(list["fixes"][0]["at"], "/3");
+    // The same names say what a body is.
+    let path = "/v1/repair?provider=openai&what=";
+    assert_eq!(
+        served
+            .post(&format!("{path}request"), request.clone())
+            .await
+            .json(),
+        whole
+    );
+    assert_eq!(
+        served
+            .post(&format!("{path}messages"), messages.clone())
+            .await
+            .json(),
+        list
+    );
+    let (status, _, _) = served
+        .post(&format!("{path}request"), messages.clone())
+        .await
+        .refusal();
+    assert_eq!(status, 400);
+    let (status, _, _) = served
+        .post(&format!("{path}messages"), request)
+        .await
+        .refusal();
+    assert_eq!(status, 400);
+    for what in ["messages", "match"] {
+        let path = format!("/v1/validate?provider=openai&what={what}");
+        let checked = served.post(&path, messages.clone()).await.json();
+        assert_eq!(checked["problems"][0]["code"], "result_order", "{checked}");
+    }
+}
+
+#[tokio::test]
+async fn r03_r14_a_models_response_is_mended_and_an_error_written_as_one() {
+    let served = Served::start().await;
+    let response = json!({"choices": [{"message": {"role": "assistant", "content": null, "tool_calls": [
+        {"type": "function", "function": {"name": "weather", "arguments": {"city": "Oslo"}}},
+    ]}}]});
+    let path = "/v1/repair?provider=openai&what=response";
+    let mended = served.post(path, response).await.json();
+    let call = &mended["response"]["choices"][0]["message"]["tool_calls"][0];
+    assert!(
+        call["id"]
+            .as_str()
+            .is_some_and(|id| id.starts_with("call_")),
+        "{mended}"
+    );
+    assert_eq!(call["function"]["arguments"], r#"{"city":"Oslo"}"#);
+    assert_eq!(mended["fixes"].as_array().map(Vec::len), Some(2));
+    let empty = served
+        .post(
+            "/v1/repair?provider=gemini&what=response",
+            json!({"candidates": []}),
+        )
+        .await
+        .json();
+    let said = &empty["response"]["candidates"][0]["content"]["parts"][0]["text"];
+    assert!(
+        said.as_str()
+            .is_some_and(|said| said.starts_with("Error: ")),
+        "{empty}"
+    );
+
+    let failed = json!({"message": "it did not answer", "model": "m"});
+    for provider in [
+        "anthropic",
+        "openai",
+        "openai-responses",
+        "gemini",
+        "mistral",
+        "ollama",
+        "langchain",
+    ] {
+        let path = format!("/v1/error-response?provider={provider}&what=response");
+        let made = served.post(&path, failed.clone()).await.json();
+        assert!(
+            made.to_string().contains("Error: it did not answer"),
+            "{made}"
+        );
+        let path = format!("/v1/validate?provider={provider}&what=response");
+        let checked = served.post(&path, made).await.json();
+        assert_eq!(
+            checked,
+            json!({"valid": true, "problems": []}),
+            "{provider}"
+        );
+    }
+    let (status, _, message) = served
+        .post("/v1/error-response?provider=openai", failed)
+        .await
+        .refusal();
+    assert_eq!(status, 400);
+    assert_eq!(
+        message,
+        "the result of a call needs the call's id and the tool's name"
+    );
+}
+
+#[tokio::test]
+async fn r01_r02_what_a_model_cannot_see_and_what_is_no_answer_is_not_valid() {
+    let served = Served::start().await;
+    let tool = json!({"name": "weather", "description": "d", "schema": {"type": "object"}});
+    let request =
+        json!({"model": "m", "messages": [{"role": "user", "content": "Hi"}], "tools": [tool]});
+    let checked = served
+        .post("/v1/validate?provider=ollama&what=request", request)
+        .await
+        .json();
+    assert_eq!(
+        checked["problems"][0]["code"], "bad_tool_shape",
+        "{checked}"
+    );
+    for (provider, answer) in [
+        ("gemini", json!({"candidates": []})),
+        (
+            "openai",
+            json!({"choices": [{"message": {"role": "assistant", "content": null}}]}),
+        ),
+        ("anthropic", json!({"type": "message", "role": "assistant"})),
+    ] {
+        let path = format!("/v1/validate?provider={provider}&what=response");
+        let checked = served.post(&path, answer).await.json();
+        assert_eq!(checked["valid"], false, "{provider}");
+    }
+}
+
+#[tokio::test]
 async fn r01_a_request_is_checked_before_it_goes_to_a_model() {
     let served = Served::start().await;
     let request = json!({"messages": []});
@@ -108,7 +271,7 @@ async fn r03_what_is_no_conversation_is_refused_and_told_why() {
     let text = json!({"model": "m", "input": "Hello"});
     let path = "/v1/repair?provider=openai-responses";
     let mended = served.post(path, text.clone()).await.json();
-    assert_eq!(mended, json!({"messages": text, "fixes": []}));
+    assert_eq!(mended, json!({"request": text, "fixes": []}));
 }
 
 #[tokio::test]

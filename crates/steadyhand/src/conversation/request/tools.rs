@@ -203,7 +203,9 @@ fn responses(tools: &[Value], log: &mut Log) {
         let at = format!("/tools/{index}");
         let Some(kind) = text(tool, "type") else {
             log.found(at, Code::BadToolShape, "this tool does not say its type")
-                .says(format!("Missing required parameter: 'tools[{index}].type'."));
+                .says(format!(
+                    "Missing required parameter: 'tools[{index}].type'."
+                ));
             continue;
         };
         if kind != "function" {
@@ -229,7 +231,10 @@ fn gemini(tools: &[Value], log: &mut Log) {
             .find(|key| tool.get(key).is_some());
         let Some(key) = key else {
             // Google's own tools are one key each; what has a name is a function of somebody else's shape.
-            if let Some(odd) = ["name", "function"].iter().find(|key| tool.get(key).is_some()) {
+            if let Some(odd) = ["name", "function"]
+                .iter()
+                .find(|key| tool.get(key).is_some())
+            {
                 log.found(
                     format!("/tools/{index}"),
                     Code::BadToolShape,

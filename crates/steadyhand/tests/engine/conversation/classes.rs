@@ -268,7 +268,10 @@ fn r02_results_in_another_order_than_their_calls_are_a_problem_everywhere_and_me
         );
         // No provider refuses it, so none is said to.
         let found = validate(provider, What::Match, &render(provider, &steps));
-        assert!(found.iter().all(|one| one.provider_text.is_none()), "{found:#?}");
+        assert!(
+            found.iter().all(|one| one.provider_text.is_none()),
+            "{found:#?}"
+        );
     }
 }
 
@@ -284,9 +287,15 @@ fn r03_a_placeholder_stands_where_its_call_stands_among_the_others() {
         let repaired = mends(provider, &render(provider, &steps), Code::MissingResult);
         let text = repaired.to_string();
         let place = |word: &str| text.find(word).expect("it is there");
-        let lost: Vec<usize> = text.match_indices("may or may not").map(|(at, _)| at).collect();
+        let lost: Vec<usize> = text
+            .match_indices("may or may not")
+            .map(|(at, _)| at)
+            .collect();
         assert_eq!(lost.len(), 2, "{provider} {text}");
-        assert!(lost[0] < place("r2x") && place("r2x") < lost[1], "{provider} {text}");
+        assert!(
+            lost[0] < place("r2x") && place("r2x") < lost[1],
+            "{provider} {text}"
+        );
         assert!(lost[1] < place("u2x"), "{provider} {text}");
         let messages = repaired[key(provider)].as_array().expect("a list");
         match provider {
@@ -295,10 +304,21 @@ fn r03_a_placeholder_stands_where_its_call_stands_among_the_others() {
                 assert_eq!(messages.len(), 4, "{repaired:#}");
                 let ids = messages[2]["content"].as_array().expect("blocks");
                 let ids: Vec<&Value> = ids.iter().map(|block| &block["tool_use_id"]).collect();
-                assert_eq!(ids, [&json!("call0000a"), &json!("call0000b"), &json!("call0000c")]);
+                assert_eq!(
+                    ids,
+                    [
+                        &json!("call0000a"),
+                        &json!("call0000b"),
+                        &json!("call0000c")
+                    ]
+                );
             }
             Provider::Gemini => {
-                assert_eq!(messages[2]["parts"].as_array().map(Vec::len), Some(3), "{repaired:#}");
+                assert_eq!(
+                    messages[2]["parts"].as_array().map(Vec::len),
+                    Some(3),
+                    "{repaired:#}"
+                );
             }
             _ => {}
         }

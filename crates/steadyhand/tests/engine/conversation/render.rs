@@ -280,7 +280,9 @@ fn has_grown(before: &Value, after: &Value) -> bool {
     };
     let (old, new) = (parts(before), parts(after));
     let mut rest = new.iter();
-    !old.is_empty() && before["role"] == after["role"] && old.iter().all(|part| rest.any(|other| other == part))
+    !old.is_empty()
+        && before["role"] == after["role"]
+        && old.iter().all(|part| rest.any(|other| other == part))
 }
 
 /// To the letter: the order of keys counts.

@@ -180,13 +180,48 @@ fn r01_a_tool_that_a_model_cannot_see_or_understand_is_a_problem() {
     };
     let function = |fields: Value| json!({"type": "function", "function": fields});
     let table = [
-        (Provider::Ollama, langchain.clone(), Code::BadToolShape, "/tools/0"),
-        (Provider::Ollama, json!({"name": "x"}), Code::BadToolShape, "/tools/0"),
-        (Provider::OpenAiResponses, langchain.clone(), Code::BadToolShape, "/tools/0"),
-        (Provider::Gemini, langchain.clone(), Code::BadToolShape, "/tools/0"),
-        (Provider::OpenAi, langchain.clone(), Code::BadToolName, "/tools/0/function/name"),
-        (Provider::Mistral, langchain.clone(), Code::BadToolName, "/tools/0/function/name"),
-        (Provider::Anthropic, langchain, Code::BadToolSchema, "/tools/0/input_schema"),
+        (
+            Provider::Ollama,
+            langchain.clone(),
+            Code::BadToolShape,
+            "/tools/0",
+        ),
+        (
+            Provider::Ollama,
+            json!({"name": "x"}),
+            Code::BadToolShape,
+            "/tools/0",
+        ),
+        (
+            Provider::OpenAiResponses,
+            langchain.clone(),
+            Code::BadToolShape,
+            "/tools/0",
+        ),
+        (
+            Provider::Gemini,
+            langchain.clone(),
+            Code::BadToolShape,
+            "/tools/0",
+        ),
+        (
+            Provider::OpenAi,
+            langchain.clone(),
+            Code::BadToolName,
+            "/tools/0/function/name",
+        ),
+        (
+            Provider::Mistral,
+            langchain.clone(),
+            Code::BadToolName,
+            "/tools/0/function/name",
+        ),
+        (
+            Provider::Anthropic,
+            langchain,
+            Code::BadToolSchema,
+            "/tools/0/input_schema",
+        ),
         (
             Provider::Ollama,
             function(json!({"name": "look", "description": "Looks"})),
@@ -201,7 +236,9 @@ fn r01_a_tool_that_a_model_cannot_see_or_understand_is_a_problem() {
         ),
         (
             Provider::Ollama,
-            function(json!({"name": "look", "description": "Looks", "parameters": {"type": "array"}})),
+            function(
+                json!({"name": "look", "description": "Looks", "parameters": {"type": "array"}}),
+            ),
             Code::BadToolSchema,
             "/tools/0/function/parameters/type",
         ),
@@ -235,9 +272,16 @@ fn r01_a_tool_that_a_model_cannot_see_or_understand_is_a_problem() {
                 .expect("a place");
             tool.pointer_mut(place).expect("a tool")["description"] = nothing;
             let found = validate(provider, What::Request, &with(provider, tool));
-            let codes: Vec<(Code, &str)> = found.iter().map(|one| (one.code, one.at.as_str())).collect();
+            let codes: Vec<(Code, &str)> = found
+                .iter()
+                .map(|one| (one.code, one.at.as_str()))
+                .collect();
             let at = format!("/tools/0{place}/description");
-            assert_eq!(codes, [(Code::MissingDescription, at.as_str())], "{provider}");
+            assert_eq!(
+                codes,
+                [(Code::MissingDescription, at.as_str())],
+                "{provider}"
+            );
         }
     }
 }
@@ -245,49 +289,158 @@ fn r01_a_tool_that_a_model_cannot_see_or_understand_is_a_problem() {
 #[test]
 fn r02_an_answer_without_content_is_a_problem() {
     let table = [
-        (Provider::OpenAi, json!({"choices": [{"message": {"role": "assistant", "content": null}}]}), "/choices/0/message/content"),
-        (Provider::OpenAi, json!({"choices": [{"message": {"role": "assistant"}}]}), "/choices/0/message/content"),
-        (Provider::OpenAi, json!({"choices": [{"message": {"role": "assistant", "content": null, "tool_calls": []}}]}), "/choices/0/message/content"),
-        (Provider::OpenAi, json!({"role": "assistant", "content": null}), "/content"),
+        (
+            Provider::OpenAi,
+            json!({"choices": [{"message": {"role": "assistant", "content": null}}]}),
+            "/choices/0/message/content",
+        ),
+        (
+            Provider::OpenAi,
+            json!({"choices": [{"message": {"role": "assistant"}}]}),
+            "/choices/0/message/content",
+        ),
+        (
+            Provider::OpenAi,
+            json!({"choices": [{"message": {"role": "assistant", "content": null, "tool_calls": []}}]}),
+            "/choices/0/message/content",
+        ),
+        (
+            Provider::OpenAi,
+            json!({"role": "assistant", "content": null}),
+            "/content",
+        ),
         (Provider::OpenAi, json!({"choices": []}), "/choices"),
         (Provider::OpenAi, json!({}), "/choices"),
-        (Provider::Mistral, json!({"choices": [{"finish_reason": "stop"}]}), "/choices/0/message"),
-        (Provider::Ollama, json!({"message": {"role": "assistant", "content": null}, "done": true}), "/message/content"),
-        (Provider::Ollama, json!({"message": {"role": "assistant"}, "done": true}), "/message/content"),
-        (Provider::Ollama, json!({"model": "m", "done": true}), "/message"),
-        (Provider::Anthropic, json!({"type": "message", "role": "assistant", "content": null, "stop_reason": "end_turn"}), "/content"),
-        (Provider::Anthropic, json!({"type": "message", "role": "assistant", "stop_reason": "end_turn"}), "/content"),
+        (
+            Provider::Mistral,
+            json!({"choices": [{"finish_reason": "stop"}]}),
+            "/choices/0/message",
+        ),
+        (
+            Provider::Ollama,
+            json!({"message": {"role": "assistant", "content": null}, "done": true}),
+            "/message/content",
+        ),
+        (
+            Provider::Ollama,
+            json!({"message": {"role": "assistant"}, "done": true}),
+            "/message/content",
+        ),
+        (
+            Provider::Ollama,
+            json!({"model": "m", "done": true}),
+            "/message",
+        ),
+        (
+            Provider::Anthropic,
+            json!({"type": "message", "role": "assistant", "content": null, "stop_reason": "end_turn"}),
+            "/content",
+        ),
+        (
+            Provider::Anthropic,
+            json!({"type": "message", "role": "assistant", "stop_reason": "end_turn"}),
+            "/content",
+        ),
         (Provider::Gemini, json!({"candidates": []}), "/candidates"),
         (Provider::Gemini, json!({}), "/candidates"),
-        (Provider::Gemini, json!({"promptFeedback": {"blockReason": "SAFETY"}}), "/candidates"),
-        (Provider::Gemini, json!({"candidates": [{"finishReason": "SAFETY"}]}), "/candidates/0/content"),
-        (Provider::Gemini, json!({"candidates": [{"content": {"role": "model"}}]}), "/candidates/0/content/parts"),
-        (Provider::OpenAiResponses, json!({"object": "response", "status": "completed"}), "/output"),
-        (Provider::OpenAiResponses, json!({"object": "response", "status": "completed", "output": []}), "/output"),
-        (Provider::OpenAiResponses, json!({"output": [{"type": "message", "role": "assistant", "content": null}]}), "/output/0/content"),
-        (Provider::LangChain, json!({"type": "ai", "content": null}), "/content"),
-        (Provider::LangChain, json!({"type": "ai", "data": {"tool_calls": []}}), "/data/content"),
+        (
+            Provider::Gemini,
+            json!({"promptFeedback": {"blockReason": "SAFETY"}}),
+            "/candidates",
+        ),
+        (
+            Provider::Gemini,
+            json!({"candidates": [{"finishReason": "SAFETY"}]}),
+            "/candidates/0/content",
+        ),
+        (
+            Provider::Gemini,
+            json!({"candidates": [{"content": {"role": "model"}}]}),
+            "/candidates/0/content/parts",
+        ),
+        (
+            Provider::OpenAiResponses,
+            json!({"object": "response", "status": "completed"}),
+            "/output",
+        ),
+        (
+            Provider::OpenAiResponses,
+            json!({"object": "response", "status": "completed", "output": []}),
+            "/output",
+        ),
+        (
+            Provider::OpenAiResponses,
+            json!({"output": [{"type": "message", "role": "assistant", "content": null}]}),
+            "/output/0/content",
+        ),
+        (
+            Provider::LangChain,
+            json!({"type": "ai", "content": null}),
+            "/content",
+        ),
+        (
+            Provider::LangChain,
+            json!({"type": "ai", "data": {"tool_calls": []}}),
+            "/data/content",
+        ),
     ];
     for (provider, answer, at) in table {
         let found = validate(provider, What::Response, &answer);
-        assert!(found.iter().any(|one| one.at == at), "{provider} {answer} {at}: {found:#?}");
+        assert!(
+            found.iter().any(|one| one.at == at),
+            "{provider} {answer} {at}: {found:#?}"
+        );
         // Mended, it is whole, and not mended again.
         let (mended, fixes) = repair_response(provider, answer.clone());
-        assert!(fixes.iter().any(|fix| fix.at == at), "{provider} {answer}: {fixes:#?}");
-        assert_eq!(validate(provider, What::Response, &mended), [], "{provider} {mended:#}");
-        assert_eq!(repair_response(provider, mended.clone()), (mended, vec![]), "{provider}");
+        assert!(
+            fixes.iter().any(|fix| fix.at == at),
+            "{provider} {answer}: {fixes:#?}"
+        );
+        assert_eq!(
+            validate(provider, What::Response, &mended),
+            [],
+            "{provider} {mended:#}"
+        );
+        assert_eq!(
+            repair_response(provider, mended.clone()),
+            (mended, vec![]),
+            "{provider}"
+        );
     }
     // A call, a refusal or an empty text is an answer.
     let fine = [
-        (Provider::OpenAi, json!({"choices": [{"message": {"role": "assistant", "content": "", "tool_calls": null}}]})),
-        (Provider::OpenAi, json!({"choices": [{"message": {"role": "assistant", "content": null, "refusal": "no"}}]})),
-        (Provider::OpenAi, json!({"choices": [{"message": {"role": "assistant", "tool_calls": [{"id": "a", "type": "function", "function": {"name": "x", "arguments": "{}"}}]}}]})),
-        (Provider::Anthropic, json!({"role": "assistant", "content": [], "stop_reason": "end_turn"})),
-        (Provider::OpenAiResponses, json!({"object": "response", "status": "queued", "output": []})),
+        (
+            Provider::OpenAi,
+            json!({"choices": [{"message": {"role": "assistant", "content": "", "tool_calls": null}}]}),
+        ),
+        (
+            Provider::OpenAi,
+            json!({"choices": [{"message": {"role": "assistant", "content": null, "refusal": "no"}}]}),
+        ),
+        (
+            Provider::OpenAi,
+            json!({"choices": [{"message": {"role": "assistant", "tool_calls": [{"id": "a", "type": "function", "function": {"name": "x", "arguments": "{}"}}]}}]}),
+        ),
+        (
+            Provider::Anthropic,
+            json!({"role": "assistant", "content": [], "stop_reason": "end_turn"}),
+        ),
+        (
+            Provider::OpenAiResponses,
+            json!({"object": "response", "status": "queued", "output": []}),
+        ),
     ];
     for (provider, answer) in fine {
-        assert_eq!(validate(provider, What::Response, &answer), [], "{provider} {answer}");
-        assert_eq!(repair_response(provider, answer.clone()), (answer, vec![]), "{provider}");
+        assert_eq!(
+            validate(provider, What::Response, &answer),
+            [],
+            "{provider} {answer}"
+        );
+        assert_eq!(
+            repair_response(provider, answer.clone()),
+            (answer, vec![]),
+            "{provider}"
+        );
     }
 }
 
@@ -301,10 +454,18 @@ fn r03_an_answer_is_mended_where_that_is_safe() {
         {"id": null, "name": "look", "args": {"at": 2}},
     ]));
     let (mended, fixes) = repair_response(Provider::OpenAi, openai.clone());
-    let calls = mended["choices"][0]["message"]["tool_calls"].as_array().expect("calls");
-    let ids: std::collections::HashSet<&str> = calls.iter().filter_map(|call| call["id"].as_str()).collect();
+    let calls = mended["choices"][0]["message"]["tool_calls"]
+        .as_array()
+        .expect("calls");
+    let ids: std::collections::HashSet<&str> = calls
+        .iter()
+        .filter_map(|call| call["id"].as_str())
+        .collect();
     assert_eq!(ids.len(), 4, "{mended:#}");
-    let args: Vec<&str> = calls.iter().filter_map(|call| call["function"]["arguments"].as_str()).collect();
+    let args: Vec<&str> = calls
+        .iter()
+        .filter_map(|call| call["function"]["arguments"].as_str())
+        .collect();
     // What is no object stays: as one it could be run.
     assert_eq!(args, [r#"{"at":1}"#, "{}", "[1]", r#"{"at":2}"#]);
     assert_eq!(fixes.len(), 8, "{fixes:#?}");
@@ -315,7 +476,10 @@ fn r03_an_answer_is_mended_where_that_is_safe() {
     let mut other = openai;
     other["id"] = json!("d");
     let (other, _) = repair_response(Provider::OpenAi, other);
-    assert_ne!(other["choices"][0]["message"]["tool_calls"][0]["id"], calls[0]["id"]);
+    assert_ne!(
+        other["choices"][0]["message"]["tool_calls"][0]["id"],
+        calls[0]["id"]
+    );
 
     let table = [
         (
@@ -357,28 +521,63 @@ fn r03_an_answer_is_mended_where_that_is_safe() {
     ];
     for (provider, broken, place, expected) in table {
         let (mended, fixes) = repair_response(provider, broken.clone());
-        assert_eq!(mended.pointer(place), Some(&expected), "{provider} {mended:#}");
+        assert_eq!(
+            mended.pointer(place),
+            Some(&expected),
+            "{provider} {mended:#}"
+        );
         assert!(!fixes.is_empty(), "{provider}");
-        assert_eq!(validate(provider, What::Response, &mended), [], "{provider} {mended:#}");
-        assert_eq!(repair_response(provider, mended.clone()), (mended, vec![]), "{provider}");
+        assert_eq!(
+            validate(provider, What::Response, &mended),
+            [],
+            "{provider} {mended:#}"
+        );
+        assert_eq!(
+            repair_response(provider, mended.clone()),
+            (mended, vec![]),
+            "{provider}"
+        );
     }
     // An error is the provider's own answer.
     let error = json!({"error": {"message": "no"}});
-    assert_eq!(repair_response(Provider::OpenAi, error.clone()), (error, vec![]));
+    assert_eq!(
+        repair_response(Provider::OpenAi, error.clone()),
+        (error, vec![])
+    );
 }
 
 #[test]
 fn r14_an_error_response_is_one_that_its_readers_take_for_an_answer() {
     for provider in Provider::ALL {
         let response = error_response(provider, "m", "it did not answer in time");
-        assert_eq!(validate(provider, What::Response, &response), [], "{provider}");
-        assert_eq!(repair_response(provider, response.clone()), (response.clone(), vec![]), "{provider}");
-        assert!(response.to_string().contains("Error: it did not answer in time"), "{response}");
-        assert!(Turn::read(provider, &response).calls().is_empty(), "{provider}");
+        assert_eq!(
+            validate(provider, What::Response, &response),
+            [],
+            "{provider}"
+        );
+        assert_eq!(
+            repair_response(provider, response.clone()),
+            (response.clone(), vec![]),
+            "{provider}"
+        );
+        assert!(
+            response
+                .to_string()
+                .contains("Error: it did not answer in time"),
+            "{response}"
+        );
+        assert!(
+            Turn::read(provider, &response).calls().is_empty(),
+            "{provider}"
+        );
         // What is no response at all is replaced by one.
         let (mended, fixes) = repair_response(provider, json!("gone"));
         assert_eq!(fixes.len(), 1, "{provider}");
-        assert_eq!(validate(provider, What::Response, &mended), [], "{provider} {mended:#}");
+        assert_eq!(
+            validate(provider, What::Response, &mended),
+            [],
+            "{provider} {mended:#}"
+        );
     }
 }
 

@@ -84,7 +84,9 @@ fn v18_ollama_gets_the_schema_as_the_tool_has_it() {
     let converted = convert_tools(Provider::Ollama, [&definition]);
     assert_eq!(
         converted.tools,
-        [json!({"type": "function", "function": {"name": "n", "description": "d", "parameters": schema}})]
+        [
+            json!({"type": "function", "function": {"name": "n", "description": "d", "parameters": schema}})
+        ]
     );
 }
 

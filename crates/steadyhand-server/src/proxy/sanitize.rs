@@ -1,0 +1,83 @@
+//! A whole answer on its way to the client: mended where that is safe, or an error where nobody could use it (SPEC R03).
+
+use axum::body::Bytes;
+use serde_json::Value;
+use steadyhand::conversation::{Code, Problem, Provider, What, repair_response, validate};
+
+use super::report::Report;
+use super::splice::spliced;
+use super::tap;
+use super::trouble::Trouble;
+
+/// The answer as the client gets it, where that is not as it came.
+pub(super) fn sanitize(
+    provider: Provider,
+    text: &[u8],
+    answer: Value,
+    report: &mut Report,
+) -> Result<Option<Bytes>, Trouble> {
+    let seen = tap::checked(provider, answer.clone());
+    if seen.problems.is_empty() {
+        report.saw(seen);
+        return Ok(None);
+    }
+    let is_explained = is_explained(&answer);
+    let (mended, fixes) = repair_response(provider, answer);
+    let is_absent = fixes.iter().any(|fix| fix.code == Code::NoMessages);
+    let absent = seen
+        .problems
+        .iter()
+        .find(|one| one.code == Code::NoMessages);
+    let words = absent.map(|problem| problem.message.clone());
+    report.saw(seen);
+    if is_absent {
+        // A prompt that was blocked has no answer, and the provider says why.
+        return match is_explained {
+            true => Ok(None),
+            false => Err(Trouble::Garbage(words.unwrap_or_default())),
+        };
+    }
+    if let Some(call) = unusable(provider, &mended) {
+        return Err(Trouble::Garbage(format!(
+            "{} at {}. None of its calls reached the client",
+            call.message, call.at
+        )));
+    }
+    if fixes.is_empty() {
+        return Ok(None);
+    }
+    let written = spliced(text, &mended, answers_key(provider));
+    report.mended_answer(fixes);
+    Ok(Some(written.into()))
+}
+
+/// Google says why there is no answer.
+fn is_explained(answer: &Value) -> bool {
+    let reasons = ["/promptFeedback/blockReason", "/candidates/0/finishReason"];
+    reasons.iter().any(|place| answer.pointer(place).is_some())
+}
+
+/// A call whose arguments are no object, where they must be one: no client can read it, and made into an object it could
+/// be run. One that the answer ran out of tokens in says so by itself.
+fn unusable(provider: Provider, answer: &Value) -> Option<Problem> {
+    if !matches!(
+        provider,
+        Provider::Anthropic | Provider::Gemini | Provider::Ollama
+    ) {
+        return None;
+    }
+    let left = validate(provider, What::Response, answer);
+    left.into_iter()
+        .find(|one| matches!(one.code, Code::BadArguments | Code::UnfinishedArguments))
+}
+
+/// The field of a response that has the answers.
+fn answers_key(provider: Provider) -> &'static str {
+    match provider {
+        Provider::OpenAi | Provider::Mistral | Provider::LangChain => "choices",
+        Provider::OpenAiResponses => "output",
+        Provider::Anthropic => "content",
+        Provider::Gemini => "candidates",
+        Provider::Ollama => "message",
+    }
+}
