@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use steadyhand::{Category, Effect, Handler, Invocation, Output, ToolError};
+use steadyhand::{Category, Effect, Handler, InexactInteger, Invocation, Output, ToolError};
 
 use crate::connection::too_large;
 use crate::errand::{Along, Errand, Params, Sender};
@@ -52,12 +52,16 @@ impl McpTool {
         let passage = invocation.luggage::<Passage>();
         let renamed = self.arguments(invocation.args);
         let arguments = renamed.as_ref().unwrap_or(invocation.args);
+        let written = passage.and_then(|passage| as_written(passage, arguments));
+        if let (Some(passage), None) = (passage, written) {
+            refuse_inexact(passage)?;
+        }
         let errand = Errand {
             method: "tools/call",
             params: Params::Call {
                 name: &self.name,
                 arguments,
-                written: passage.and_then(|passage| as_written(passage, arguments)),
+                written,
             },
             passage,
             traceparent: invocation.traceparent(),
@@ -127,6 +131,18 @@ fn as_written<'a>(passage: &'a Passage, arguments: &Value) -> Option<&'a RawValu
     let raw = passage.arguments()?;
     let written: Value = serde_json::from_str(raw.get()).ok()?;
     (written == *arguments).then_some(raw)
+}
+
+/// Arguments that were changed on their way are sent as values: an integer that a value would round is refused.
+fn refuse_inexact(passage: &Passage) -> Result<(), ToolError> {
+    let raw = passage.arguments().map(RawValue::get).unwrap_or_default();
+    match InexactInteger::first_in(raw) {
+        None => Ok(()),
+        Some(inexact) => {
+            let message = format!("Invalid parameters: {}", inexact.message());
+            Err(ToolError::of(Category::Validation, message).never_started())
+        }
+    }
 }
 
 /// What a call is told on its way.

@@ -7,7 +7,7 @@ use bytesize::ByteSize;
 use regex::Regex;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use steadyhand::{Effect, Output, ToolError};
+use steadyhand::{Effect, Output, ToolError, with_exact_integers};
 
 use crate::era::META_SERVER;
 pub use crate::rpc_error::read_rpc_error;
@@ -60,6 +60,7 @@ pub fn read_raw_result(raw: &str) -> Result<Output, ToolError> {
     if let Some(output) = plain_text(raw) {
         return Ok(output);
     }
+    let raw = &*with_exact_integers(raw);
     let read = serde_json::from_str(raw).or_else(|_| serde_json::from_str(&without_halves(raw)));
     match read {
         Ok(result) => read_result(result),

@@ -10,6 +10,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Response, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
+use steadyhand::with_exact_integers;
 use tokio::time::timeout;
 
 use crate::error::{ModelError, ModelErrorKind};
@@ -110,7 +111,10 @@ impl Http {
             return self.stream(response, tell).await;
         }
         let body = self.body(response, self.bytes_max).await?;
-        serde_json::from_slice(&body).map_err(|error| self.unreadable(&error, &body))
+        // An integer of a tool's arguments that 64 bits cannot hold must not be rounded on its way.
+        let text = String::from_utf8_lossy(&body);
+        serde_json::from_str(&with_exact_integers(&text))
+            .map_err(|error| self.unreadable(&error, &body))
     }
 
     async fn stream(

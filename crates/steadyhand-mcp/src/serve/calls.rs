@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use steadyhand::Call;
+use steadyhand::{Arguments, Call, InexactInteger};
 
 use super::answer;
 use super::errors;
@@ -59,6 +59,16 @@ impl Inner {
             Some(name) => format!("{name}/{said}").into(),
             None => said,
         };
+        let tool = self.host.tools().find(&subject.name);
+        // One that nobody knows may be a server's that is on its way.
+        let is_passed_on = tool.as_ref().is_none_or(|tool| tool.kind() == "mcp");
+        // A server gets them as they are written, any other tool as a value.
+        let arguments = match params.arguments.map(RawValue::get) {
+            Some(raw) if !is_passed_on && InexactInteger::first_in(raw).is_some() => {
+                Arguments::Text(raw.to_owned())
+            }
+            _ => Arguments::Json(arguments),
+        };
         let mut call = Call::new(&subject.name, arguments).caller(&*caller);
         if let Some(permit) = permit {
             call = call.permit(permit);
@@ -69,9 +79,6 @@ impl Inner {
         if let Some(traceparent) = meta.traceparent.as_deref().or(origin.traceparent) {
             call = call.traceparent(traceparent);
         }
-        let tool = self.host.tools().find(&subject.name);
-        // One that nobody knows may be a server's that is on its way.
-        let is_passed_on = tool.as_ref().is_none_or(|tool| tool.kind() == "mcp");
         let may_wait = tool.is_some_and(|tool| tool.is_gated());
         let passage = (is_passed_on || may_wait).then(|| {
             let counterpart = Arc::clone(&inquiry);

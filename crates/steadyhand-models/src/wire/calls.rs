@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 use steadyhand::conversation::Converted;
-use steadyhand::{AiMessage, Extra, InvalidToolCall, ToolCall};
+use steadyhand::{AiMessage, Extra, InexactInteger, InvalidToolCall, ToolCall};
 
 use crate::model::{Stop, Usage};
 use crate::settings::Dialect;
@@ -83,6 +83,9 @@ fn read(args: Option<&Value>, may_be_cut: bool) -> Result<Map<String, Value>, St
     // A call without arguments; when the answer was cut, they may just not have come.
     if text.trim().is_empty() {
         return whole(Map::new(), may_be_cut);
+    }
+    if let Some(inexact) = InexactInteger::first_in(text) {
+        return Err(inexact.message());
     }
     match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => Ok(fields),

@@ -1,6 +1,7 @@
 //! Puts a stream together: bytes in, pieces told as they come, the response it amounts to at the end.
 
 use serde_json::Value;
+use steadyhand::with_exact_integers;
 
 use super::events::{Line, Lines, TooLong};
 use super::thinking::ThinkingFilter;
@@ -166,7 +167,8 @@ fn take(
         }
         return Ok(());
     }
-    let event: Value = serde_json::from_slice(data).map_err(|error| {
+    let text = String::from_utf8_lossy(data);
+    let event: Value = serde_json::from_str(&with_exact_integers(&text)).map_err(|error| {
         let shown = steadyhand::cut::text(&String::from_utf8_lossy(data), 200);
         super::unreadable(dialect, &format!("{error} in {shown}"))
     })?;

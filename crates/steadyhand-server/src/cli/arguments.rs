@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use serde_json::{Map, Value};
+use steadyhand::InexactInteger;
 
 use super::error::{Exit, Failed};
 use crate::config::document::plain;
@@ -54,6 +55,7 @@ fn one(text: &str, schema: &Value, folder: &Path) -> Result<(String, Value), Fai
                 Some(path) => file(path, folder)?,
                 None => value.to_owned(),
             };
+            exact(&json, &format!("the value of {name}"))?;
             let value = serde_json::from_str(&json).map_err(|error| {
                 wrong(format!("the value of {name} is no JSON: {error}")).help(format!(
                     "{name}:=… takes JSON such as 5, true, [1,2] or \"text\"; {name}=… takes text"
@@ -66,6 +68,9 @@ fn one(text: &str, schema: &Value, folder: &Path) -> Result<(String, Value), Fai
                 Some(path) => file(path, folder)?,
                 None => value.to_owned(),
             };
+            if !types(schema, name).contains(&"string") {
+                exact(&text, &format!("the value of {name}"))?;
+            }
             Ok((name.to_owned(), by_schema(text, schema, name)))
         }
     }
@@ -146,10 +151,20 @@ fn type_names(property: &Value) -> Vec<&str> {
 
 fn object(text: &str, from: &str) -> Result<Map<String, Value>, Failed> {
     let example = "An object such as {\"city\":\"Oslo\"}";
+    exact(text, from)?;
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => Err(wrong(format!("{from} holds JSON, but no object")).help(example)),
         Err(error) => Err(wrong(format!("{from} holds no JSON: {error}")).help(example)),
+    }
+}
+
+/// Integers that we could only hand over rounded are refused.
+pub(super) fn exact(text: &str, from: &str) -> Result<(), Failed> {
+    match InexactInteger::first_in(text) {
+        None => Ok(()),
+        Some(inexact) => Err(wrong(format!("{from}: {}", inexact.message()))
+            .help("Put it in quotes: name:='\"18446744073709551616\"'")),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use steadyhand::Call;
+use steadyhand::{Call, InexactInteger};
 
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
@@ -139,6 +139,9 @@ impl BatchArgs {
         let text = self.text(session).map_err(|error| cannot(plain(&error)))?;
         if text.len() as u64 > BYTES_MAX {
             return Err(cannot(format!("it is larger than {} MiB", BYTES_MAX >> 20)));
+        }
+        if let Some(inexact) = InexactInteger::first_in(&text) {
+            return Err(cannot(format!("{}: {}", inexact.at, inexact.message())));
         }
         let whole = match serde_json::from_str::<Value>(&text) {
             Ok(Value::Object(mut fields)) if fields.contains_key("calls") => fields.remove("calls"),

@@ -9,6 +9,7 @@ use axum::extract::{FromRequest, Request};
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use steadyhand::InexactInteger;
 use tokio::time::{Instant, timeout_at};
 
 use super::App;
@@ -273,7 +274,19 @@ fn counted(bytes: &[u8], values_max: usize) -> Result<usize, Refused> {
 
 /// Reads JSON; what is wrong with it is told with its place.
 fn parse<T: Wanted>(bytes: &[u8]) -> Result<T, Refused> {
-    serde_json::from_slice(bytes).map_err(|error| explained::<T>(bytes, &error))
+    let read = serde_json::from_slice(bytes).map_err(|error| explained::<T>(bytes, &error))?;
+    let inexact = std::str::from_utf8(bytes)
+        .ok()
+        .and_then(InexactInteger::first_in);
+    match inexact {
+        None => Ok(read),
+        Some(inexact) => Err(Refused::new(
+            Why::BadRequest,
+            format!("{}: {}", inexact.at, inexact.message()),
+            "Put it in quotes. Nothing was run",
+        )
+        .with("at", json!(inexact.at))),
+    }
 }
 
 fn explained<T: Wanted>(bytes: &[u8], error: &serde_json::Error) -> Refused {

@@ -4,7 +4,7 @@ use encoding_rs::{Encoding, UTF_8};
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::{Value, json};
-use steadyhand::{Output, ToolError};
+use steadyhand::{Output, ToolError, with_exact_integers};
 
 use super::error;
 
@@ -60,7 +60,7 @@ impl Response {
                 ))
                 .declared_final());
         }
-        serde_json::from_str(&self.text())
+        serde_json::from_str(&with_exact_integers(&self.text()))
             .map_err(|error| self.useless(format!("is not valid JSON: {error}")))
     }
 

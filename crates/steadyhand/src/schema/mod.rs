@@ -13,6 +13,7 @@ pub use coerce::Coercion;
 
 use crate::call::Arguments;
 use crate::cut::{depth_exceeds, json_bytes, surely_fits};
+use crate::exact::InexactInteger;
 use crate::failure::{Effect, Failure, FailureCode, Problem};
 use crate::tool::Preparation;
 
@@ -202,6 +203,9 @@ fn parse<'a>(
         Arguments::Text(text) if text.trim_ascii().is_empty() => {
             *arguments = Arguments::Json(Value::Null);
         }
+        Arguments::Text(text) if let Some(inexact) = InexactInteger::first_in(text) => {
+            return Err(refused_at(inexact.at.clone(), "exact", inexact.message()));
+        }
         Arguments::Text(text) => match serde_json::from_str(text) {
             // serde_json itself stops at a depth of 128.
             Ok(value) => *arguments = Arguments::Json(value),
@@ -234,10 +238,14 @@ fn too_large(limit: usize) -> Box<Failure> {
 }
 
 fn refused(code: &str, message: String) -> Box<Failure> {
+    refused_at(String::new(), code, message)
+}
+
+fn refused_at(at: String, code: &str, message: String) -> Box<Failure> {
     let text = format!("Invalid parameters: {message}");
     let mut failure = Failure::new(FailureCode::ValidationError, Effect::None, text);
     failure.problems.push(Problem {
-        at: String::new(),
+        at,
         code: code.to_owned(),
         message,
         expected: None,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
+use steadyhand::InexactInteger;
 
 use crate::model::Told;
 use crate::wire::text;
@@ -139,7 +140,9 @@ impl Block {
     fn into_value(mut self) -> Value {
         if let Some(input) = self.input.filter(|input| !input.is_empty()) {
             let input = match serde_json::from_str(&input) {
-                Ok(object @ Value::Object(_)) => object,
+                Ok(object @ Value::Object(_)) if InexactInteger::first_in(&input).is_none() => {
+                    object
+                }
                 _ => Value::String(input),
             };
             self.fields.insert("input".to_owned(), input);

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use steadyhand::{Output, ToolError};
+use steadyhand::{Output, ToolError, with_exact_integers};
 
 use super::captured::{Captured, Text};
 use super::error;
@@ -60,7 +60,7 @@ fn json(program: &str, printed: &Text) -> Result<Value, ToolError> {
             ),
         ));
     }
-    serde_json::from_str(&printed.text).map_err(|fault| {
+    serde_json::from_str(&with_exact_integers(&printed.text)).map_err(|fault| {
         let began = match printed.text.trim() {
             "" => "it printed nothing".to_owned(),
             text => format!("it began with {:?}", text.chars().take(80).collect::<String>()),
