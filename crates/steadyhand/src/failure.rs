@@ -274,8 +274,13 @@ impl Effect {
 /// Two sentences in one line. The first may be anyone's words, with or without an end.
 fn join_sentences(first: &str, second: &str) -> String {
     let first = first.trim_end();
+    let last_word = first.rsplit(char::is_whitespace).next();
     match first.chars().last() {
         None => second.to_owned(),
+        // A full stop would become part of the address.
+        Some(_) if last_word.is_some_and(|word| word.contains("://")) => {
+            format!("{first} ({second})")
+        }
         Some('.' | '!' | '?' | ':' | ';' | '…') => format!("{first} {second}"),
         Some(_) => format!("{first}. {second}"),
     }

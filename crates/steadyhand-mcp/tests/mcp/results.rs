@@ -385,7 +385,7 @@ async fn d08_json_rpc_errors_are_read_by_their_code() {
             -32002,
             "Resource not found",
             ToolExecutionError,
-            Effect::Unknown,
+            Effect::Done,
             Neutral,
         ),
         (
@@ -421,7 +421,7 @@ async fn d08_json_rpc_errors_are_read_by_their_code() {
             404,
             "No such page",
             ToolExecutionError,
-            Effect::Unknown,
+            Effect::Done,
             Neutral,
         ),
         (429, "Slow down", RateLimitError, Effect::None, Unhealthy),
@@ -459,7 +459,10 @@ async fn d13_a_needed_sign_in_says_where() {
             format!("This request needs more (needs sign-in: {url})")
         );
         let failure = failure(error).await;
-        assert_eq!(failure.user_message, format!("Please sign in first: {url}"));
+        assert_eq!(
+            failure.user_message,
+            format!("Please sign in first: {url} (It was not run.)")
+        );
     }
     let endless = json!({"url": "x".repeat(1_000_000)});
     let error = read_rpc_error(-32042, "no", Some(&endless));

@@ -80,7 +80,7 @@ async fn cancelling_while_tools_hang_answers_every_call_and_the_next_turn_is_val
         };
         assert_eq!(
             first.content.text(),
-            "Error: cancelled by the user; 'hangs' had been started and may have run"
+            "Error: cancelled by the user after 'hangs' was started\nIt may have run; check before trying again."
         );
         conversation.push(Message::human("What do you know so far?"));
         let (end, _) = run(&agent, &mut conversation).await;

@@ -42,7 +42,7 @@ async fn the_demo_reckons_and_looks_at_the_weather_and_calls_what_is_named() {
         ),
         (
             "math_eval {\"expression\": \"1 +\"}",
-            "math_eval did not work: not Some(\"1 +\")",
+            "math_eval did not work: not Some(\"1 +\")\nIt ran, and failed.",
         ),
     ];
     for (asked, answer) in cases {

@@ -99,7 +99,7 @@ async fn nothing_but_failures_for_many_rounds_is_told_then_refused_whatever_the_
     run(&agent, &mut conversation).await;
     assert_eq!(a.starts(), 6);
     let results = results(&conversation);
-    assert_eq!(results[1], "Error: no");
+    assert_eq!(results[1], "Error: no\nIt ran, and failed.");
     assert!(
         results[2].contains("for 3 rounds nothing has worked"),
         "{}",

@@ -115,7 +115,10 @@ async fn l04_an_unknown_tool_is_answered_with_its_id_and_the_loop_goes_on() {
     let (Message::Ai(ai), Message::Tool(result)) = (&conversation[1], &conversation[2]) else {
         panic!("{conversation:?}")
     };
-    assert_eq!(result.content.text(), "Error: Unknown tool \"nonesuch\"");
+    assert_eq!(
+        result.content.text(),
+        "Error: Unknown tool \"nonesuch\"\nIt was not run."
+    );
     assert_eq!(result.tool_call_id, ai.tool_calls[0].id);
     assert!(result.is_error);
 }

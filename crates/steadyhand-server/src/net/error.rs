@@ -84,7 +84,7 @@ pub(super) fn from_status(response: &Response) -> ToolError {
     let mut error = match status.is_client_error() || status.is_server_error() {
         true => ToolError::from_http_status(status.as_u16(), message),
         // A redirect to nowhere, or an interim status: nothing that passes by itself.
-        false => ToolError::answer(message),
+        false => ToolError::answer(message).effect(Effect::Unknown),
     };
     // The request before the redirect may have done what the tool does.
     if response.redirects > 0 {

@@ -105,3 +105,19 @@ fn what_is_no_argument_is_named_with_the_next_step() {
         );
     }
 }
+
+#[test]
+fn v20_an_integer_that_would_be_rounded_is_refused_and_a_string_of_its_digits_is_not() {
+    let workplace = Workplace::with_config(CONFIG);
+    let long = "18446744073709551616";
+    for argument in [
+        format!("brightness={long}"),
+        format!("more:={{\"a\": {long}}}"),
+    ] {
+        let (code, _, stderr) = parts(&workplace.run_words(&["call", "show", &argument]));
+        assert_eq!(code, 2, "{argument}: {stderr}");
+        assert!(stderr.contains(long), "{stderr}");
+    }
+    let shown = received(&workplace, &[&format!("zip={long}")]);
+    assert_eq!(shown["zip"], long);
+}

@@ -115,7 +115,7 @@ fn arguments_that_do_not_fit_are_all_named_with_a_call_that_would_work() {
         .code(2)
         .stdout_eq(str![])
         .stderr_eq(str![[r#"
-Error: get_weather was not called: 2 arguments do not fit
+Error: get_weather was not run: 2 arguments do not fit
 
   city  missing 'city'
   days  'days' must be at most 7, got 40

@@ -53,11 +53,7 @@ fn each_way_to_end_has_its_exit_code_and_its_words() {
     let cases = [
         ("call fine city=Oslo", 0, ""),
         ("call", 2, "<TOOL>"),
-        (
-            "call fine",
-            2,
-            "fine was not called: 1 argument does not fit",
-        ),
+        ("call fine", 2, "fine was not run: 1 argument does not fit"),
         ("call signs_in", 3, "did not accept the credentials"),
         ("call unreachable", 4, "could not be reached"),
         ("call says_no", 5, "says_no says no, on purpose"),

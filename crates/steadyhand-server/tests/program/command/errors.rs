@@ -95,12 +95,9 @@ async fn r07_an_exit_code_comes_with_the_last_words() {
     );
     let failure = outcome.failure().expect("a failure");
     assert_eq!(failure.code, FailureCode::ToolExecutionError);
-    assert_eq!(failure.effect, Effect::Unknown);
-    assert!(failure.retryable, "the category is");
-    assert_eq!(
-        outcome.attempts, 1,
-        "but a command is not safe to repeat (D7)"
-    );
+    assert_eq!(failure.effect, Effect::Done, "it ran to its end (D19)");
+    assert!(!failure.retryable, "a command is not safe to repeat (D19)");
+    assert_eq!(outcome.attempts, 1);
 }
 
 #[tokio::test]
@@ -119,7 +116,7 @@ async fn r07_words_decide_only_where_nothing_else_does() {
     let outcome = call(script("echo connection refused >&2; exit 7"), json!({})).await;
     let failure = outcome.failure().expect("a failure");
     assert_eq!(failure.code, FailureCode::NetworkError);
-    assert_eq!(failure.effect, Effect::Unknown);
+    assert_eq!(failure.effect, Effect::Done);
 }
 
 #[tokio::test]

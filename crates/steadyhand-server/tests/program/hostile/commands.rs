@@ -24,7 +24,8 @@ pub(super) fn cast() -> Cast {
     let mut shell = |tool: &str, words, promise, script: &str, more: &str| {
         program(tool, words, promise, &["sh", "-c", script], more);
     };
-    let failed = "TOOL_EXECUTION_ERROR unknown | TOOL_EXECUTION_ERROR done";
+    let failed = "TOOL_EXECUTION_ERROR done";
+    let killed = "TOOL_EXECUTION_ERROR unknown";
     shell(
         "exits_0",
         "exits with 0 and says nothing",
@@ -42,7 +43,7 @@ pub(super) fn cast() -> Cast {
     shell(
         "kills_itself",
         "killed by a signal",
-        failed,
+        killed,
         "kill -9 $$",
         "",
     );
@@ -147,7 +148,7 @@ pub(super) fn cast() -> Cast {
     program(
         "no_program",
         "a file that is no program",
-        "TOOL_EXECUTION_ERROR none | TOOL_EXECUTION_ERROR unknown",
+        "TOOL_EXECUTION_ERROR none | TOOL_EXECUTION_ERROR done",
         &["./no-program"],
         "",
     );

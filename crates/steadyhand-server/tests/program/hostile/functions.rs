@@ -53,7 +53,7 @@ pub(super) fn cast() -> Cast {
     canned(
         "fails_unknown",
         "unknown error",
-        "TOOL_EXECUTION_ERROR unknown",
+        "TOOL_EXECUTION_ERROR done",
         "{ fail = \"unknown\" }",
         "",
     );
@@ -130,9 +130,14 @@ pub(super) fn cast() -> Cast {
         "",
     );
     let sums = "[tools.sums]\nkind = \"builtin\"\nuse = \"math_eval\"";
-    let no = "TOOL_EXECUTION_ERROR unknown";
+    let no = "TOOL_EXECUTION_ERROR done";
     for (words, promise, expression, table) in [
-        ("an expression that is none", no, "2 +", sums),
+        (
+            "an expression that is none",
+            "TOOL_EXECUTION_ERROR none",
+            "2 +",
+            sums,
+        ),
         (
             "a number that would never end",
             "success",
@@ -154,7 +159,7 @@ pub(super) fn cast() -> Cast {
             Kind::Function,
             "nobody_home",
             "a handler that is not there",
-            "TOOL_EXECUTION_ERROR none | TOOL_EXECUTION_ERROR unknown",
+            "TOOL_EXECUTION_ERROR none",
         ),
         "[tools.nobody_home]\nkind = \"internal\"\nhandler = \"nobody_registered_this\"\n\
          description = \"Has no handler\"\ninput = { type = \"object\" }",

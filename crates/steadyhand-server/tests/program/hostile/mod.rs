@@ -24,7 +24,7 @@ fn load_time() -> Duration {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r09_the_hostile_world_gives_one_true_outcome_over_every_surface_and_under_load() {
+async fn r09_t01_the_hostile_world_gives_one_true_outcome_over_every_surface_and_under_load() {
     let world = World::begin().await;
     for surface in [Surface::Rest, Surface::Mcp, Surface::Stdio, Surface::Cli] {
         surfaces::ask_for_everything(&world, surface).await;

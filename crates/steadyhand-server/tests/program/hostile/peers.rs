@@ -11,18 +11,16 @@ mod faults;
 mod host;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 use tokio_rustls::{TlsAcceptor, rustls};
 
 pub(super) use faults::Fault as McpFault;
 pub(super) use host::{Host, Speaks};
 
-use crate::http::server::{Act, Server, answer, head, redirect};
+use crate::http::server::{Act, BlackHole, Server, answer, head, redirect};
 
 /// Name, words, promise, address, and whether only a time limit ends it.
 pub(super) type Service = (&'static str, &'static str, &'static str, String, bool);
@@ -37,6 +35,8 @@ pub(super) struct Peers {
 }
 
 const NO: &str = "TOOL_EXECUTION_ERROR unknown";
+/// The service has read the request and said no.
+const SAID_NO: &str = "TOOL_EXECUTION_ERROR done";
 const BROKEN: &str = "TOOL_EXECUTION_ERROR unknown";
 /// It ran, and what it said cannot be used.
 const AFTERWARDS: &str = "TOOL_EXECUTION_ERROR done";
@@ -92,7 +92,7 @@ impl Peers {
         services.push((
             "black_hole",
             "connections that are neither accepted nor refused",
-            "TIMEOUT unknown | TIMEOUT none",
+            NEVER_SENT,
             hole.url.clone(),
             true,
         ));
@@ -124,7 +124,7 @@ fn scripts() -> Vec<(&'static str, &'static str, &'static str, Act)> {
     };
     let large = head(200, &[json, ("content-length", "104857600")]);
     vec![
-        ("says_400", "400", NO, status(400, "bad request")),
+        ("says_400", "400", SAID_NO, status(400, "bad request")),
         (
             "says_401",
             "401",
@@ -137,7 +137,7 @@ fn scripts() -> Vec<(&'static str, &'static str, &'static str, Act)> {
             "AUTHENTICATION_ERROR none",
             status(403, "not you"),
         ),
-        ("says_404", "404", NO, status(404, "no such thing")),
+        ("says_404", "404", SAID_NO, status(404, "no such thing")),
         (
             "says_408",
             "408",
@@ -363,32 +363,4 @@ async fn unknown_certificate(tasks: &mut JoinSet<()>) -> String {
         }
     });
     format!("https://{address}/")
-}
-
-/// A port whose queue is full: who comes is neither let in nor sent away.
-struct BlackHole {
-    url: String,
-    _listener: TcpListener,
-    _crowd: Vec<TcpStream>,
-}
-
-impl BlackHole {
-    async fn dig() -> BlackHole {
-        let socket = TcpSocket::new_v4().expect("a socket");
-        let address = "127.0.0.1:0".parse().expect("an address");
-        socket.bind(address).expect("loopback");
-        let listener = socket.listen(0).expect("it can listen");
-        let address = listener.local_addr().expect("it is bound");
-        let mut crowd = Vec::new();
-        let brief = Duration::from_millis(200);
-        while let Ok(Ok(stream)) = timeout(brief, TcpStream::connect(address)).await {
-            crowd.push(stream);
-            assert!(crowd.len() < 64, "its queue is never full");
-        }
-        BlackHole {
-            url: format!("http://{address}/"),
-            _listener: listener,
-            _crowd: crowd,
-        }
-    }
 }

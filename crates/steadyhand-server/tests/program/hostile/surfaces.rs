@@ -169,11 +169,29 @@ fn complaints(fault: &Fault, error: &Value) -> Vec<String> {
             ["none", "unknown", "done"].contains(&text("effect")),
             "no effect",
         ),
+        (states(friendly, text("effect")), "its effect is not stated"),
     ];
     let broken = checks.iter().filter(|(is_right, _)| !is_right);
     broken
         .map(|(_, what)| format!("{}: {what}: {error}", fault.tool))
         .collect()
+}
+
+/// Whether a text states this effect, and no other (SPEC T01).
+fn states(text: &str, effect: &str) -> bool {
+    let said = [
+        ("none", text.contains("It was not run.")),
+        (
+            "done",
+            text.contains("It ran, and failed.") || text.contains("It ran to its end;"),
+        ),
+        (
+            "unknown",
+            text.contains("It may have run; check before trying again"),
+        ),
+    ];
+    said.iter()
+        .all(|(name, is_said)| *is_said == (*name == effect))
 }
 
 fn says_what_to_do(code: &str) -> bool {
@@ -209,6 +227,13 @@ fn of_message(fault: &Fault, answer: &Value, took: Duration) -> Got {
     let error = &result["_meta"]["io.steadyhand/error"];
     let mut got = Got::read(Some(error), text.to_owned(), took);
     got.complaints = complaints(fault, error);
+    // A server's own "no" passes as it is (SPEC D19).
+    let is_from_server = matches!(fault.kind, Kind::McpStdio | Kind::McpHttp);
+    let is_own_no = is_from_server && got.code == "TOOL_EXECUTION_ERROR" && got.effect == "done";
+    if !is_own_no && !states(text, &got.effect) {
+        let complaint = format!("{}: what the model reads has no effect: {text}", fault.tool);
+        got.complaints.push(complaint);
+    }
     got
 }
 

@@ -112,7 +112,7 @@ async fn json_that_is_none_is_an_error_after_the_fact() {
         let outcome = run(probe("POST", &server.url("/")).await, json!({})).await;
         assert_eq!(
             verdict(&outcome),
-            "TOOL_EXECUTION_ERROR done retryable 1",
+            "TOOL_EXECUTION_ERROR done final 1",
             "{what}"
         );
         let expected = format!("the answer of {} is not valid JSON: ", server.address);
@@ -194,7 +194,7 @@ async fn broken_compression_is_an_error() {
     let headers = [("content-type", "text/plain"), ("content-encoding", "gzip")];
     let server = Server::start(vec![Act::Send(answer(200, &headers, "this is not gzip"))]).await;
     let outcome = run(probe("POST", &server.url("/")).await, json!({})).await;
-    assert_eq!(verdict(&outcome), "NETWORK_ERROR unknown retryable 1");
+    assert_eq!(verdict(&outcome), "NETWORK_ERROR unknown final 1");
 }
 
 #[tokio::test]
@@ -273,4 +273,17 @@ async fn head_and_no_content_have_no_body() {
         assert_eq!(output(&outcome), &Value::Null, "{method}");
         assert_eq!(server.seen()[0].line(), format!("{method} / HTTP/1.1"));
     }
+}
+
+#[tokio::test]
+async fn v20_an_integer_beyond_64_bits_is_kept_digit_for_digit() {
+    let server = Server::start(vec![json_answer(
+        r#"{"id": 18446744073709551616, "small": 42, "list": [-9223372036854775809]}"#,
+    )])
+    .await;
+    let outcome = run(probe("GET", &server.url("/")).await, json!({})).await;
+    assert_eq!(
+        output(&outcome),
+        &json!({"id": "18446744073709551616", "small": 42, "list": ["-9223372036854775809"]})
+    );
 }

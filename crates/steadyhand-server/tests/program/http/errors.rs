@@ -110,7 +110,9 @@ async fn r07_a_lost_answer_has_unknown_effect_and_only_what_may_be_repeated_is()
         ] {
             let server = Server::start(vec![act.clone()]).await;
             let outcome = run(probe(method, &server.url("/")).await, json!({})).await;
-            let expected = format!("NETWORK_ERROR unknown retryable {attempts}");
+            // Whoever must not run twice is not told to try again (D19).
+            let again = if attempts == 1 { "final" } else { "retryable" };
+            let expected = format!("NETWORK_ERROR unknown {again} {attempts}");
             assert_eq!(verdict(&outcome), expected, "{what}, {method}: {outcome:?}");
             assert_eq!(server.seen().len(), attempts, "{what}, {method}");
         }
@@ -126,14 +128,14 @@ async fn r07_each_status_has_its_category() {
         (408, "TIMEOUT unknown retryable 4"),
         (425, "RATE_LIMIT_ERROR none retryable 4"),
         (429, "RATE_LIMIT_ERROR none retryable 4"),
-        (400, "TOOL_EXECUTION_ERROR unknown final 1"),
-        (422, "TOOL_EXECUTION_ERROR unknown final 1"),
-        (402, "TOOL_EXECUTION_ERROR unknown final 1"),
-        (404, "TOOL_EXECUTION_ERROR unknown final 1"),
-        (405, "TOOL_EXECUTION_ERROR unknown final 1"),
-        (409, "TOOL_EXECUTION_ERROR unknown final 1"),
-        (418, "TOOL_EXECUTION_ERROR unknown final 1"),
-        (451, "TOOL_EXECUTION_ERROR unknown final 1"),
+        (400, "TOOL_EXECUTION_ERROR done final 1"),
+        (422, "TOOL_EXECUTION_ERROR done final 1"),
+        (402, "TOOL_EXECUTION_ERROR done final 1"),
+        (404, "TOOL_EXECUTION_ERROR done final 1"),
+        (405, "TOOL_EXECUTION_ERROR done final 1"),
+        (409, "TOOL_EXECUTION_ERROR done final 1"),
+        (418, "TOOL_EXECUTION_ERROR done final 1"),
+        (451, "TOOL_EXECUTION_ERROR done final 1"),
         (500, "TOOL_EXECUTION_ERROR unknown retryable 4"),
         (501, "TOOL_EXECUTION_ERROR unknown retryable 4"),
         (502, "NETWORK_ERROR unknown retryable 4"),

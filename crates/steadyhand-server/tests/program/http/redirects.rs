@@ -261,7 +261,7 @@ async fn what_fails_after_a_redirect_may_have_acted_before_it() {
     ])
     .await;
     let outcome = run(probe("POST", &server.url("/")).await, json!({})).await;
-    assert_eq!(verdict(&outcome), "RATE_LIMIT_ERROR unknown retryable 1");
+    assert_eq!(verdict(&outcome), "RATE_LIMIT_ERROR unknown final 1");
     let posts = server
         .seen()
         .iter()

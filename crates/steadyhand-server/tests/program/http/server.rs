@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 /// What the server does once it has read a request.
 #[derive(Clone)]
@@ -210,4 +211,32 @@ pub(crate) fn json_answer(body: &str) -> Act {
 
 pub(crate) fn redirect(status: u16, location: &str) -> Act {
     Act::Send(answer(status, &[("location", location)], ""))
+}
+
+/// A port whose queue is full: who comes is neither let in nor sent away.
+pub(crate) struct BlackHole {
+    pub(crate) url: String,
+    _listener: TcpListener,
+    _crowd: Vec<TcpStream>,
+}
+
+impl BlackHole {
+    pub(crate) async fn dig() -> BlackHole {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        let address = "127.0.0.1:0".parse().expect("an address");
+        socket.bind(address).expect("loopback");
+        let listener = socket.listen(0).expect("it can listen");
+        let address = listener.local_addr().expect("it is bound");
+        let mut crowd = Vec::new();
+        let brief = Duration::from_millis(200);
+        while let Ok(Ok(stream)) = timeout(brief, TcpStream::connect(address)).await {
+            crowd.push(stream);
+            assert!(crowd.len() < 64, "its queue is never full");
+        }
+        BlackHole {
+            url: format!("http://{address}/"),
+            _listener: listener,
+            _crowd: crowd,
+        }
+    }
 }

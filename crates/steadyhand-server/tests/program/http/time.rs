@@ -7,7 +7,7 @@ use serde_json::json;
 use steadyhand::{Call, ToolExecutor, ToolManager};
 use tokio_util::sync::CancellationToken;
 
-use super::server::{Act, Server, head};
+use super::server::{Act, BlackHole, Server, head};
 use super::{eventually, failure, probe, run, verdict};
 
 /// For a request to arrive on a busy machine.
@@ -44,7 +44,7 @@ async fn v07_on_timeout_the_request_is_aborted_and_the_server_sees_it() {
         let server = Server::start(vec![act]).await;
         let tool = probe("POST", &server.url("/")).await.timeout(LONG_ENOUGH);
         let outcome = run(tool, json!({})).await;
-        assert_eq!(verdict(&outcome), "TIMEOUT unknown retryable 1", "{what}");
+        assert_eq!(verdict(&outcome), "TIMEOUT unknown final 1", "{what}");
         let expected = format!("{} did not answer in time", server.address);
         assert_eq!(failure(&outcome).message, expected, "{what}");
         eventually(what, || server.departures() == 1).await;
@@ -76,4 +76,17 @@ async fn v07_a_cancelled_call_is_aborted() {
     let outcome = running.await.expect("no panic");
     assert_eq!(failure(&outcome).code.as_str(), "CANCELLED");
     eventually("the abort", || server.departures() == 1).await;
+}
+
+#[tokio::test]
+async fn d19_a_connection_that_is_never_accepted_has_no_effect() {
+    let hole = BlackHole::dig().await;
+    let tool = probe("POST", &hole.url)
+        .await
+        .timeout(LONG_ENOUGH)
+        .no_retry();
+    let outcome = run(tool, json!({})).await;
+    assert_eq!(verdict(&outcome), "NETWORK_ERROR none retryable 1");
+    let message = &failure(&outcome).message;
+    assert!(message.contains("did not accept one in time"), "{message}");
 }

@@ -21,7 +21,10 @@ fn d07_a_tool_that_is_not_known_to_be_safe_is_not_run_again() {
     assert_eq!((status.as_str(), attempts), ("error", 1));
     let (code, _, stderr) = parts(&dying("").run("call dies__trouble"));
     assert_eq!(code, 4, "{stderr}");
-    assert!(stderr.contains("unknown: it may have run"), "{stderr}");
+    assert!(
+        stderr.contains("It may have run; check before trying again."),
+        "{stderr}"
+    );
 }
 
 #[test]

@@ -50,13 +50,17 @@ async fn d1_every_view_can_be_had_and_every_outcome_is_status_200() {
     assert_eq!(outcome["error"]["effect"], "none");
     let flat = served.post("/v1/calls?view=flat", bad).await.json();
     assert_eq!(flat["error"], "Invalid parameters: missing 'city'");
+    assert_eq!(flat["effect"], "none");
 
     let unknown = served
         .post("/v1/calls?view=message", json!({"name": "wether"}))
         .await;
     assert_eq!(unknown.status, 200);
     assert_eq!(unknown.header("steadyhand-code"), Some("TOOL_NOT_FOUND"));
-    assert_eq!(unknown.json()["content"], "Error: Unknown tool \"wether\"");
+    assert_eq!(
+        unknown.json()["content"],
+        "Error: Unknown tool \"wether\"\nIt was not run."
+    );
 }
 
 #[tokio::test]
@@ -299,4 +303,23 @@ async fn r10_a_batch_gives_as_many_outcomes_as_calls_in_their_order() {
     let (status, _, message) = reply.refusal();
     assert_eq!(status, 400);
     assert!(message.contains("calls[1]"), "{message}");
+}
+
+#[tokio::test]
+async fn v20_an_integer_that_would_be_rounded_is_refused_with_its_place() {
+    let served = Served::start().await;
+    let body = r#"{"name": "echo", "args": {"ids": [1, 18446744073709551616]}}"#;
+    let reply = served.send("POST", "/v1/calls", &[], body).await;
+    assert_eq!(reply.status, 400, "{}", reply.text);
+    let error = &reply.json()["error"];
+    let message = error["message"].as_str().expect("words");
+    assert!(
+        message.starts_with("/args/ids/1: the integer 18446744073709551616"),
+        "{message}"
+    );
+    let whole =
+        r#"{"name": "echo", "args": {"ids": [18446744073709551615, "18446744073709551616"]}}"#;
+    let outcome = served.send("POST", "/v1/calls", &[], whole).await.json();
+    let kept = json!([18446744073709551615_u64, "18446744073709551616"]);
+    assert_eq!(outcome["output"]["echo"]["ids"], kept);
 }

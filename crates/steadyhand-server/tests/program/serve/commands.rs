@@ -32,7 +32,7 @@ async fn r14_commands_talk_to_the_server_of_the_same_configuration() {
     let (code, _, stderr) = parts(&workplace.run("call weather"));
     assert_eq!(code, 2, "{stderr}");
     assert!(
-        stderr.contains("weather was not called: 1 argument does not fit"),
+        stderr.contains("weather was not run: 1 argument does not fit"),
         "{stderr}"
     );
     let (code, _, stderr) = parts(&workplace.run("call wether city=Oslo"));

@@ -112,7 +112,10 @@ async fn failures_fallbacks_and_breakers_are_in_the_spans() {
     assert_eq!(no["attributes"]["steadyhand.tool.source"], "calendar");
     assert_eq!(
         (&no["status"], &no["message"]),
-        (&json!("STATUS_CODE_ERROR"), &json!("no such page"))
+        (
+            &json!("STATUS_CODE_ERROR"),
+            &json!("no such page. It ran, and failed.")
+        )
     );
     let nowhere = named(&spans, "execute_tool nowhere");
     assert_eq!(nowhere["attributes"]["error.type"], "TOOL_NOT_FOUND");
