@@ -96,7 +96,10 @@ async fn l02_l07_the_same_conversation_is_the_same_with_every_provider_streaming
         conversation[5]["says"],
         "Error: Unknown tool \"no_such_tool\"\nIt was not run."
     );
-    assert_eq!(conversation[7]["says"], "Error: no such room\nIt ran, and failed.");
+    assert_eq!(
+        conversation[7]["says"],
+        "Error: no such room\nIt ran, and failed."
+    );
     assert_eq!(
         words,
         "Let me look at both.18 degrees in both; the rest did not work.Still 18."

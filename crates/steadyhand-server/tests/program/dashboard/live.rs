@@ -105,7 +105,12 @@ async fn read_stream(served: &Served, path: &str, is_enough: impl Fn(&str) -> bo
 async fn a_stream_sends_nothing_that_the_page_has_and_everything_after_a_gap() {
     let served = Served::with_config("[tools.echo]\nkind = \"builtin\"\nuse = \"echo\"\n").await;
     served.call("echo", json!({"text": "one"})).await;
-    let page = served.get("/tools/echo").await.text;
+    // The history writes the call a moment later, which is a change of the page, too.
+    let page = crate::serve::until("the call is in the history", async || {
+        let page = served.get("/tools/echo").await.text;
+        page.contains("<dt>Calls, 1 h</dt><dd>1<").then_some(page)
+    })
+    .await;
     let version = page
         .split("data-version=\"")
         .nth(1)
