@@ -63,3 +63,4 @@ pub use settings::{
     shown_url,
 };
 pub use state::{Phase, ServerState, StepDone, Unstable};
+pub use supervisor::START_FAILED;

@@ -31,6 +31,9 @@ const FIRST_LISTS_LIMIT: Duration = Duration::from_secs(5);
 /// Lines of stderr that a failure shows.
 const TAIL_LINES: usize = 20;
 
+/// The target of the line about a start that failed in all its attempts: whoever shows the lines of SPEC V17 leaves it out.
+pub const START_FAILED: &str = "steadyhand_mcp::start_failed";
+
 /// The life of a server, until it is no longer wanted.
 pub(crate) async fn watch_over(server: Arc<Inner>) {
     tokio::select! {
@@ -192,7 +195,7 @@ async fn connect(server: &Arc<Inner>, phase: Phase) -> Result<Session, StartFail
             }
             Err(failure) => {
                 let summary = failure.summary();
-                tracing::warn!(
+                tracing::info!(
                     server = name,
                     attempt,
                     "MCP connection attempt failed: {summary}"
@@ -208,6 +211,7 @@ async fn connect(server: &Arc<Inner>, phase: Phase) -> Result<Session, StartFail
         server.failure(Step::Start, what, Duration::ZERO, 0)
     });
     tracing::warn!(
+        target: START_FAILED,
         server = name,
         reason = failure.summary(),
         stderr = failure.stderr.join("\n"),

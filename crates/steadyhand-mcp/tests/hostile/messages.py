@@ -170,6 +170,18 @@ def late_response(server):
     server.on_trouble(server.if_due(trouble))
 
 
+@mode("an answer with a number in it that JSON has not")
+def broken_json(server):
+    server.on_trouble(server.if_due(lambda id, params: server.write(
+        b'{"jsonrpc":"2.0","id":%d,"result":{"content":[],"structuredContent":{"value":NaN}}}\n' % id)))
+
+
+@mode("an answer that Python has printed in place of JSON")
+def python_object(server):
+    server.on_trouble(server.if_due(lambda id, params: server.write(
+        repr(text_answer(id, "nearly")).encode() + b"\n")))
+
+
 @mode("half an answer without its newline, then the end")
 def half_frame_eof(server):
     def trouble(id, params):

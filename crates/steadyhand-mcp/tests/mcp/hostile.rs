@@ -197,6 +197,10 @@ faults! {
         .fails(Timeout, Effect::Unknown, SAYS_NOTHING_MORE);
     v07_an_answer_that_comes_too_late: in_a_call(&["late_response", "1"]).timeout_ms(400)
         .fails(Timeout, Effect::Unknown, SAYS_NOTHING_MORE);
+    v12_an_answer_that_is_no_json: in_a_call(&["broken_json"])
+        .fails(ToolExecutionError, Effect::Unknown, &["MCP server 'hostile' sent an answer that is not valid JSON", "{\"value\":NaN}"]);
+    v12_an_answer_as_python_prints_it: in_a_call(&["python_object"])
+        .fails(ToolExecutionError, Effect::Unknown, &["MCP server 'hostile' sent an answer that is not valid JSON", "'text': 'nearly'"]);
     d7_content_of_an_unknown_type: in_a_call(&["unknown_content"]).gives_value(
         json!([{"type": "hologram", "depth": 3}, {"type": "text", "text": "beside it"}]));
     d7_content_that_is_a_string: in_a_call(&["content_string"]).gives("just a string");

@@ -111,7 +111,8 @@ fn of_not_real((subject, message): (&str, String)) -> Problem {
 
 fn of_server(server: &ServerState) -> Option<Problem> {
     let path = page("servers", &server.name);
-    let failure = server.failure.as_ref().map(|failure| failure.summary());
+    let failure = server.failure.as_ref();
+    let failure = failure.map(|failure| failure.summary_with_last_words());
     let unstable = server.unstable();
     let (severity, message) = match (server.phase, failure) {
         (Phase::Down, Some(why)) => (Severity::Error, format!("is not running: {why}")),

@@ -28,22 +28,22 @@ async fn both_ways() -> (Served, [Vec<String>; 2]) {
 }
 
 /// A script of ours, where it finds its packages.
-fn script(served: &Served, name: &str) -> PathBuf {
+fn script(workplace: &Workplace, name: &str) -> PathBuf {
     let own =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/gateway/clients");
-    let path = served.workplace.file(name);
+    let path = workplace.file(name);
     std::fs::copy(own.join(name), &path).expect("a copy");
     path
 }
 
 /// Runs a client; what it prints is JSON.
-async fn run(served: &Served, program: PathBuf, words: &[String]) -> Value {
+async fn run(workplace: &Workplace, program: PathBuf, words: &[String]) -> Value {
     let node = peer("conformance/bin");
     let path = std::env::var("PATH").unwrap_or_default();
     let output = Command::new(&program)
         .args(words)
-        .current_dir(served.workplace.path())
-        .env("HOME", served.workplace.path())
+        .current_dir(workplace.path())
+        .env("HOME", workplace.path())
         .env("PATH", format!("{}:{path}", node.display()))
         .stdin(Stdio::null())
         .kill_on_drop(true)
@@ -102,13 +102,13 @@ fn print(client: &str, way: &[String], version: &str, done: &str) {
 /// Runs a script of ours both ways, each time with these words first.
 async fn check_both(program: &str, name: &str, first: &[&str]) -> Vec<Value> {
     let (served, ways) = both_ways().await;
-    let script = script(&served, name).display().to_string();
+    let script = script(&served.workplace, name).display().to_string();
     let mut all = Vec::new();
     for way in ways {
         let mut words = vec![script.clone()];
         words.extend(first.iter().map(|word| (*word).to_owned()));
         words.extend(way.clone());
-        let said = run(&served, peer(program), &words).await;
+        let said = run(&served.workplace, peer(program), &words).await;
         check(&said, &way[0]);
         let also = [
             ("steps", ", progress"),
@@ -166,6 +166,17 @@ async fn v05_the_adapters_of_langchain_list_and_call() {
     check_both("langchain-mcp/bin/python", "langchain_adapters.py", &[]).await;
 }
 
+/// Nothing is known of the server yet, and the client keeps its first list for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn v16_the_adapters_of_langchain_list_all_tools_on_a_fresh_state() {
+    let workplace = Workplace::with_config(&format!("{ECHO}{}", fixture("")));
+    let script = script(&workplace, "langchain_adapters.py");
+    let program = env!("CARGO_BIN_EXE_steadyhand");
+    let words = [&script.display().to_string(), program, "mcp-stdio"].map(str::to_owned);
+    let said = run(&workplace, peer("langchain-mcp/bin/python"), &words).await;
+    check(&said, "a fresh state");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn v05_the_inspector_lists_and_calls_in_both_eras() {
     let (served, ways) = both_ways().await;
@@ -186,7 +197,7 @@ async fn v05_the_inspector_lists_and_calls_in_both_eras() {
                         .to_vec();
                 words.extend(way.clone());
                 words.extend(more.iter().map(|word| (*word).to_owned()));
-                run(&served, inspector.clone(), &words).await
+                run(&served.workplace, inspector.clone(), &words).await
             };
             let listed = ask(&["--method", "tools/list"]).await;
             let listed = listed.to_string();

@@ -87,6 +87,12 @@ pub(super) fn in_a_call() -> Cast {
             "",
         ),
         (
+            "broken_json",
+            "an answer that is no JSON",
+            "TOOL_EXECUTION_ERROR unknown",
+            "",
+        ),
+        (
             "half_frame_eof",
             "half an answer, then the end",
             lost,
