@@ -74,6 +74,9 @@ pub struct Call {
     /// Told how far the tool is, in the order it says so and before the outcome.
     #[serde(skip)]
     pub on_progress: Option<OnProgress>,
+    /// What is wrong with the call itself: see [`Call::malformed`].
+    #[serde(skip)]
+    pub fault: Option<String>,
 }
 
 /// Told how far a call's tool is: see [`Call::on_progress`]. Whatever it does holds up the tool.
@@ -139,7 +142,20 @@ impl Call {
             luggage: None,
             permit: None,
             on_progress: None,
+            fault: None,
         }
+    }
+
+    /// Stands for something that was sent as a call and is none, so that it has an outcome like the others of its batch:
+    /// `VALIDATION_ERROR`, not run. `fault` says what is wrong with it, and what a call looks like.
+    pub fn malformed(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        fault: impl Into<String>,
+    ) -> Call {
+        let mut call = Call::with_id(id, name, Arguments::default());
+        call.fault = Some(fault.into());
+        call
     }
 
     /// The id the model or the application gave.

@@ -127,6 +127,9 @@ impl ToolExecutor {
         let known = catalogue.find(&call.name);
         let is_known = known.is_some();
         let mut case = Case::open(call, known.map(|entry| &**entry), self.tools.observers());
+        if let Some(failure) = failures::malformed(&case.call) {
+            return case.close_invalid(failure);
+        }
         let permit = case.call.permit.clone();
         if !is_known {
             // Whether there is such a tool is nobody's business who may not use it.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::call::Call;
 use crate::cut;
 use crate::failure::{Effect, Failure, FailureCode};
 use crate::guard::attempt::contained;
@@ -13,6 +14,19 @@ use crate::tool_error::{ToolError, friendly_text};
 
 /// A failure's text is cut to this size.
 const MESSAGE_BYTES_MAX: usize = 8 * 1024;
+
+/// A call that names no tool, or could not be read at all: no tool is looked for.
+pub(crate) fn malformed(call: &Call) -> Option<Box<Failure>> {
+    let fault = match &call.fault {
+        Some(fault) => fault.as_str(),
+        None if call.name.trim().is_empty() => "it names no tool",
+        None => return None,
+    };
+    let message = format!("Invalid call: {fault}");
+    let friendly = "The assistant asked for a tool in a way that cannot be understood.";
+    let failure = Failure::new(FailureCode::ValidationError, Effect::None, message);
+    Some(Box::new(failure.for_people(friendly)))
+}
 
 /// A tool's own error, read by its type, its classifier, its words.
 pub(crate) fn read_error(error: ToolError, entry: &Entry, args: &Value) -> Box<Failure> {

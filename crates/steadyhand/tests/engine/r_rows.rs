@@ -1013,6 +1013,31 @@ async fn r09_five_megabytes_are_cut_by_default() {
 // R10: batches
 
 #[tokio::test(start_paused = true)]
+async fn r10_a_call_that_names_no_tool_or_is_none_at_all_fails_alone_and_is_not_run() {
+    let executor = executor([script("works").answers("fine").tool()]);
+    let calls = vec![
+        Call::new("works", json!({})),
+        Call::new("", json!({})).id("empty"),
+        Call::new(" \n", json!({})).idempotency_key("blank"),
+        Call::malformed("5", "works", "it is a number, and must be an object"),
+        Call::new("works", json!({})),
+    ];
+    let outcomes = executor.execute_batch(calls).await;
+    assert_eq!(outcomes[0].status(), Status::Success);
+    assert_eq!(outcomes[4].status(), Status::Success);
+    let words = ["it names no tool", "it names no tool", "it is a number"];
+    for (outcome, words) in outcomes[1..4].iter().zip(words) {
+        let failure = outcome.failure().expect("a failure");
+        assert_eq!(failure.code, FailureCode::ValidationError);
+        assert_eq!(failure.effect, Effect::None);
+        assert!(!failure.retryable);
+        assert!(failure.message.contains(words), "{}", failure.message);
+        assert_eq!(outcome.attempts, 0);
+    }
+    assert_eq!(outcomes[1].call_id, "empty");
+}
+
+#[tokio::test(start_paused = true)]
 async fn r10_a_batch_gives_one_outcome_per_call_in_call_order_whatever_happens() {
     let token = CancellationToken::new();
     let tools = [
