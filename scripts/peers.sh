@@ -38,6 +38,16 @@ vercel_ai_version=7.0.169
 vercel_anthropic_version=4.0.102
 vercel_openai_version=4.0.114
 schemathesis_version=4.32.5
+# Who reads our /openapi.json: two validators, and generators of clients with what compiles their output. hey-api needs
+# the Node of the conformance suite, and both generators for TypeScript a compiler before 7.
+openapi_spec_validator_version=0.9.0
+openapi_python_client_version=0.29.1
+mypy_version=2.4.1
+redocly_version=2.77.0
+openapi_typescript_version=7.13.0
+openapi_fetch_version=0.17.0
+hey_api_version=0.99.0
+typescript_5_version=5.9.3
 # Decoders of what we export, that are not ours.
 opentelemetry_proto_version=1.45.2
 prometheus_client_version=0.26.0
@@ -68,6 +78,8 @@ install_peers() {
     install_langchain_providers "$peers/langchain-providers"
     install_vercel_ai "$peers/vercel-ai"
     install_from_pypi "$peers/schemathesis" schemathesis "$schemathesis_version"
+    install_openapi_readers_py "$peers/openapi-readers-py"
+    install_openapi_readers_js "$peers/openapi-readers-js"
     install_from_pypi "$peers/opentelemetry-proto" opentelemetry-proto "$opentelemetry_proto_version"
     install_from_pypi "$peers/prometheus-client" prometheus-client "$prometheus_client_version"
     install_browser_driver "$peers/browser"
@@ -227,6 +239,28 @@ install_vercel_ai() {
     mkdir -p "$home" &&
         npm install --prefix "$home" --no-audit --no-fund --silent "ai@$vercel_ai_version" \
             "@ai-sdk/anthropic@$vercel_anthropic_version" "@ai-sdk/openai@$vercel_openai_version" &&
+        touch "$stamp"
+}
+
+install_openapi_readers_py() {
+    local home=$1 stamp="$1/steadyhand-$openapi_spec_validator_version-$openapi_python_client_version-$mypy_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    python3 -m venv "$home" &&
+        "$home/bin/python" -m pip install --quiet "openapi-spec-validator==$openapi_spec_validator_version" \
+            "openapi-python-client==$openapi_python_client_version" "mypy==$mypy_version" &&
+        touch "$stamp"
+}
+
+install_openapi_readers_js() {
+    local home=$1
+    local stamp="$1/steadyhand-$redocly_version-$openapi_typescript_version-$openapi_fetch_version-$hey_api_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    mkdir -p "$home" &&
+        npm install --prefix "$home" --no-audit --no-fund --silent "@redocly/cli@$redocly_version" \
+            "openapi-typescript@$openapi_typescript_version" "openapi-fetch@$openapi_fetch_version" \
+            "@hey-api/openapi-ts@$hey_api_version" "typescript@$typescript_5_version" &&
         touch "$stamp"
 }
 

@@ -52,7 +52,7 @@ pub struct Approval {
 /// A call of another process on this machine that waits for a person there; it may be decided here, too
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = ApprovalQuestion)]
+#[schema(as = ApprovalRequest)]
 pub(crate) struct Foreign {
     /// The tool
     pub(crate) tool: String,

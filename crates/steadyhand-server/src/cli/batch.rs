@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use steadyhand::{Call, InexactInteger};
 
@@ -13,6 +14,7 @@ use super::rehearsal::RehearsalArgs;
 use super::remote::Remote;
 use super::{Interrupts, STOPPING_MAX, Session, value, written};
 use crate::config::document::plain;
+use crate::http::calls::CallBody;
 use crate::source::command;
 
 const BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -64,14 +66,14 @@ pub(super) async fn run(session: &Session<'_>, args: &BatchArgs) -> Result<(), F
 async fn outcomes(
     session: &Session<'_>,
     args: &BatchArgs,
-    calls: &[Call],
+    calls: &[Value],
 ) -> Result<Vec<Value>, Failed> {
     if !args.rehearsal.is_asked_for()
         && let Some(remote) = Remote::find(session).await
     {
-        let reply = remote
-            .post("/v1/batches", Some(&json!({ "calls": calls })))
-            .await?;
+        let sent: Vec<Value> = calls.iter().map(as_sent).collect();
+        let body = json!({ "calls": sent });
+        let reply = remote.post("/v1/batches", Some(&body)).await?;
         let outcomes = reply.body["outcomes"].as_array().cloned();
         return outcomes.ok_or_else(|| Failed::unexpected("the server's answer has no outcomes"));
     }
@@ -80,7 +82,7 @@ async fn outcomes(
     let runtime = session.runtime(|options| rehearsal.apply(options)).await?;
     let history = session.remember(&runtime);
     let take = rehearsal.begin(session, &runtime)?;
-    let calls = calls.iter().map(|call| call.clone().caller("cli"));
+    let calls = calls.iter().map(|call| read_call(call).caller("cli"));
     let outcomes = runtime.executor().execute_batch(calls.collect());
     let outcomes = match session.time_left() {
         None => Ok(outcomes.await),
@@ -92,6 +94,17 @@ async fn outcomes(
     let too_late = |_| Failed::timed_out(session.global.timeout.unwrap_or_default());
     let outcomes = outcomes.map_err(too_late)?;
     Ok(outcomes.iter().map(|outcome| json!(outcome)).collect())
+}
+
+/// A call as a server takes it: without fields that mean nothing. Something else goes as it is: the server answers it.
+fn as_sent(call: &Value) -> Value {
+    Call::deserialize(call).map_or_else(|_| call.clone(), |call| json!(call))
+}
+
+/// The call; something else stands for itself as one that is answered and never run.
+fn read_call(sent: &Value) -> Call {
+    let call = Call::deserialize(sent);
+    call.unwrap_or_else(|_| CallBody::read(&sent.to_string()))
 }
 
 fn rows(session: &Session<'_>, ended: &[Ended]) -> Vec<Vec<String>> {
@@ -127,7 +140,8 @@ fn first_line(text: &str) -> String {
 }
 
 impl BatchArgs {
-    fn read(&self, session: &Session<'_>) -> Result<Vec<Call>, Failed> {
+    /// The calls as they are in the file: one that is none fails alone.
+    fn read(&self, session: &Session<'_>) -> Result<Vec<Value>, Failed> {
         let cannot = |reason: String| {
             Failed::new(
                 Exit::Usage,
@@ -143,22 +157,23 @@ impl BatchArgs {
         if let Some(inexact) = InexactInteger::first_in(&text) {
             return Err(cannot(format!("{}: {}", inexact.at, inexact.message())));
         }
-        let whole = match serde_json::from_str::<Value>(&text) {
-            Ok(Value::Object(mut fields)) if fields.contains_key("calls") => fields.remove("calls"),
-            Ok(Value::Array(calls)) => Some(Value::Array(calls)),
-            Ok(call) => Some(json!([call])),
-            Err(_) => None,
-        };
-        if let Some(calls) = whole {
-            return serde_path_to_error::deserialize(calls)
-                .map_err(|error| cannot(format!("calls{}: {}", error.path(), error.inner())));
+        match serde_json::from_str::<Value>(&text) {
+            Ok(Value::Object(mut fields)) if fields.contains_key("calls") => {
+                return match fields.remove("calls") {
+                    Some(Value::Array(calls)) => Ok(calls),
+                    _ => Err(cannot("calls must be a list".to_owned())),
+                };
+            }
+            Ok(Value::Array(calls)) => return Ok(calls),
+            Ok(call) => return Ok(vec![call]),
+            Err(_) => {}
         }
         let lines = text.lines().enumerate();
         lines
             .filter(|(_, line)| !line.trim().is_empty())
             .map(|(number, line)| {
                 serde_json::from_str(line)
-                    .map_err(|error| cannot(format!("line {} is no call: {error}", number + 1)))
+                    .map_err(|error| cannot(format!("line {} is no JSON: {error}", number + 1)))
             })
             .collect()
     }

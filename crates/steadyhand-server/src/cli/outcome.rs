@@ -105,6 +105,12 @@ pub(super) fn failed(ended: &Ended, failure: &Failure) -> Failed {
         FailureCode::ValidationError if !failure.problems.is_empty() => {
             bad_arguments(tool, failure)
         }
+        FailureCode::ValidationError if tool.is_empty() => Failed::new(
+            Exit::of(failure.code),
+            failure.code.as_str(),
+            failure.message.clone(),
+        )
+        .help("A call is an object such as {\"name\": \"echo\", \"args\": {}}"),
         FailureCode::ToolNotFound => Failed::new(
             Exit::of(failure.code),
             failure.code.as_str(),

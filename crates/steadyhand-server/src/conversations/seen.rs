@@ -29,6 +29,7 @@ const PROBLEMS_MAX: usize = 20;
 
 /// The conversations there are
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ConversationList)]
 pub struct Conversations {
     /// How many there are in all
     pub count: usize,
@@ -43,6 +44,7 @@ pub struct Conversations {
 /// Where a conversation was held
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = ConversationOrigin)]
 pub enum Through {
     /// `steadyhand chat`
     Chat,
@@ -77,6 +79,7 @@ pub struct ConversationSummary {
 
 /// One conversation
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ConversationRecord)]
 pub struct SeenConversation {
     /// Its name
     pub id: String,
@@ -124,6 +127,7 @@ pub struct SeenConversation {
 
 /// What was said in one go: a question, and everything up to the next
 #[derive(Debug, Default, Serialize, ToSchema)]
+#[schema(as = ConversationTurn)]
 pub struct SeenTurn {
     /// In the order it was said
     pub said: Vec<Said>,
@@ -135,6 +139,7 @@ pub struct SeenTurn {
 
 /// One message
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ConversationMessage)]
 pub struct Said {
     /// Who said it
     pub by: Speaker,
@@ -149,6 +154,7 @@ pub struct Said {
 /// Who said something
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = ConversationSpeaker)]
 pub enum Speaker {
     /// What the model is told to be
     System,
@@ -164,6 +170,7 @@ pub enum Speaker {
 
 /// A call and its result
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ConversationCall)]
 pub struct SeenCall {
     /// The model's id for it
     pub id: String,
@@ -179,6 +186,7 @@ pub struct SeenCall {
 
 /// What came back
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ConversationResult)]
 pub struct SeenResult {
     /// At most 16 KiB of it
     pub text: String,

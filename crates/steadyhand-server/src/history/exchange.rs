@@ -66,6 +66,7 @@ pub struct Exchange {
 
 /// Something that was found, with its place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ExchangeFinding)]
 pub struct Finding {
     /// Where, as a JSON Pointer
     pub at: String,
@@ -86,6 +87,7 @@ pub struct ExchangeFailure {
 
 /// A refusal of the provider's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ProviderRefusal)]
 pub struct Refusal {
     /// Its own words, secrets removed
     pub message: String,

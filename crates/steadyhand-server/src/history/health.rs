@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 /// How history fares.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = HistoryHealth)]
 pub struct Health {
     /// Whether calls are written down.
     pub state: HealthState,
@@ -34,6 +35,7 @@ pub struct Health {
 /// Whether calls are written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = HistoryState)]
 pub enum HealthState {
     /// They are.
     Ok,

@@ -14,6 +14,7 @@ const TEXT_BYTES_MAX: usize = 256;
 
 /// Something changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ChangeMark)]
 pub struct Mark {
     /// In milliseconds since 1970.
     pub at_ms: u64,
@@ -26,6 +27,7 @@ pub struct Mark {
 /// What kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = ChangeMarkKind)]
 pub enum MarkKind {
     /// The program was started.
     Start,

@@ -5,6 +5,8 @@ use serde_json::Value;
 use steadyhand::{Coercion, Cut, Effect, Failure, FailureCode, StopReason};
 use utoipa::ToSchema;
 
+use crate::http::shapes;
+
 /// One call in a list of calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CallSummary {
@@ -101,7 +103,7 @@ impl CallState {
 }
 
 /// Everything that is kept of one call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallRecord {
     /// What a list shows of it.
     #[serde(flatten)]
@@ -120,18 +122,18 @@ pub struct CallDetails {
     pub traceparent: Option<String>,
     /// What the tool got; what came, where no tool got it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(required = false, value_type = Value)]
     pub arguments: Option<Value>,
     /// The arguments are not whole: secrets are hidden, or they were too large to keep.
     #[serde(skip_serializing_if = "is_false")]
     pub arguments_incomplete: bool,
     /// Slips in the arguments that were mended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<shapes::MendedArgument>)]
     pub coerced: Vec<Coercion>,
     /// The answer: the tool's, or its fallback's.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(required = false, value_type = Value)]
     pub result: Option<Value>,
     /// What the model reads, where that is another text than the result.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,11 +146,11 @@ pub struct CallDetails {
     pub result_cut: bool,
     /// The caller got a part of what the tool gave, since that was over the tool's limit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<shapes::TruncatedOutput>)]
     pub truncated: Option<Cut>,
     /// Why it failed, in full.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<shapes::Failure>)]
     pub error: Option<Failure>,
     /// Every start of the tool.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -163,6 +165,7 @@ pub struct CallDetails {
 
 /// One start of the tool. Times are milliseconds since the call came in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = CallAttempt)]
 pub struct Try {
     /// Counts from 1.
     pub attempt: u32,
@@ -189,6 +192,7 @@ pub struct Try {
 
 /// A part of a call's time. Milliseconds since the call came in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = CallStage)]
 pub struct Stage {
     /// What was done.
     pub kind: StageKind,
@@ -210,6 +214,7 @@ pub struct Stage {
 /// What a part of a call's time was spent on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = CallStageKind)]
 pub enum StageKind {
     /// The arguments were checked.
     Validate,

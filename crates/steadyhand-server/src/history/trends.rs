@@ -33,6 +33,7 @@ pub struct Trends {
 
 /// Calls whose tool ran, by how long they took.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = DurationSpread)]
 pub struct Spread {
     /// At most this long, in milliseconds, and longer than the one before.
     pub up_to_ms: f64,
@@ -42,6 +43,7 @@ pub struct Spread {
 
 /// One span of time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = TrendBucket)]
 pub struct Bucket {
     /// When it begins, in milliseconds since 1970.
     pub start_ms: u64,
@@ -52,6 +54,7 @@ pub struct Bucket {
 
 /// What happened in a span of time. A call belongs to the moment it ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = CallCounts)]
 pub struct Counts {
     /// Calls that ended, however.
     pub calls: u64,
@@ -79,6 +82,7 @@ pub struct Counts {
 
 /// How far back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, ToSchema)]
+#[schema(as = TrendWindow)]
 pub enum Window {
     /// An hour, minute by minute.
     #[default]

@@ -20,9 +20,10 @@ const SILENCE_MS_MAX: u64 = 30 * 24 * HOUR_MS;
 /// Those that are so, then those that are over and why; the rules, and how telling others went.
 #[utoipa::path(
     get,
+    operation_id = "list_alerts",
     path = "/v1/alerts",
     tag = "alerts",
-    responses((status = 200, description = "The alerts", body = shapes::AlertList), shapes::Refusals)
+    responses((status = 200, description = "The alerts", body = shapes::AlertList), shapes::Errors)
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
     status::answer(&app.alerts.view())
@@ -31,12 +32,13 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
 /// Say that somebody knows
 #[utoipa::path(
     post,
+    operation_id = "acknowledge_alert",
     path = "/v1/alerts/{id}/ack",
     tag = "alerts",
     params(("id" = String, Path, description = "The alert")),
     responses(
         (status = 200, description = "The alert as it is now", body = Alert),
-        shapes::NamedRefusals,
+        shapes::NamedErrors,
     )
 )]
 pub(crate) async fn acknowledge(
@@ -56,7 +58,7 @@ pub(crate) async fn acknowledge(
 #[into_params(parameter_in = Query)]
 pub(crate) struct SilenceAsked {
     /// In milliseconds; an hour if not said
-    #[param(minimum = 1)]
+    #[param(minimum = 1, maximum = 2_592_000_000u64)]
     for_ms: Option<u64>,
 }
 
@@ -65,12 +67,13 @@ pub(crate) struct SilenceAsked {
 /// Neither of this one nor of another of the same kind about the same tool or server. It stays on the list.
 #[utoipa::path(
     post,
+    operation_id = "silence_alert",
     path = "/v1/alerts/{id}/silence",
     tag = "alerts",
     params(("id" = String, Path, description = "The alert"), SilenceAsked),
     responses(
         (status = 200, description = "The alert as it is now", body = Alert),
-        shapes::NamedRefusals,
+        shapes::NamedErrors,
     )
 )]
 pub(crate) async fn silence(

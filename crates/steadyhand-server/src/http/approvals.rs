@@ -28,12 +28,14 @@ pub(crate) struct Decided {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = ApprovalChoice)]
 pub(crate) enum YesOrNo {
     Approve,
     Deny,
 }
 
 impl Wanted for Decided {
+    const SHAPE: &'static str = "an object: {decision, arguments_hash}";
     const EXAMPLE: &'static str = r#"{"decision": "approve", "arguments_hash": "sha256:…"}"#;
 }
 
@@ -42,11 +44,12 @@ impl Wanted for Decided {
 /// The oldest first, then those that were decided lately. Who may only call sees its own.
 #[utoipa::path(
     get,
+    operation_id = "list_approvals",
     path = "/v1/approvals",
     tag = "approvals",
     responses(
         (status = 200, description = "The approvals", body = shapes::ApprovalList),
-        shapes::Refusals,
+        shapes::Errors,
     )
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>, Asking(identity): Asking) -> Response {
@@ -65,6 +68,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, Asking(identity): Asking) 
 }
 
 impl Wanted for Foreign {
+    const SHAPE: &'static str = "an object: {tool, arguments, arguments_hash, call_id, wait_ms}";
     const EXAMPLE: &'static str = r#"{"tool": "unlock", "arguments": {}, "arguments_hash": "sha256:…", "call_id": "c1", "wait_ms": 60000}"#;
 }
 
@@ -74,12 +78,13 @@ impl Wanted for Foreign {
 /// decided, has expired, or the server ends.
 #[utoipa::path(
     post,
+    operation_id = "request_approval",
     path = "/v1/approvals",
     tag = "approvals",
     request_body = Foreign,
     responses(
         (status = 200, description = "What was decided", body = Approval),
-        shapes::BodyRefusals,
+        shapes::BodyErrors,
     )
 )]
 pub(crate) async fn ask(
@@ -111,13 +116,14 @@ pub(crate) async fn ask(
 /// the yes.
 #[utoipa::path(
     post,
+    operation_id = "decide_approval",
     path = "/v1/approvals/{id}",
     tag = "approvals",
     params(("id" = String, Path, description = "The approval")),
     request_body = Decided,
     responses(
         (status = 200, description = "The approval as it is now", body = Approval),
-        shapes::NamedBodyRefusals,
+        shapes::NamedBodyErrors,
     )
 )]
 pub(crate) async fn decide(

@@ -6,12 +6,13 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
-use steadyhand::Call;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::calls::{CallBody, ViewAsked, Viewed};
 use super::limits::{Sent, Wanted};
 use super::status::{self, Refused};
+use super::who::CallerHeaders;
 use super::{App, Asked, Caller, shapes};
 
 /// Calls of one request.
@@ -20,29 +21,31 @@ pub(super) const CALLS_MAX: usize = 10_000;
 /// Many calls
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"calls": [{"name": "echo", "args": {"text": "hello"}}, {"name": "nothing"}]}))]
+#[schema(as = BatchRequest, example = json!({"calls": [{"name": "echo", "args": {"text": "hello"}}, {"name": "nothing"}]}))]
 pub(crate) struct Batch {
-    #[schema(max_items = 10_000)]
+    /// One that is no call fails alone, with the outcome `VALIDATION_ERROR` in its place
+    #[schema(max_items = 10_000, value_type = Vec<CallBody>)]
     #[serde(deserialize_with = "at_most")]
-    calls: Vec<CallBody>,
+    calls: Vec<Box<RawValue>>,
 }
 
 impl Wanted for Batch {
+    const SHAPE: &'static str = "an object: {calls}";
     const EXAMPLE: &'static str = r#"{"calls": [{"name": "echo", "args": {"text": "hello"}}]}"#;
 }
 
 /// Stops at the first call too many, before all of them take up memory.
-fn at_most<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<CallBody>, D::Error> {
+fn at_most<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Box<RawValue>>, D::Error> {
     struct Calls;
 
     impl<'de> Visitor<'de> for Calls {
-        type Value = Vec<CallBody>;
+        type Value = Vec<Box<RawValue>>;
 
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             f.write_str("a list of calls")
         }
 
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<CallBody>, A::Error> {
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
             let mut calls = Vec::new();
             while let Some(call) = list.next_element()? {
                 if calls.len() == CALLS_MAX {
@@ -60,16 +63,18 @@ fn at_most<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<CallBody>, D::Error
 
 /// Run many tools at once
 ///
-/// Exactly as many outcomes as calls, in their order, whatever happens to each of them.
+/// Exactly as many outcomes as calls, in their order, whatever happens to each of them. One that is no call, because it
+/// names no tool for example, fails alone: its outcome is `VALIDATION_ERROR`, effect `none`.
 #[utoipa::path(
     post,
+    operation_id = "create_batch",
     path = "/v1/batches",
     tag = "calls",
-    params(ViewAsked),
+    params(ViewAsked, CallerHeaders),
     request_body = Batch,
     responses(
-        (status = 200, description = "How each call ended", body = shapes::Outcomes),
-        shapes::BodyRefusals,
+        (status = 200, description = "How each call ended", body = shapes::BatchOutcomes),
+        shapes::BodyErrors,
     )
 )]
 pub(crate) async fn run(
@@ -78,13 +83,9 @@ pub(crate) async fn run(
     caller: Caller,
     sent: Sent<Batch>,
 ) -> Result<Response, Refused> {
-    let calls: Result<Vec<Call>, Refused> = sent
-        .value
-        .calls
-        .into_iter()
-        .map(|call| call.into_call(&caller))
-        .collect();
-    let outcomes = app.execute_all(calls?, &caller).await?;
+    let sent = sent.value.calls.into_iter();
+    let calls = sent.map(|text| caller.of(CallBody::read(text.get())));
+    let outcomes = app.execute_all(calls.collect(), &caller).await?;
     let outcomes: Vec<Viewed<'_>> = outcomes
         .iter()
         .map(|outcome| asked.view.of(outcome))

@@ -7,12 +7,13 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use steadyhand::{Arguments, Call, FlatView, Outcome, StructuredView, ToolMessage};
+use steadyhand::{Arguments, Call, FlatView, Outcome, StructuredView, ToolMessage, clock, cut};
 use utoipa::{IntoParams, ToSchema};
 
 use super::limits::{Sent, Wanted};
 use super::status::{self, Refused, Why};
-use super::{App, Asked, Asking, Caller, Named, RunningCall, history, shapes};
+use super::who::CallerHeaders;
+use super::{App, Asked, Asking, Caller, Named, RunningCall, body_faults, history, shapes};
 
 /// Ids and keys are names, not documents.
 const NAME_CHARS_MAX: usize = 256;
@@ -21,10 +22,10 @@ const DEADLINE_MS_MAX: u64 = 3_600_000;
 /// One request to run one tool.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = Call, example = json!({"name": "echo", "args": {"text": "hello"}}))]
+#[schema(as = CallRequest, example = json!({"name": "echo", "args": {"text": "hello"}}))]
 pub(crate) struct CallBody {
     /// The tool, by name or alias
-    #[schema(max_length = 256)]
+    #[schema(min_length = 1, max_length = 256)]
     name: String,
     /// What the tool is to work with: an object, or the JSON text a model wrote
     #[serde(default)]
@@ -54,13 +55,38 @@ pub(crate) struct CallBody {
 }
 
 impl Wanted for CallBody {
+    const SHAPE: &'static str = "an object: {name, args}";
     const EXAMPLE: &'static str = r#"{"name": "echo", "args": {"text": "hello"}}"#;
 }
 
 impl CallBody {
+    /// The call in a JSON text. What is none stands for itself as a malformed call, which has an outcome of its own.
+    pub(crate) fn read(text: &str) -> Call {
+        let body: Result<CallBody, _> = serde_json::from_str(text);
+        let fault = match body.map(CallBody::into_call) {
+            Ok(Ok(call)) => return call,
+            Ok(Err(refused)) => Some(refused.in_words()),
+            Err(_) => None,
+        };
+        let value: Value = serde_json::from_str(text).unwrap_or_default();
+        let fault = fault.unwrap_or_else(|| CallBody::fault_of(&value));
+        let said = |field: &str| value[field].as_str().filter(|said| !said.is_empty());
+        let id = said("id").map_or_else(clock::new_id, |id| cut::text(id, NAME_CHARS_MAX));
+        let name = cut::text(said("name").unwrap_or_default(), NAME_CHARS_MAX);
+        Call::malformed(id, name, fault)
+    }
+
+    /// What is wrong with something that was sent as a call, and what one is.
+    pub(crate) fn fault_of(value: &Value) -> String {
+        let fault = body_faults::of::<CallBody>(value);
+        let fault = fault.map(|fault| fault.replace("the body", "it"));
+        let fault = fault.unwrap_or_else(|| "it cannot be read".to_owned());
+        format!("{fault}. Send {}", CallBody::SHAPE)
+    }
+
     /// The call, if its names and times are within reason.
-    pub(crate) fn into_call(self, caller: &Caller) -> Result<Call, Refused> {
-        check_name("name", &self.name, 0)?;
+    pub(crate) fn into_call(self) -> Result<Call, Refused> {
+        check_name("name", &self.name, 1)?;
         let args = match self.args {
             Value::String(text) => Arguments::Text(text),
             value => Arguments::Json(value),
@@ -79,7 +105,7 @@ impl CallBody {
         call.deadline = time("deadline_ms", self.deadline_ms)?;
         call.timeout = time("timeout_ms", self.timeout_ms)?;
         call.retry = self.retry.unwrap_or(true);
-        Ok(caller.of(call))
+        Ok(call)
     }
 }
 
@@ -109,6 +135,7 @@ fn time(field: &str, ms: Option<u64>) -> Result<Option<Duration>, Refused> {
 /// The shape of an outcome (SPEC D1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = OutcomeView)]
 pub(crate) enum View {
     /// `{toolName, callId, status, output?, error?, executionTime, …}`
     #[default]
@@ -145,7 +172,7 @@ impl View {
 pub(crate) struct ViewAsked {
     /// structured if not said
     #[serde(default)]
-    #[param(inline, required = false)]
+    #[param(required = false)]
     pub(crate) view: View,
 }
 
@@ -154,14 +181,20 @@ pub(crate) struct ViewAsked {
 /// Every outcome, failures included, is status 200: the outcome is the answer.
 #[utoipa::path(
     post,
+    operation_id = "create_call",
     path = "/v1/calls",
     tag = "calls",
-    params(ViewAsked),
+    params(ViewAsked, CallerHeaders),
     request_body = CallBody,
     responses(
         (status = 200, description = "How the call ended", body = shapes::AnyOutcome,
-         headers(("steadyhand-outcome" = String, description = "success, error or timeout"))),
-        shapes::BodyRefusals,
+         headers(
+             ("steadyhand-outcome" = shapes::OutcomeStatus, description = "How the call ended"),
+             ("steadyhand-code" = shapes::FailureCode, description = "Why it failed; absent if it did not"),
+             ("steadyhand-fallback" = String, description = "`used` where a fallback answered; absent otherwise"),
+             ("steadyhand-call-id" = String, description = "The call; absent where its id is not ASCII"),
+         )),
+        shapes::BodyErrors,
     )
 )]
 pub(crate) async fn run(
@@ -170,7 +203,7 @@ pub(crate) async fn run(
     caller: Caller,
     sent: Sent<CallBody>,
 ) -> Result<Response, Refused> {
-    let call = sent.value.into_call(&caller)?;
+    let call = caller.of(sent.value.into_call()?);
     let outcome = app.execute(call, &caller).await?;
     Ok(status::outcome(&outcome, &asked.view.of(&outcome)))
 }
@@ -180,12 +213,13 @@ pub(crate) async fn run(
 /// Its caller gets the outcome CANCELLED, with what is known of its effect.
 #[utoipa::path(
     delete,
+    operation_id = "cancel_call",
     path = "/v1/calls/{id}",
     tag = "calls",
     params(("id" = String, Path, description = "The call's id")),
     responses(
         (status = 200, description = "It is being ended", body = shapes::CallCancelled),
-        shapes::RunRefusals,
+        shapes::RunErrors,
     )
 )]
 pub(crate) async fn cancel(

@@ -16,11 +16,12 @@ use crate::views;
 /// Each with its value and where it comes from; secrets are not shown.
 #[utoipa::path(
     get,
+    operation_id = "get_config",
     path = "/v1/config",
     tag = "configuration",
     responses(
-        (status = 200, description = "The settings", body = shapes::Effective),
-        shapes::Refusals,
+        (status = 200, description = "The settings", body = shapes::EffectiveConfig),
+        shapes::Errors,
     )
 )]
 pub(crate) async fn show(State(app): State<Arc<App>>) -> Response {
@@ -45,12 +46,12 @@ pub(crate) fn effective(app: &App) -> Value {
 /// Checked first. With a problem everything stays as it is, and the answer says what is wrong.
 #[utoipa::path(
     post,
+    operation_id = "reload_config",
     path = "/v1/config/reload",
     tag = "configuration",
     responses(
-        (status = 200, description = "The new configuration is in force", body = shapes::Reloaded),
-        (status = 422, description = "The file has problems; nothing was changed", body = shapes::Refusal),
-        shapes::Refusals,
+        (status = 200, description = "The new configuration is in force", body = shapes::ReloadResult),
+        shapes::ReloadErrors,
     )
 )]
 pub(crate) async fn reload(State(app): State<Arc<App>>) -> Result<Response, Refused> {

@@ -16,6 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::batches::CALLS_MAX;
 use super::limits::{Sent, Wanted};
 use super::status::{self, Refused, Why};
+use super::who::CallerHeaders;
 use super::{App, Asked, Caller, shapes};
 use crate::views;
 
@@ -29,10 +30,11 @@ const BYTES_ON_THE_SPOT: usize = 64 * 1024;
 /// A list of messages, a whole request or a whole response.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(transparent)]
-#[schema(example = json!([{"role": "user", "content": "Hello"}]))]
+#[schema(as = ConversationBody, example = json!([{"role": "user", "content": "Hello"}]))]
 pub(crate) struct Conversation(Value);
 
 impl Wanted for Conversation {
+    const SHAPE: &'static str = "a list of messages, or a whole request or response";
     const EXAMPLE: &'static str = r#"[{"role": "user", "content": "Hello"}]"#;
     const VALUES_MAX: usize = VALUES_MAX;
 }
@@ -42,10 +44,9 @@ impl Wanted for Conversation {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct RepairAsked {
-    #[param(inline)]
     provider: ProviderName,
     /// If not said: a request or a list of messages, whichever it looks like
-    #[param(inline, required = false)]
+    #[param(required = false, nullable = false)]
     what: Option<Part>,
 }
 
@@ -54,17 +55,17 @@ pub(crate) struct RepairAsked {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ErrorAsked {
-    #[param(inline)]
     provider: ProviderName,
     /// result if not said
     #[serde(default)]
-    #[param(inline, required = false)]
+    #[param(required = false)]
     what: ErrorPart,
 }
 
 /// What an error is written as: the result of a call, or a model's whole response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = ErrorResponsePart)]
 pub(crate) enum ErrorPart {
     #[default]
     Result,
@@ -76,11 +77,10 @@ pub(crate) enum ErrorPart {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct WhatAsked {
-    #[param(inline)]
     provider: ProviderName,
     /// match if not said
     #[serde(default)]
-    #[param(inline, required = false)]
+    #[param(required = false)]
     what: Part,
 }
 
@@ -89,7 +89,6 @@ pub(crate) struct WhatAsked {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct TurnAsked {
-    #[param(inline)]
     format: ProviderName,
 }
 
@@ -126,6 +125,7 @@ impl From<ProviderName> for Provider {
 /// Which part of an exchange is checked.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = ConversationPart)]
 pub(crate) enum Part {
     Request,
     Response,
@@ -148,13 +148,14 @@ impl From<Part> for What {
 /// What a provider would refuse
 #[utoipa::path(
     post,
+    operation_id = "validate_conversation",
     path = "/v1/validate",
     tag = "conversations",
     params(WhatAsked),
     request_body = Conversation,
     responses(
-        (status = 200, description = "What is wrong with it", body = shapes::Validated),
-        shapes::BodyRefusals,
+        (status = 200, description = "What is wrong with it", body = shapes::ValidationReport),
+        shapes::BodyErrors,
     )
 )]
 pub(crate) async fn validate(
@@ -179,13 +180,14 @@ pub(crate) async fn validate(
 /// (what=response) comes back as `response`, so that its readers can rely on it. Every change is listed.
 #[utoipa::path(
     post,
+    operation_id = "repair_conversation",
     path = "/v1/repair",
     tag = "conversations",
     params(RepairAsked),
     request_body = Conversation,
     responses(
-        (status = 200, description = "What was sent, mended, and what was changed", body = shapes::Repaired),
-        shapes::BodyRefusals,
+        (status = 200, description = "What was sent, mended, and what was changed", body = shapes::RepairReport),
+        shapes::BodyErrors,
     )
 )]
 pub(crate) async fn repair(
@@ -255,13 +257,14 @@ async fn aside<T: Send + 'static>(
 /// An assistant message, or the whole response it is in; the complete, correctly shaped tool results come back.
 #[utoipa::path(
     post,
+    operation_id = "create_turn",
     path = "/v1/turns",
     tag = "conversations",
-    params(TurnAsked),
+    params(TurnAsked, CallerHeaders),
     request_body = Conversation,
     responses(
-        (status = 200, description = "The messages that answer it", body = shapes::TurnAnswered),
-        shapes::BodyRefusals,
+        (status = 200, description = "The messages that answer it", body = shapes::TurnResults),
+        shapes::BodyErrors,
     )
 )]
 pub(crate) async fn turn(
@@ -272,6 +275,13 @@ pub(crate) async fn turn(
 ) -> Result<Response, Refused> {
     let Conversation(said) = &sent.value;
     let provider = asked.format.into();
+    if !matches!(said, Value::Object(_) | Value::Array(_)) {
+        return Err(Refused::new(
+            Why::BadRequest,
+            "there is no message of a model in the body",
+            "Send an assistant message, or the whole response of the model, in the shape of its provider",
+        ));
+    }
     let names = ShortNames::of(&app, provider);
     let turn = Turn::read_named(provider, said, |name| names.original(name));
     let count = turn.calls().len();
@@ -335,7 +345,7 @@ impl ShortNames<'_> {
 /// A call that failed, or a model that did not answer
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"id": "toolu_1", "name": "weather", "message": "it did not answer"}))]
+#[schema(as = ErrorResponseRequest, example = json!({"id": "toolu_1", "name": "weather", "message": "it did not answer"}))]
 pub(crate) struct ErrorWanted {
     /// The call that is answered; needed for a result
     #[schema(nullable = false)]
@@ -351,6 +361,7 @@ pub(crate) struct ErrorWanted {
 }
 
 impl Wanted for ErrorWanted {
+    const SHAPE: &'static str = "an object: {id, name, message}";
     const EXAMPLE: &'static str =
         r#"{"id": "toolu_1", "name": "weather", "message": "it did not answer"}"#;
 }
@@ -361,13 +372,14 @@ impl Wanted for ErrorWanted {
 /// in the provider's shape whose answer says what went wrong.
 #[utoipa::path(
     post,
+    operation_id = "create_error_response",
     path = "/v1/error-response",
     tag = "conversations",
     params(ErrorAsked),
     request_body = ErrorWanted,
     responses(
         (status = 200, description = "The message, or the response", body = Value),
-        shapes::BodyRefusals,
+        shapes::BodyErrors,
     )
 )]
 pub(crate) async fn error_response(

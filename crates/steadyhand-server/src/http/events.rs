@@ -16,12 +16,16 @@ use crate::live::{self, CannotWatch};
 /// the last id as Last-Event-ID.
 #[utoipa::path(
     get,
+    operation_id = "stream_events",
     path = "/v1/events",
     tag = "events",
-    params(live::Asked),
+    params(
+        live::Asked,
+        ("last-event-id" = Option<String>, Header, description = "The id of the last event that is known: the stream goes on after it"),
+    ),
     responses(
         (status = 200, description = "Server-sent events", body = String, content_type = "text/event-stream"),
-        shapes::Refusals,
+        shapes::Errors,
     )
 )]
 pub(crate) async fn stream(

@@ -27,6 +27,7 @@ pub(crate) struct ExchangesAsked {
 
 /// A page of them
 #[derive(Serialize, ToSchema)]
+#[schema(as = ExchangePage)]
 pub(crate) struct Exchanges {
     pub(crate) exchanges: Vec<Exchange>,
     /// Where the next page begins: its `before`
@@ -40,12 +41,13 @@ pub(crate) struct Exchanges {
 /// Those through the proxy in which something was mended, refused or broken, the newest first. What was said in them is not kept.
 #[utoipa::path(
     get,
+    operation_id = "list_exchanges",
     path = "/v1/exchanges",
     tag = "conversations",
     params(ExchangesAsked),
     responses(
         (status = 200, description = "A page of them", body = Exchanges),
-        shapes::Refusals,
+        shapes::Errors,
     )
 )]
 pub(crate) async fn list(

@@ -14,9 +14,10 @@ use crate::views;
 /// Whether the process lives
 #[utoipa::path(
     get,
+    operation_id = "get_liveness",
     path = "/health/live",
     tag = "health",
-    responses((status = 200, description = "It does", body = shapes::Live), shapes::Refusals)
+    responses((status = 200, description = "It does", body = shapes::Liveness), shapes::OpenErrors)
 )]
 pub(crate) async fn live(State(app): State<Arc<App>>) -> Response {
     status::answer(&json!({
@@ -33,14 +34,13 @@ pub(crate) async fn live(State(app): State<Arc<App>>) -> Response {
 /// With the state of each server; a server that is down takes only its own tools with it.
 #[utoipa::path(
     get,
+    operation_id = "get_readiness",
     path = "/health/ready",
     tag = "health",
     responses(
-        (status = 200, description = "It can", body = shapes::Ready),
-        (status = 503, description = "It cannot", body = shapes::Ready),
-        (status = 400, description = "No Host header", body = shapes::Refusal),
-        (status = 403, description = "Addressed to another host", body = shapes::Refusal),
-        (status = 500, description = "A bug", body = shapes::Refusal),
+        (status = 200, description = "It can", body = shapes::Readiness),
+        shapes::OpenErrors,
+        (status = 503, description = "It cannot", body = shapes::Readiness),
     )
 )]
 pub(crate) async fn ready(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use steadyhand::wildcard::wild;
@@ -14,7 +15,8 @@ use super::calls::View;
 use super::running::RunningCall;
 use super::status::{self, Refused, Why};
 use super::tools::no_such_tool;
-use super::{App, Asked, Asking, Caller, Named, shapes};
+use super::who::CallerHeaders;
+use super::{App, Asked, Asking, Caller, Named, header_text, shapes};
 use crate::access::Identity;
 use crate::history::{
     CallDetails, CallRecord, CallState, CallSummary, Cursor, Filter, History, HistoryError, Page,
@@ -88,6 +90,7 @@ pub(crate) struct ExportAsked {
 
 /// A call in a list; one that runs says for how long.
 #[derive(Serialize, ToSchema)]
+#[schema(as = ListedCall)]
 pub(crate) struct Listed {
     #[serde(flatten)]
     pub(crate) call: CallSummary,
@@ -98,6 +101,7 @@ pub(crate) struct Listed {
 
 /// A page of calls, the newest first; those that run come before all others
 #[derive(Serialize, ToSchema)]
+#[schema(as = CallPage)]
 pub(crate) struct Calls {
     pub(crate) calls: Vec<Listed>,
     /// Where the next page begins
@@ -113,12 +117,13 @@ pub(crate) struct Calls {
 /// The newest first, by filter; pages by cursor.
 #[utoipa::path(
     get,
+    operation_id = "list_calls",
     path = "/v1/calls",
     tag = "calls",
     params(CallsAsked),
     responses(
         (status = 200, description = "A page of calls", body = Calls),
-        shapes::Refusals,
+        shapes::Errors,
     )
 )]
 pub(crate) async fn list(
@@ -292,12 +297,13 @@ fn listed(app: &App, call: &RunningCall) -> Listed {
 /// Arguments, result, every attempt and where the time went. By its id, or by the key of its record.
 #[utoipa::path(
     get,
+    operation_id = "get_call",
     path = "/v1/calls/{id}",
     tag = "calls",
     params(("id" = String, Path, description = "The call's id, or the key of its record")),
     responses(
         (status = 200, description = "The call", body = shapes::CallRecord),
-        shapes::NamedRefusals,
+        shapes::NamedErrors,
     )
 )]
 pub(crate) async fn one(
@@ -356,7 +362,7 @@ pub(crate) struct ReplayAsked {
     force: bool,
     /// structured if not said
     #[serde(default)]
-    #[param(inline, required = false)]
+    #[param(required = false)]
     view: View,
 }
 
@@ -366,12 +372,19 @@ pub(crate) struct ReplayAsked {
 /// known to be safe to repeat.
 #[utoipa::path(
     post,
+    operation_id = "replay_call",
     path = "/v1/calls/{id}/replay",
     tag = "calls",
-    params(("id" = String, Path, description = "The call's id, or the key of its record"), ReplayAsked),
+    params(("id" = String, Path, description = "The call's id, or the key of its record"), ReplayAsked, CallerHeaders),
     responses(
-        (status = 200, description = "How the new call ended", body = shapes::AnyOutcome),
-        shapes::RunRefusals,
+        (status = 200, description = "How the new call ended", body = shapes::AnyOutcome,
+         headers(
+             ("steadyhand-outcome" = shapes::OutcomeStatus, description = "How the call ended"),
+             ("steadyhand-code" = shapes::FailureCode, description = "Why it failed; absent if it did not"),
+             ("steadyhand-fallback" = String, description = "`used` where a fallback answered; absent otherwise"),
+             ("steadyhand-call-id" = String, description = "The call; absent where its id is not ASCII"),
+         )),
+        shapes::RunErrors,
     )
 )]
 pub(crate) async fn replay(
@@ -394,23 +407,30 @@ pub(crate) async fn replay(
 
 /// Calls, a line of JSON each
 ///
-/// Every call that the filter means, in full, the newest first.
+/// Every call that the filter means, in full, the newest first. As text/plain where the accept header asks for that.
 #[utoipa::path(
     get,
+    operation_id = "export_calls",
     path = "/v1/calls.ndjson",
     tag = "calls",
     params(ExportAsked),
     responses(
-        (status = 200, description = "The calls", body = String, content_type = "application/x-ndjson"),
-        shapes::Refusals,
+        (status = 200, description = "The calls", content(
+            (String = "application/x-ndjson"),
+            (String = "text/plain"),
+        )),
+        shapes::Errors,
     )
 )]
 pub(crate) async fn export(
     State(app): State<Arc<App>>,
     Asked(pairs): Asked<Vec<(String, String)>>,
     Asking(identity): Asking,
+    headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let filter = Question::read(&pairs, &identity)?.filter;
+    let accept = header_text(&headers, "accept").unwrap_or_default();
+    let is_text = accept.contains("text/plain") && !accept.contains("x-ndjson");
     let place = Arc::clone(&app.exports).try_acquire_owned().map_err(|_| {
         Refused::new(
             Why::Busy,
@@ -433,7 +453,7 @@ pub(crate) async fn export(
         }
         let _ = std::io::Write::flush(&mut writer);
     });
-    Ok(status::lines(ReceiverStream::new(body)))
+    Ok(status::lines(ReceiverStream::new(body), is_text))
 }
 
 /// Hands pieces on to whoever reads the answer, as fast as they are taken.
@@ -461,7 +481,7 @@ pub(crate) struct TrendsAsked {
     tool: Option<String>,
     /// 1h if not said
     #[serde(default)]
-    #[param(inline, required = false)]
+    #[param(required = false)]
     window: Window,
 }
 
@@ -470,12 +490,13 @@ pub(crate) struct TrendsAsked {
 /// Pre-aggregated: calls, errors, p50, p95, retries, trips.
 #[utoipa::path(
     get,
+    operation_id = "get_trends",
     path = "/v1/trends",
     tag = "metrics",
     params(TrendsAsked),
     responses(
         (status = 200, description = "Buckets of time", body = Trends),
-        shapes::Refusals,
+        shapes::Errors,
     )
 )]
 pub(crate) async fn trends(

@@ -21,7 +21,7 @@ use crate::views;
 /// A key to be made
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(example = json!({"name": "ci", "role": "caller", "allow": ["weather*"], "rate": "60/min"}))]
+#[schema(as = KeyRequest, example = json!({"name": "ci", "role": "caller", "allow": ["weather*"], "rate": "60/min"}))]
 pub(crate) struct KeyWanted {
     /// Letters, digits, - _ . and spaces
     #[schema(min_length = 1, max_length = 64)]
@@ -44,6 +44,7 @@ pub(crate) struct KeyWanted {
 }
 
 impl Wanted for KeyWanted {
+    const SHAPE: &'static str = "an object: {name, role}";
     const EXAMPLE: &'static str = r#"{"name": "ci", "role": "caller", "allow": ["weather*"]}"#;
 }
 
@@ -52,9 +53,10 @@ impl Wanted for KeyWanted {
 /// The newest first, revoked ones too. What it takes to use one is not among it.
 #[utoipa::path(
     get,
+    operation_id = "list_keys",
     path = "/v1/keys",
     tag = "access",
-    responses((status = 200, description = "The keys", body = shapes::KeyList), shapes::Refusals)
+    responses((status = 200, description = "The keys", body = shapes::KeyList), shapes::Errors)
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response, Refused> {
     let view = on_the_disk(&app, |app| {
@@ -69,10 +71,11 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Response, Refuse
 /// The answer has the key itself, this once: only its digest is kept.
 #[utoipa::path(
     post,
+    operation_id = "create_key",
     path = "/v1/keys",
     tag = "access",
     request_body = KeyWanted,
-    responses((status = 200, description = "The key", body = shapes::NewKey), shapes::BodyRefusals)
+    responses((status = 200, description = "The key", body = shapes::CreatedKey), shapes::BodyErrors)
 )]
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
@@ -117,12 +120,13 @@ pub(crate) async fn create(
 /// From the next request on it lets nobody in.
 #[utoipa::path(
     delete,
+    operation_id = "revoke_key",
     path = "/v1/keys/{id}",
     tag = "access",
     params(("id" = String, Path, description = "The key's id, or its name")),
     responses(
         (status = 200, description = "The key, revoked", body = shapes::Key),
-        shapes::NamedRefusals,
+        shapes::NamedErrors,
     )
 )]
 pub(crate) async fn revoke(

@@ -8,12 +8,13 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, Request};
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 use steadyhand::InexactInteger;
 use tokio::time::{Instant, timeout_at};
+use utoipa::ToSchema;
 
-use super::App;
 use super::status::{Refused, Why};
+use super::{App, body_faults};
 use crate::config::settings::RequestLimits;
 
 const BODY_BYTES: usize = 16 * 1024 * 1024;
@@ -70,8 +71,10 @@ pub(crate) struct Sent<T> {
 }
 
 /// A body that an address takes.
-pub(crate) trait Wanted: DeserializeOwned + Send {
-    /// What it looks like, for those who sent something else.
+pub(crate) trait Wanted: DeserializeOwned + ToSchema + Send {
+    /// What it is, for those who sent something else: `an object: {name, args}`.
+    const SHAPE: &'static str;
+    /// What it looks like.
     const EXAMPLE: &'static str;
     /// How many values it may have.
     const VALUES_MAX: usize = VALUES_MAX;
@@ -290,27 +293,47 @@ fn parse<T: Wanted>(bytes: &[u8]) -> Result<T, Refused> {
 }
 
 fn explained<T: Wanted>(bytes: &[u8], error: &serde_json::Error) -> Refused {
-    let help = format!("Send JSON such as {}", T::EXAMPLE);
+    let help = format!("Send {}, for example {}", T::SHAPE, T::EXAMPLE);
     if bytes.is_empty() {
         return Refused::new(Why::BadRequest, "the body is empty", help);
     }
-    let message = match error.classify() {
-        serde_json::error::Category::Data => {
-            let mut reader = serde_json::Deserializer::from_slice(bytes);
-            // Read again, slowly, for the name of the field: `calls[3].name`.
-            match serde_path_to_error::deserialize::<_, T>(&mut reader) {
-                Err(placed) if placed.path().iter().next().is_some() => {
-                    format!("the body does not fit at {}: {error}", placed.path())
-                }
-                _ => format!("the body does not fit: {error}"),
-            }
-        }
-        _ if error.to_string().starts_with("recursion limit") => {
-            format!("the body is nested more than {DEPTH_MAX} levels deep: {error}")
-        }
-        _ => format!("the body is no JSON: {error}"),
+    let refused = |message: String, error: &serde_json::Error| {
+        Refused::new(Why::BadRequest, message, help)
+            .with("line", json!(error.line()))
+            .with("column", json!(error.column()))
     };
-    Refused::new(Why::BadRequest, message, help)
-        .with("line", json!(error.line()))
-        .with("column", json!(error.column()))
+    if !error.is_data() {
+        return refused(not_json(error), error);
+    }
+    // The first value that does not fit ended the reading: what follows it may be no JSON at all.
+    match serde_json::from_slice::<Value>(bytes) {
+        Err(broken) => refused(not_json(&broken), &broken),
+        Ok(value) => {
+            let fault = body_faults::of::<T>(&value);
+            refused(fault.unwrap_or_else(|| misfit::<T>(bytes)), error)
+        }
+    }
+}
+
+fn not_json(error: &serde_json::Error) -> String {
+    match error.to_string().starts_with("recursion limit") {
+        true => format!("the body is nested more than {DEPTH_MAX} levels deep: {error}"),
+        false => format!("the body is no JSON: {error}"),
+    }
+}
+
+/// What no schema can say: a field that is there twice, too many of something. Read again, slowly, for its place.
+fn misfit<T: Wanted>(bytes: &[u8]) -> String {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let placed = serde_path_to_error::deserialize::<_, T>(&mut reader).err();
+    let words = placed.map(|placed| {
+        let (path, reason) = (placed.path().to_string(), placed.inner().to_string());
+        let reason = reason.split(" at line ").next().unwrap_or_default();
+        match reason.strip_prefix("duplicate field ") {
+            Some(name) => format!("the field {} is there twice", name.replace('`', "\"")),
+            None if path == "." => format!("the body does not fit: {reason}"),
+            None => format!("{path} does not fit: {reason}"),
+        }
+    });
+    words.unwrap_or_else(|| "the body does not fit".to_owned())
 }

@@ -14,11 +14,12 @@ use crate::{telemetry, views};
 /// The counters of all tools
 #[utoipa::path(
     get,
+    operation_id = "list_metrics",
     path = "/v1/metrics",
     tag = "metrics",
     responses(
         (status = 200, description = "The counters", body = shapes::MetricsList),
-        shapes::Refusals,
+        shapes::Errors,
     )
 )]
 pub(crate) async fn all(State(app): State<Arc<App>>) -> Response {
@@ -28,12 +29,13 @@ pub(crate) async fn all(State(app): State<Arc<App>>) -> Response {
 /// The counters of one tool
 #[utoipa::path(
     get,
+    operation_id = "get_tool_metrics",
     path = "/v1/metrics/{tool}",
     tag = "metrics",
     params(("tool" = String, Path, description = "The tool")),
     responses(
         (status = 200, description = "The counters", body = shapes::Metrics),
-        shapes::NamedRefusals,
+        shapes::NamedErrors,
     )
 )]
 pub(crate) async fn one(
@@ -51,11 +53,12 @@ pub(crate) async fn one(
 /// In its own text format, or as OpenMetrics where the accept header prefers that.
 #[utoipa::path(
     get,
+    operation_id = "get_prometheus_metrics",
     path = "/metrics",
     tag = "metrics",
     responses(
         (status = 200, description = "The figures", body = String, content_type = "text/plain"),
-        shapes::Refusals,
+        shapes::Errors,
     )
 )]
 pub(crate) async fn prometheus(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {

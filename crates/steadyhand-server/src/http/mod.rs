@@ -4,6 +4,7 @@ mod access;
 pub(crate) mod alerts;
 pub(crate) mod approvals;
 mod batches;
+pub(crate) mod body_faults;
 pub(crate) mod calls;
 pub(crate) mod config;
 mod conversations;
@@ -23,7 +24,7 @@ mod rights;
 mod running;
 pub(crate) mod said;
 pub(crate) mod servers;
-mod shapes;
+pub(crate) mod shapes;
 pub(crate) mod status;
 pub(crate) mod tools;
 mod who;
@@ -350,9 +351,8 @@ pub(crate) async fn respond(
 async fn may_enter(app: &App, request: &Parts) -> Result<Option<Arc<Identity>>, Refused> {
     let access = app.access.load_full();
     access.check_address(request)?;
-    // Those who look whether the server lives, or where to get credentials, have none.
     let path = request.uri.path();
-    if path.starts_with("/health/") || path.starts_with(oauth::WELL_KNOWN) {
+    if is_open_to_all(path) {
         return Ok(None);
     }
     if path.starts_with(proxy::PREFIX) {
@@ -369,6 +369,11 @@ async fn may_enter(app: &App, request: &Parts) -> Result<Option<Arc<Identity>>, 
         }
         _ => access.identify(&request.headers).await.map(Some),
     }
+}
+
+/// Those who look whether the server lives, or where to get credentials, have none.
+fn is_open_to_all(path: &str) -> bool {
+    path.starts_with("/health/") || path.starts_with(oauth::WELL_KNOWN)
 }
 
 async fn no_such_route(method: Method, uri: Uri) -> Refused {

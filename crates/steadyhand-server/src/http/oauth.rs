@@ -16,11 +16,12 @@ pub(super) const WELL_KNOWN_MCP: &str = "/.well-known/oauth-protected-resource/m
 /// RFC 9728, for whoever has none yet. 404 where no issuer is configured.
 #[utoipa::path(
     get,
+    operation_id = "get_oauth_metadata",
     path = "/.well-known/oauth-protected-resource",
     tag = "access",
     responses(
-        (status = 200, description = "The metadata", body = serde_json::Value),
-        shapes::NamedRefusals,
+        (status = 200, description = "The metadata", body = shapes::OauthMetadata),
+        shapes::OpenNamedErrors,
     )
 )]
 pub(crate) async fn metadata(State(app): State<Arc<App>>) -> Result<Response, Refused> {
@@ -39,11 +40,12 @@ pub(crate) async fn metadata(State(app): State<Arc<App>>) -> Result<Response, Re
 /// The same, at the address that belongs to /mcp.
 #[utoipa::path(
     get,
+    operation_id = "get_oauth_metadata_of_mcp",
     path = "/.well-known/oauth-protected-resource/mcp",
     tag = "access",
     responses(
-        (status = 200, description = "The metadata", body = serde_json::Value),
-        shapes::NamedRefusals,
+        (status = 200, description = "The metadata", body = shapes::OauthMetadata),
+        shapes::OpenNamedErrors,
     )
 )]
 pub(crate) async fn metadata_of_mcp(State(app): State<Arc<App>>) -> Result<Response, Refused> {

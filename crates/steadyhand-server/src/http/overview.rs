@@ -13,11 +13,12 @@ use crate::overview::{self, Overview};
 /// What is broken, how tools fare, what runs: what the dashboard's first page shows.
 #[utoipa::path(
     get,
+    operation_id = "get_overview",
     path = "/v1/overview",
     tag = "metrics",
     responses(
         (status = 200, description = "At a glance", body = Overview),
-        shapes::Refusals,
+        shapes::Errors,
     )
 )]
 pub(crate) async fn overview(State(app): State<Arc<App>>) -> Response {

@@ -14,11 +14,12 @@ use super::{App, Named, shapes};
 /// What is another than before, place by place; what is suspicious; and what is kept away until it is accepted.
 #[utoipa::path(
     get,
+    operation_id = "list_tool_changes",
     path = "/v1/tool-changes",
     tag = "tools",
     responses(
         (status = 200, description = "The changes", body = shapes::ToolChanges),
-        shapes::Refusals,
+        shapes::Errors,
     )
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
@@ -29,12 +30,13 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
 /// Accept the definition of a tool as it is now
 #[utoipa::path(
     post,
+    operation_id = "accept_tool_change",
     path = "/v1/tool-changes/{name}/accept",
     tag = "tools",
     params(("name" = String, Path, description = "The tool")),
     responses(
         (status = 200, description = "It counts from here on", body = shapes::ToolAccepted),
-        shapes::NamedRefusals,
+        shapes::NamedErrors,
     )
 )]
 pub(crate) async fn accept(

@@ -28,12 +28,13 @@ pub(crate) struct BeforeAsked {
 /// Those of `steadyhand chat`, and those through the proxy where `keep_conversations` is set; the one in which something was said last first.
 #[utoipa::path(
     get,
+    operation_id = "list_conversations",
     path = "/v1/conversations",
     tag = "conversations",
     params(BeforeAsked),
     responses(
         (status = 200, description = "The conversations", body = Conversations),
-        shapes::Refusals,
+        shapes::Errors,
     )
 )]
 pub(crate) async fn list(
@@ -48,12 +49,13 @@ pub(crate) async fn list(
 /// Turn by turn, each call with its result; of one through the proxy also what was mended in its last request. Of a long one the last MiB.
 #[utoipa::path(
     get,
+    operation_id = "get_conversation",
     path = "/v1/conversations/{id}",
     tag = "conversations",
     params(("id" = String, Path, description = "Its name")),
     responses(
         (status = 200, description = "The conversation", body = SeenConversation),
-        shapes::NamedRefusals,
+        shapes::NamedErrors,
     )
 )]
 pub(crate) async fn one(

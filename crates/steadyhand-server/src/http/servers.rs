@@ -23,11 +23,12 @@ pub(super) fn states(app: &App) -> Vec<Value> {
 /// Each with its state, the step it is at, what it said last, and the next try.
 #[utoipa::path(
     get,
+    operation_id = "list_servers",
     path = "/v1/servers",
     tag = "servers",
     responses(
-        (status = 200, description = "The servers", body = shapes::Servers),
-        shapes::Refusals,
+        (status = 200, description = "The servers", body = shapes::ServerList),
+        shapes::Errors,
     )
 )]
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
@@ -40,12 +41,13 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
 /// the start is over.
 #[utoipa::path(
     post,
+    operation_id = "restart_server",
     path = "/v1/servers/{name}/restart",
     tag = "servers",
     params(("name" = String, Path, description = "The server")),
     responses(
-        (status = 200, description = "It is being started", body = shapes::Servers),
-        shapes::NamedRefusals,
+        (status = 200, description = "It is being started", body = shapes::ServerList),
+        shapes::NamedErrors,
     )
 )]
 pub(crate) async fn restart(
@@ -72,12 +74,13 @@ pub(crate) struct LogAsked {
 /// Its stderr, what on its stdout was no message, and what became of it: the last lines, the oldest first.
 #[utoipa::path(
     get,
+    operation_id = "get_server_logs",
     path = "/v1/servers/{name}/logs",
     tag = "servers",
     params(("name" = String, Path, description = "The server"), LogAsked),
     responses(
         (status = 200, description = "The lines", body = shapes::ServerLog),
-        shapes::NamedRefusals,
+        shapes::NamedErrors,
     )
 )]
 pub(crate) async fn logs(

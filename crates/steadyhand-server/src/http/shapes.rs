@@ -7,56 +7,110 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
-use utoipa::{IntoResponses, ToSchema};
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::schema::AnyOfBuilder;
+use utoipa::openapi::{
+    ContentBuilder, Header, ObjectBuilder, Ref, RefOr, Response, ResponseBuilder, Schema, Type,
+};
+use utoipa::{IntoResponses, PartialSchema, ToSchema};
 
 use crate::access::Role;
 use crate::history;
 
 /// Why a request was not answered as asked
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Refusal {
-    error: RefusalDetails,
+#[schema(example = json!({"error": {"code": "no_such_tool", "message": "there is no tool \"wether\"", "help": "Did you mean weather? GET /v1/tools lists all"}}))]
+pub(crate) struct ApiError {
+    error: ApiErrorDetails,
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct RefusalDetails {
+pub(crate) struct ApiErrorDetails {
     /// Stable, for machines
     code: String,
     /// What is wrong with what
     message: String,
     /// What to do
     help: String,
+    /// Where the body is wrong: the line
+    #[schema(required = false, nullable = false)]
+    line: Option<u64>,
+    /// Where the body is wrong: the column
+    #[schema(required = false, nullable = false)]
+    column: Option<u64>,
+    /// Where the body is wrong: a JSON Pointer
+    #[schema(required = false, nullable = false)]
+    at: Option<String>,
+    /// How many bytes are taken
+    #[schema(required = false, nullable = false)]
+    limit_bytes: Option<u64>,
+    /// How many values are taken
+    #[schema(required = false, nullable = false)]
+    limit_values: Option<u64>,
+    /// What is wrong with the configuration file
+    #[schema(required = false)]
+    problems: Vec<ConfigProblem>,
 }
 
-/// What an address may answer instead, by its kind.
-macro_rules! refusals {
+/// The errors of an address, by its kind: references to the responses under `components`.
+macro_rules! errors {
     ($($(#[$doc:meta])* $name:ident: $($status:literal),*;)*) => {$(
         $(#[$doc])*
         pub(crate) struct $name;
 
         impl IntoResponses for $name {
             fn responses() -> BTreeMap<String, RefOr<Response>> {
-                [$($status),*].map(|status| (status.to_string(), refusal(status).into())).into()
+                let reference = |status| Ref::from_response_name(error_name(status)).into();
+                [$($status),*].map(|status: u16| (status.to_string(), reference(status))).into()
             }
         }
     )*};
 }
 
-refusals! {
-    /// Of every address.
-    Refusals: 400, 401, 403, 500, 503;
+errors! {
+    /// Of one that asks for no credentials.
+    OpenErrors: 400, 403, 500, 503;
+    /// The same, where there may be nothing.
+    OpenNamedErrors: 400, 403, 404, 500, 503;
+    /// Of every other address.
+    Errors: 400, 401, 403, 500, 503;
     /// Of one that names something.
-    NamedRefusals: 400, 401, 403, 404, 500, 503;
+    NamedErrors: 400, 401, 403, 404, 500, 503;
     /// Of one that takes a body.
-    BodyRefusals: 400, 401, 403, 408, 413, 429, 500, 503;
+    BodyErrors: 400, 401, 403, 408, 413, 429, 500, 503;
     /// Of one that names something and runs it.
-    RunRefusals: 400, 401, 403, 404, 409, 429, 500, 503;
+    RunErrors: 400, 401, 403, 404, 409, 429, 500, 503;
     /// Of one that names something and takes a body.
-    NamedBodyRefusals: 400, 401, 403, 404, 408, 409, 413, 500, 503;
+    NamedBodyErrors: 400, 401, 403, 404, 408, 409, 413, 500, 503;
+    /// Of one that reads the configuration again.
+    ReloadErrors: 400, 401, 403, 422, 500, 503;
 }
 
-fn refusal(status: u16) -> Response {
+const ERROR_STATUSES: [u16; 11] = [400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 503];
+
+/// Every error there is, under its name.
+pub(super) fn error_responses() -> impl Iterator<Item = (&'static str, Response)> {
+    let response = |status| (error_name(status), error_response(status));
+    ERROR_STATUSES.into_iter().map(response)
+}
+
+fn error_name(status: u16) -> &'static str {
+    match status {
+        400 => "BadRequest",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "NotFound",
+        408 => "RequestTimeout",
+        409 => "Conflict",
+        413 => "ContentTooLarge",
+        422 => "ConfigInvalid",
+        429 => "TooManyRequests",
+        500 => "InternalError",
+        _ => "Unavailable",
+    }
+}
+
+fn error_response(status: u16) -> Response {
     let text = match status {
         400 => "The request is not what this address takes",
         401 => "The credentials are missing, or not good",
@@ -67,17 +121,41 @@ fn refusal(status: u16) -> Response {
         408 => "The body did not arrive in time",
         409 => "Not in the state this needs",
         413 => "Larger than what is taken",
+        422 => "The configuration file has problems; nothing was changed",
         429 => "The caller has too many calls running, or calls too often",
         500 => "A bug",
         _ => "Too much to do, or about to end",
     };
     let content = ContentBuilder::new()
-        .schema(Some(Ref::from_schema_name("Refusal")))
+        .schema(Some(Ref::from_schema_name("ApiError")))
         .build();
-    ResponseBuilder::new()
+    let response = ResponseBuilder::new()
         .description(text)
-        .content("application/json", content)
-        .build()
+        .content("application/json", content);
+    let response = match status {
+        401 | 403 => response.header(
+            "www-authenticate",
+            header(
+                Type::String,
+                "What to show, and where to get it (RFC 6750, RFC 9728)",
+            ),
+        ),
+        429 | 503 => response.header(
+            "retry-after",
+            header(
+                Type::Integer,
+                "In how many seconds the same request may do better",
+            ),
+        ),
+        _ => response,
+    };
+    response.build()
+}
+
+fn header(kind: Type, description: &str) -> Header {
+    let schema = ObjectBuilder::new().schema_type(kind);
+    let header = HeaderBuilder::new().schema(Some(schema));
+    header.description(Some(description)).build()
 }
 
 /// The outcome in the view that was asked for
@@ -111,13 +189,22 @@ pub(crate) struct Outcome {
     #[schema(required = false)]
     fallback_used: bool,
     #[schema(required = false, nullable = false)]
-    truncated: Option<Truncated>,
+    truncated: Option<TruncatedOutput>,
     /// Arguments that were mended
     #[schema(required = false)]
-    coerced: Vec<Value>,
+    coerced: Vec<MendedArgument>,
     /// Another call of the same idempotency key answers for this one
     #[schema(required = false)]
     replayed: bool,
+}
+
+/// One value that was changed so that the arguments fit
+#[derive(Serialize, ToSchema)]
+pub(crate) struct MendedArgument {
+    /// JSON Pointer into the arguments
+    at: String,
+    /// What was done, in words
+    message: String,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -140,6 +227,9 @@ pub(crate) struct Failure {
     /// Whether another try could help
     retryable: bool,
     effect: Effect,
+    /// The tool ran to its end, and only its result could not be used
+    #[schema(required = false)]
+    result_lost: bool,
     problems: Vec<ArgumentProblem>,
     /// Arguments that would have passed
     #[schema(required = false)]
@@ -195,7 +285,7 @@ pub(crate) struct ArgumentProblem {
 /// The output was larger than its limit
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Truncated {
+pub(crate) struct TruncatedOutput {
     full_bytes: u64,
     limit_bytes: u64,
 }
@@ -207,6 +297,9 @@ pub(crate) struct FlatOutcome {
     result: Value,
     #[schema(required = false, nullable = false)]
     error: Option<String>,
+    /// What a failed call did out there
+    #[schema(required = false, nullable = false)]
+    effect: Option<Effect>,
     tool_name: String,
     execution_time_ms: f64,
     #[schema(required = false)]
@@ -252,7 +345,7 @@ pub(crate) struct CallCancelled {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Outcomes {
+pub(crate) struct BatchOutcomes {
     /// outcomes[i] answers calls[i]
     outcomes: Vec<AnyOutcome>,
 }
@@ -261,17 +354,59 @@ pub(crate) struct Outcomes {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ToolList {
     count: usize,
-    /// Tool, or whatever the format has in its place
-    tools: Vec<Value>,
+    tools: Vec<AnyTool>,
     /// Sources that could not be loaded, and other remarks
     #[schema(required = false)]
-    problems: Vec<Value>,
+    problems: Vec<SourceProblem>,
     /// What is no tool, and why
-    left_out: Vec<Value>,
+    left_out: Vec<LeftOutTool>,
+}
+
+/// A tool, or what the format that was asked for has in its place
+#[derive(Serialize)]
+pub(crate) struct AnyTool;
+
+impl PartialSchema for AnyTool {
+    fn schema() -> RefOr<Schema> {
+        let in_its_format = ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .description(Some("The tool as its consumer wants it"));
+        AnyOfBuilder::new()
+            .description(Some(
+                "A tool, or what the format that was asked for has in its place",
+            ))
+            .item(Ref::from_schema_name("ListedTool"))
+            .item(in_its_format)
+            .into()
+    }
+}
+
+impl ToSchema for AnyTool {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((ListedTool::name().into_owned(), ListedTool::schema()));
+        ListedTool::schemas(schemas);
+    }
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Tool {
+pub(crate) struct SourceProblem {
+    name: String,
+    reason: String,
+    /// steadyhand.toml:62
+    place: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct LeftOutTool {
+    #[schema(required = false, nullable = false)]
+    source: Option<String>,
+    name: String,
+    reason: String,
+}
+
+/// A tool in a list
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ListedTool {
     name: String,
     description: String,
     /// JSON Schema of the arguments
@@ -281,14 +416,25 @@ pub(crate) struct Tool {
     source: Option<String>,
     /// Whether it can be called
     available: bool,
-    /// Why it cannot
+    /// In a word: ready, starting, not running, disabled
+    state: String,
+    /// Why it cannot be called
     #[schema(required = false, nullable = false)]
     reason: Option<String>,
+    /// The name LangChain knows it by
     #[schema(required = false, nullable = false)]
     lc_name: Option<String>,
+}
+
+/// One tool with everything about it
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Tool {
+    #[serde(flatten)]
+    listed: ListedTool,
     /// Each setting with its value and where it comes from
     policy: BTreeMap<String, PolicyValue>,
     breaker: Option<Breaker>,
+    /// Absent for those who may not view
     metrics: Option<Metrics>,
 }
 
@@ -314,7 +460,7 @@ pub(crate) struct Breaker {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct BreakerReset {
+pub(crate) struct ToolBreaker {
     name: String,
     breaker: Option<Breaker>,
 }
@@ -357,18 +503,21 @@ pub(crate) struct Metrics {
     joined: u64,
     retries: u64,
     fallbacks: u64,
+    /// How many calls failed with which code
+    #[schema(required = false)]
+    errors_by_code: BTreeMap<String, u64>,
     #[schema(required = false, nullable = false)]
     breaker: Option<Breaker>,
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Validated {
+pub(crate) struct ValidationReport {
     valid: bool,
-    problems: Vec<Remark>,
+    problems: Vec<ConversationRemark>,
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Repaired {
+pub(crate) struct RepairReport {
     /// A list of messages as its provider accepts it
     #[schema(required = false, nullable = false)]
     messages: Option<Vec<Value>>,
@@ -378,12 +527,12 @@ pub(crate) struct Repaired {
     /// A model's response that can be relied on
     #[schema(required = false, nullable = false)]
     response: Option<Value>,
-    fixes: Vec<Remark>,
+    fixes: Vec<ConversationRemark>,
 }
 
 /// A problem, or a change that was made
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Remark {
+pub(crate) struct ConversationRemark {
     /// JSON Pointer
     at: String,
     code: String,
@@ -394,7 +543,7 @@ pub(crate) struct Remark {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct TurnAnswered {
+pub(crate) struct TurnResults {
     /// One result per call, in the provider's own shape
     messages: Vec<Value>,
     /// outcomes[i] answers the i-th call of the turn
@@ -402,15 +551,15 @@ pub(crate) struct TurnAnswered {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Effective {
+pub(crate) struct EffectiveConfig {
     file: Option<String>,
     generation: u64,
-    settings: Vec<Setting>,
+    settings: Vec<ConfigSetting>,
     last_reload: Option<LastReload>,
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Setting {
+pub(crate) struct ConfigSetting {
     setting: String,
     value: Value,
     /// steadyhand.toml:62, a variable, or default
@@ -421,20 +570,102 @@ pub(crate) struct Setting {
 pub(crate) struct LastReload {
     ok: bool,
     #[schema(required = false)]
-    problems: Vec<Value>,
+    problems: Vec<ConfigProblem>,
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Reloaded {
+pub(crate) struct ReloadResult {
     generation: u64,
     /// What deserves a look
-    warnings: Vec<Value>,
+    warnings: Vec<ConfigProblem>,
+}
+
+/// Something wrong in the configuration file, or worth a look
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ConfigProblem {
+    severity: ConfigProblemSeverity,
+    message: String,
+    file: Option<String>,
+    line: Option<u64>,
+    column: Option<u64>,
+    help: Option<String>,
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Servers {
-    servers: Vec<Value>,
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ConfigProblemSeverity {
+    Warning,
+    Error,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ServerList {
+    servers: Vec<Server>,
     count: usize,
+}
+
+/// An MCP server of the configuration
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Server {
+    name: String,
+    phase: ServerPhase,
+    /// The phase in words
+    status: String,
+    /// How many tools it offers
+    tools: usize,
+    /// Why it is not up, or not used
+    #[schema(required = false, nullable = false)]
+    reason: Option<String>,
+    /// Where it is configured
+    #[schema(required = false, nullable = false)]
+    place: Option<String>,
+    /// stdio, http or sse
+    #[schema(required = false, nullable = false)]
+    transport: Option<String>,
+    /// Its command or its address, without secrets
+    #[schema(required = false, nullable = false)]
+    command: Option<String>,
+    #[schema(required = false, nullable = false)]
+    pid: Option<u32>,
+    /// For how long it has been in this phase
+    #[schema(required = false, nullable = false)]
+    for_ms: Option<u64>,
+    /// When it is tried again, from now on
+    #[schema(required = false, nullable = false)]
+    next_try_in_ms: Option<u64>,
+    /// How often it was tried to start it
+    #[schema(required = false, nullable = false)]
+    tries: Option<u64>,
+    /// How often it was up
+    #[schema(required = false, nullable = false)]
+    starts: Option<u64>,
+    /// How often it ended by itself after it had been up
+    #[schema(required = false, nullable = false)]
+    deaths: Option<u64>,
+    /// The steps of its last start that it has done
+    #[schema(required = false)]
+    steps: Vec<Value>,
+    /// What deserves a look
+    #[schema(required = false)]
+    notes: Vec<String>,
+    /// Why its last start failed, in full
+    #[schema(required = false)]
+    failure: Value,
+    /// What it said at the handshake
+    #[schema(required = false)]
+    greeting: Value,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ServerPhase {
+    Idle,
+    Starting,
+    Running,
+    Restarting,
+    Down,
+    Stopped,
+    Disabled,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -455,7 +686,7 @@ pub(crate) struct ServerLogLine {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Live {
+pub(crate) struct Liveness {
     /// live
     status: String,
     /// steadyhand
@@ -466,13 +697,14 @@ pub(crate) struct Live {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Ready {
+pub(crate) struct Readiness {
     ready: bool,
     reason: Option<String>,
     generation: u64,
     tools: usize,
     running: usize,
-    servers: Vec<Value>,
+    /// Empty for those who may not view
+    servers: Vec<Server>,
     /// How the history of calls fares; calls go on without it
     #[schema(required = false, nullable = false)]
     history: Option<history::Health>,
@@ -502,7 +734,19 @@ pub(crate) struct AlertList {
     /// The rules in force
     rules: Vec<String>,
     /// Addresses that are told, and how that went
-    webhooks: Vec<Value>,
+    webhooks: Vec<Webhook>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Webhook {
+    /// Its address, without path and secrets
+    to: String,
+    signed: bool,
+    queued: usize,
+    sent: u64,
+    failed: u64,
+    dropped: u64,
+    last_error: Option<String>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -523,8 +767,27 @@ pub(crate) struct Whoami {
     role: Role,
     rights: Vec<String>,
     /// The tools it may use
-    tools: Value,
+    tools: UsableTools,
     rate: Option<String>,
+}
+
+/// All tools but those that are denied, or only those that are allowed
+#[derive(Serialize, ToSchema)]
+pub(crate) struct UsableTools {
+    #[schema(required = false)]
+    allow: Vec<String>,
+    #[schema(required = false)]
+    deny: Vec<String>,
+}
+
+/// RFC 9728
+#[derive(Serialize, ToSchema)]
+pub(crate) struct OauthMetadata {
+    resource: String,
+    resource_name: String,
+    authorization_servers: Vec<String>,
+    scopes_supported: Vec<String>,
+    bearer_methods_supported: Vec<String>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -558,7 +821,7 @@ pub(crate) struct KeyTools {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct NewKey {
+pub(crate) struct CreatedKey {
     #[serde(flatten)]
     about: Key,
     /// The key itself: shown this once

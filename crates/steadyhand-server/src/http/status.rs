@@ -300,13 +300,19 @@ pub(crate) fn answer(value: &impl serde::Serialize) -> Response {
     json_response(StatusCode::OK, value)
 }
 
-/// An answer that comes piece by piece: lines of JSON.
+/// An answer that comes piece by piece: lines of JSON, under the name some clients know no other for.
 pub(crate) fn lines(
     pieces: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    is_text: bool,
 ) -> Response {
     let mut response = Response::new(Body::from_stream(pieces));
-    let ndjson = HeaderValue::from_static("application/x-ndjson");
-    response.headers_mut().insert(header::CONTENT_TYPE, ndjson);
+    let content_type = HeaderValue::from_static(match is_text {
+        true => "text/plain; charset=utf-8",
+        false => "application/x-ndjson",
+    });
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, content_type);
     response
 }
 

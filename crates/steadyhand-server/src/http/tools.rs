@@ -21,13 +21,14 @@ use crate::views::{self, tools::Format};
 #[into_params(parameter_in = Query)]
 pub(crate) struct FormatAsked {
     /// Whose shape; the plain list if not said
-    #[param(inline)]
+    #[param(required = false, nullable = false)]
     format: Option<FormatName>,
 }
 
 /// Whose shape tools are given in: a provider's, or MCP's.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schema(as = ToolFormat)]
 pub(crate) enum FormatName {
     Anthropic,
     #[serde(rename = "openai")]
@@ -62,12 +63,13 @@ impl From<FormatName> for Format {
 /// In stable order. With a format, as that consumer wants them.
 #[utoipa::path(
     get,
+    operation_id = "list_tools",
     path = "/v1/tools",
     tag = "tools",
     params(FormatAsked),
     responses(
         (status = 200, description = "The tools", body = shapes::ToolList),
-        shapes::Refusals,
+        shapes::Errors,
     )
 )]
 pub(crate) async fn list(
@@ -96,12 +98,13 @@ pub(crate) async fn list(
 /// With its policy and where each value comes from, its breaker and its counters.
 #[utoipa::path(
     get,
+    operation_id = "get_tool",
     path = "/v1/tools/{name}",
     tag = "tools",
     params(("name" = String, Path, description = "The tool")),
     responses(
         (status = 200, description = "The tool", body = shapes::Tool),
-        shapes::NamedRefusals,
+        shapes::NamedErrors,
     )
 )]
 pub(crate) async fn one(
@@ -132,12 +135,13 @@ pub(crate) async fn one(
 /// Close a breaker by hand
 #[utoipa::path(
     post,
+    operation_id = "reset_breaker",
     path = "/v1/tools/{name}/breaker/reset",
     tag = "tools",
     params(("name" = String, Path, description = "The tool")),
     responses(
-        (status = 200, description = "The breaker as it is now", body = shapes::BreakerReset),
-        shapes::NamedRefusals,
+        (status = 200, description = "The breaker as it is now", body = shapes::ToolBreaker),
+        shapes::NamedErrors,
     )
 )]
 pub(crate) async fn reset_breaker(
@@ -160,12 +164,13 @@ pub(crate) async fn reset_breaker(
 /// The next call is the trial, without waiting for the end of the rest; it decides whether the breaker closes.
 #[utoipa::path(
     post,
+    operation_id = "allow_breaker_trial",
     path = "/v1/tools/{name}/breaker/trial",
     tag = "tools",
     params(("name" = String, Path, description = "The tool")),
     responses(
-        (status = 200, description = "The breaker as it is now", body = shapes::BreakerReset),
-        shapes::NamedRefusals,
+        (status = 200, description = "The breaker as it is now", body = shapes::ToolBreaker),
+        shapes::NamedErrors,
     )
 )]
 pub(crate) async fn allow_trial(

@@ -12,6 +12,7 @@ use serde_json::json;
 use steadyhand::{Call, Category, Permit, ToolError};
 use steadyhand_mcp::serve::Who;
 use tokio::time::Instant;
+use utoipa::IntoParams;
 
 use super::status::{self, Refused, Why};
 use super::{App, Peer, header_text, shapes};
@@ -24,6 +25,22 @@ const CALLER_CHARS_MAX: usize = 128;
 const CONVERSATION_HEADER: &str = "steadyhand-conversation";
 /// A W3C trace context has 55 characters today.
 const TRACEPARENT_BYTES_MAX: usize = 128;
+
+/// What a request may say of itself, for the document.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[allow(dead_code, reason = "for the document")]
+pub(crate) struct CallerHeaders {
+    /// Who asks, in your own words: shown in the history
+    #[param(rename = "steadyhand-caller", required = false, nullable = false)]
+    caller: Option<String>,
+    /// The conversation that the calls belong to
+    #[param(rename = "steadyhand-conversation", required = false, nullable = false)]
+    conversation: Option<String>,
+    /// The W3C trace context that the calls are part of
+    #[param(rename = "traceparent", required = false, nullable = false)]
+    traceparent: Option<String>,
+}
 
 /// Who asks. Put there before a route is looked for.
 #[derive(Clone)]
@@ -244,9 +261,10 @@ impl Permit for Limited {
 /// The name and the role that these credentials stand for, and what they are limited to.
 #[utoipa::path(
     get,
+    operation_id = "get_caller",
     path = "/v1/whoami",
     tag = "access",
-    responses((status = 200, description = "Who asks", body = shapes::Whoami), shapes::Refusals)
+    responses((status = 200, description = "Who asks", body = shapes::Whoami), shapes::Errors)
 )]
 pub(crate) async fn whoami(Asking(identity): Asking) -> Response {
     status::answer(&identity.view())
@@ -255,11 +273,12 @@ pub(crate) async fn whoami(Asking(identity): Asking) -> Response {
 /// What was refused lately, and to whom
 #[utoipa::path(
     get,
+    operation_id = "list_refusals",
     path = "/v1/refusals",
     tag = "access",
     responses(
         (status = 200, description = "The newest first", body = shapes::RefusalList),
-        shapes::Refusals,
+        shapes::Errors,
     )
 )]
 pub(crate) async fn refusals(State(app): State<Arc<App>>) -> Response {

@@ -39,6 +39,7 @@ impl Default for Beat {
 
 /// What ended within one second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = TimelineSecond)]
 pub struct Second {
     /// In seconds since 1970.
     pub second: u64,
@@ -50,6 +51,7 @@ pub struct Second {
 
 /// A call that ended a moment ago.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = TimelineEndedCall)]
 pub struct Ended {
     /// Its id.
     pub id: String,
@@ -70,6 +72,7 @@ pub struct Ended {
 
 /// The last failure of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = LastToolError)]
 pub struct LastError {
     /// In milliseconds since 1970.
     pub at_ms: u64,

@@ -20,6 +20,7 @@ const LANES_MAX: usize = 12;
 
 /// The last half minute of calls
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Timeline)]
 pub(crate) struct Lanes {
     /// How far back, in milliseconds
     pub(crate) span_ms: u64,
@@ -35,6 +36,7 @@ pub(crate) struct Lanes {
 
 /// One tool's
 #[derive(Debug, Default, Serialize, ToSchema)]
+#[schema(as = TimelineLane)]
 pub(crate) struct Lane {
     pub(crate) tool: String,
     /// Calls that ended, the oldest first; empty where they are summed up
@@ -46,6 +48,7 @@ pub(crate) struct Lane {
 
 /// A call that runs
 #[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = TimelineRunningCall)]
 pub(crate) struct RunningBar {
     pub(crate) id: String,
     pub(crate) started_ms: u64,

@@ -48,6 +48,7 @@ pub(crate) struct Overview {
 
 /// The figures of the first line
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = OverviewFigures)]
 pub(crate) struct Figures {
     /// Calls that run now
     pub(crate) in_flight: usize,

@@ -23,6 +23,7 @@ const LISTED_MAX: usize = 20;
 
 /// Something is broken
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = OverviewProblem)]
 pub(crate) struct Problem {
     pub(crate) severity: Severity,
     /// The thing
@@ -42,6 +43,7 @@ pub(crate) struct Problem {
 /// How bad it is
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = ProblemSeverity)]
 pub(crate) enum Severity {
     /// Calls fail
     Error,

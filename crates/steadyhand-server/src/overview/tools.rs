@@ -22,6 +22,7 @@ const CALLS_MIN: u64 = 5;
 
 /// One tool
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = OverviewTool)]
 pub(crate) struct ToolRow {
     pub(crate) name: String,
     pub(crate) description: String,

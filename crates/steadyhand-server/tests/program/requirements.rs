@@ -19,7 +19,7 @@ fn ids() -> BTreeSet<String> {
 }
 
 /// The texts of all Rust files below a folder.
-fn rust_files(folder: &Path, found: &mut Vec<String>) {
+pub(crate) fn rust_files(folder: &Path, found: &mut Vec<String>) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {

@@ -69,7 +69,10 @@ async fn a_batch_or_a_turn_with_too_many_calls_is_refused_as_a_whole() {
     let batch = format!("{{\"calls\": {calls}}}");
     let (status, _, message) = post(&served, "/v1/batches", &batch).await.refusal();
     assert_eq!(status, 400);
-    assert!(message.contains("more than 10000 calls"), "{message}");
+    assert!(
+        message.contains("calls has more than 10000 items"),
+        "{message}"
+    );
     let call =
         r#"{"id":"c","type":"function","function":{"name":"no_such_tool","arguments":"{}"}}"#;
     let turn = format!(

@@ -95,9 +95,16 @@ async fn r10_r14_a_batch_runs_in_the_server_or_here_with_the_same_answer() {
         );
         assert!(stdout.contains("\nill\tNETWORK_ERROR: "), "{stdout}");
         assert!(stderr.contains("2 calls, 1 failed"), "{stderr}");
-        let (code, _, stderr) = parts(&workplace.run(&format!("{local}batch wrong.json")));
-        assert_eq!(code, 2);
-        assert!(stderr.contains("missing field `name`"), "{stderr}");
+        let answer = workplace.json(&format!("{local}batch wrong.json --json"));
+        assert_eq!(answer["outcomes"][0]["status"], "success");
+        let nameless = &answer["outcomes"][1]["error"];
+        assert_eq!(nameless["code"], "VALIDATION_ERROR", "{answer}");
+        assert_eq!(nameless["effect"], "none", "{answer}");
+        let message = nameless["message"].as_str().unwrap_or_default();
+        assert!(message.contains("name is missing"), "{message}");
+        let (code, stdout, stderr) = parts(&workplace.run(&format!("{local}batch wrong.json")));
+        assert_eq!(code, 2, "{stdout} {stderr}");
+        assert!(stderr.contains("2 calls, 1 failed"), "{stderr}");
     }
 }
 

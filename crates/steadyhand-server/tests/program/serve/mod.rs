@@ -2,6 +2,7 @@
 
 mod access;
 mod calls;
+mod clients;
 mod commands;
 mod configuration;
 mod conversations;
