@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::ModelError;
 use crate::model::{Model, ModelRequest, Notice, NoticeCode, Reply, Stop, Told};
 use crate::model::{ToolChoice, Usage};
+use crate::wire::{ThinkingFilter, without_thinking};
 use guard::Guard;
 
 /// Who is told what happens. It is called from within the loop: what takes long belongs elsewhere.
@@ -276,7 +277,7 @@ impl Agent {
             delivery: self.settings.delivery,
         };
         let mut said = String::new();
-        let mut told = |told: Told| {
+        let mut pass = |told: Told| {
             let event = match told {
                 Told::Text(text) => {
                     said.push_str(&text);
@@ -294,16 +295,24 @@ impl Agent {
             };
             tell(event);
         };
-        let answer = self.model.answer(request, &mut told);
-        let answer = tokio::select! {
-            biased;
-            () = cancel.cancelled() => None,
-            answer = answer => Some(answer),
+        // Whoever serves the model, what it thinks is no part of what it says.
+        let mut thinking = ThinkingFilter::default();
+        let answer = {
+            let mut told = |told: Told| thinking.take(told, &mut pass);
+            let answer = self.model.answer(request, &mut told);
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => None,
+                answer = answer => Some(answer),
+            }
         };
+        thinking.finish(&mut pass);
         match answer {
             None => Asked::Withdrawn(said),
             Some(Err(error)) => Asked::Failed(error, said),
-            Some(Ok(reply)) => {
+            Some(Ok(mut reply)) => {
+                let content = std::mem::take(&mut reply.message.content);
+                (reply.message.content, _) = without_thinking(content);
                 // What comes at once is told at once: whoever shows words need not ask how they came.
                 let text = reply.message.content.text();
                 if said.is_empty() && !text.is_empty() {

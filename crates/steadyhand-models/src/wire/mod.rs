@@ -19,6 +19,7 @@ pub use stream::Assembler;
 
 pub(crate) use ollama::context_cut;
 pub(crate) use refusal::refusal;
+pub(crate) use thinking::{ThinkingFilter, apart as without_thinking};
 
 use serde_json::Value;
 use steadyhand::conversation::{Converted, Fix, convert_tools, repair};

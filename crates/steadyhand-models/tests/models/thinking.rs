@@ -1,12 +1,14 @@
 //! Thinking that a model writes into its answer is no part of the answer, whoever serves the model.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use steadyhand::conversation::convert_tools;
 use steadyhand::{Content, Message};
 use steadyhand_models::testing::Line;
 use steadyhand_models::wire::{Assembler, decode, encode};
 use steadyhand_models::{Agent, AgentEvent, Delivery, Dialect, End};
-use steadyhand_models::{ModelRequest, ModelSettings, Told, ToolChoice};
+use steadyhand_models::{ModelRequest, ModelSettings, Scripted, Told, ToolChoice};
 
 use super::support::{BOTH, executor, model, run, settings, weather, words};
 
@@ -247,6 +249,15 @@ async fn thinking_in_tags_is_not_told_and_not_kept_as_an_answer_by_the_loop() {
             assert_eq!(thinks, delivery == Delivery::Streaming, "{dialect}");
         }
     }
+}
+
+#[tokio::test]
+async fn thinking_of_a_model_of_ones_own_is_no_part_of_an_answer_either() {
+    let model = Scripted::new().says("<think>The user asks me.</think>\n\nIt is warm.");
+    let agent = Agent::new(Arc::new(model), executor([weather()]));
+    let (end, events) = run(&agent, &mut vec![Message::human("Weather?")]).await;
+    assert_eq!(end.text, "It is warm.");
+    assert_eq!(words(&events), "It is warm.");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::splice::spliced;
 use super::tap;
 use super::trouble::Trouble;
 
-/// The answer as the client gets it, where that is not as it came.
+/// Checks an answer, and gives it as the client gets it, where that is not as it came.
 pub(super) fn sanitize(
     provider: Provider,
     text: &[u8],
@@ -17,19 +17,27 @@ pub(super) fn sanitize(
     report: &mut Report,
 ) -> Result<Option<Bytes>, Trouble> {
     let seen = tap::checked(provider, answer.clone());
-    if seen.problems.is_empty() {
-        report.saw(seen);
+    let problems = seen.problems.clone();
+    report.saw(seen);
+    mended(provider, text, answer, &problems, report)
+}
+
+/// The same for an answer in which these problems were found.
+pub(super) fn mended(
+    provider: Provider,
+    text: &[u8],
+    answer: Value,
+    problems: &[Problem],
+    report: &mut Report,
+) -> Result<Option<Bytes>, Trouble> {
+    if problems.is_empty() {
         return Ok(None);
     }
     let is_explained = is_explained(&answer);
     let (mended, fixes) = repair_response(provider, answer);
     let is_absent = fixes.iter().any(|fix| fix.code == Code::NoMessages);
-    let absent = seen
-        .problems
-        .iter()
-        .find(|one| one.code == Code::NoMessages);
+    let absent = problems.iter().find(|one| one.code == Code::NoMessages);
     let words = absent.map(|problem| problem.message.clone());
-    report.saw(seen);
     if is_absent {
         // A prompt that was blocked has no answer, and the provider says why.
         return match is_explained {

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use super::ask::{self, Asking, Came, Collected};
 use super::headers;
 use super::report::Report;
+use super::sanitize::mended;
 use super::site::Chat;
 use super::tap::{self, Framing};
 use super::trouble::Trouble;
@@ -172,8 +173,18 @@ impl Executing {
             }
             let answer: Value = serde_json::from_slice(&bytes)
                 .map_err(|error| Trouble::Garbage(format!("it is no JSON: {error}")))?;
-            report.saw(tap::checked(self.chat.provider, answer.clone()));
+            let seen = tap::checked(self.chat.provider, answer.clone());
+            let problems = seen.problems.clone();
+            report.saw(seen);
             match self.next(&mut inside, answer).await? {
+                Next::Final(answer, false) if self.upstream.repair => {
+                    let provider = self.chat.provider;
+                    let mended = mended(provider, &bytes, answer, &problems, report)?;
+                    if mended.is_some() {
+                        head.headers.remove(header::CONTENT_LENGTH);
+                    }
+                    return Ok(Came::Whole(head, mended.unwrap_or(bytes)));
+                }
                 Next::Final(_, false) => return Ok(Came::Whole(head, bytes)),
                 Next::Final(answer, true) => {
                     head.headers.remove(header::CONTENT_LENGTH);
