@@ -187,7 +187,11 @@ impl<'a> Starting<'a> {
             return;
         }
         self.told.insert(name.to_owned(), change);
-        let doing = doing(server);
+        let doing = match is_on_its_way(server) {
+            // Why it failed is told once, when it is known to be down.
+            true => on_its_way(server, ""),
+            false => doing(server),
+        };
         self.screen.note(&format!("{name} {status}: {doing}"));
     }
 }
@@ -245,12 +249,12 @@ fn doing(server: &Value) -> String {
             let tools = value::counted(server["tools"].as_u64().unwrap_or(0) as usize, "tool");
             format!("{tools:>9}   {}", millis(&server["start_ms"]))
         }
-        "starting" | "restarting" => on_its_way(server),
+        "starting" | "restarting" => on_its_way(server, text(server, "reason")),
         _ => text(server, "reason").to_owned(),
     }
 }
 
-fn on_its_way(server: &Value) -> String {
+fn on_its_way(server: &Value, reason: &str) -> String {
     let attempt = server["attempt"].as_u64().unwrap_or(0);
     let which = match attempt {
         0 | 1 => String::new(),
@@ -258,7 +262,11 @@ fn on_its_way(server: &Value) -> String {
     };
     if let Some(wait) = server["next_try_in_ms"].as_u64() {
         let wait = value::duration(Duration::from_millis(wait));
-        return format!("{}; {which} in {wait}", text(server, "reason"));
+        let reason = match reason {
+            "" => String::new(),
+            reason => format!("{reason}; "),
+        };
+        return format!("{reason}{which} in {wait}");
     }
     let step = server["step"].as_str().map(str::to_owned);
     let which = Some(which).filter(|which| !which.is_empty());

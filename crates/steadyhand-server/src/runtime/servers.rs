@@ -12,7 +12,6 @@ use steadyhand_mcp::{Phase, Server, ServerState, StartFailure};
 use tokio::sync::watch::Receiver;
 
 use super::inspect::{clashes_of_servers, settle_clashes};
-use super::loaded::Loaded;
 use super::{Generation, Inner, Runtime};
 use crate::serve;
 
@@ -130,29 +129,33 @@ impl Runtime {
     /// What a first list of tools has to wait for, if anything: servers that start for the first time, so that nobody
     /// knows their tools yet. Waits for as long as the configuration says (`first_list_wait`).
     pub fn first_tools(&self) -> Option<BoxFuture<'static, ()>> {
-        let generation = self.generation();
-        let is_missing = |source: &&Loaded| {
-            let is_taken_over = |server: &Server| server.state().tools == source.tools.len();
-            let server = source.server();
-            server.is_some_and(|it| it.is_starting_unknown() || !is_taken_over(it))
-        };
-        let missing = generation.sources.iter().filter(is_missing);
-        let missing: Vec<Server> = missing.filter_map(|it| it.server().cloned()).collect();
+        let mut missing = self.all_servers();
+        missing.retain(|server| server.is_starting_unknown() || !self.has_tools_of(server));
         if missing.is_empty() {
             return None;
         }
-        let limit = serve::first_list_wait(&generation.configuration);
+        let limit = serve::first_list_wait(&self.generation().configuration);
         let runtime = self.clone();
         let waiting = async move {
             let waits = missing.iter().map(|server| async {
                 if server.is_starting_unknown() {
                     server.settled(limit).await;
                 }
-                runtime.renew(server.name()).await;
+                if !runtime.has_tools_of(server) {
+                    runtime.renew(server.name()).await;
+                }
             });
             join_all(waits).await;
         };
         Some(waiting.boxed())
+    }
+
+    /// Whether the tools that a server says it has are taken over.
+    fn has_tools_of(&self, server: &Server) -> bool {
+        let generation = self.generation();
+        let mut sources = generation.sources.iter();
+        let source = sources.find(|source| source.server().is_some_and(|it| it.is(server)));
+        source.is_none_or(|source| source.tools.len() == server.state().tools)
     }
 
     /// Waits for a tool that a server may be about to bring; an error says why it does not come.
