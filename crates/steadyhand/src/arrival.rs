@@ -1,6 +1,7 @@
 //! Tools that are on their way: a call that comes before them waits for them, and is told if they do not come.
 
 use futures_util::future::BoxFuture;
+use tokio::time::Instant;
 
 use crate::call::Call;
 use crate::failure::{Effect, Failure, FailureCode};
@@ -28,7 +29,8 @@ impl ToolManager {
             return Ok(());
         };
         let patience = call.deadline.unwrap_or(self.default_deadline());
-        let until = crate::executor::after(tokio::time::Instant::now(), patience);
+        let since = call.waiting_since.unwrap_or_else(Instant::now);
+        let until = crate::executor::after(since, patience);
         let token = call.cancellation.as_ref();
         match Bounded::new(arrival, until, token).await {
             Ended::Finished(Ok(())) => Ok(()),

@@ -2,12 +2,13 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
@@ -62,9 +63,13 @@ pub struct Call {
     /// Ends the call early, with an outcome that says so.
     #[serde(skip)]
     pub cancellation: Option<CancellationToken>,
-    /// Set to the number of the attempt that runs: for those who show calls while they run.
+    /// Filled in while the call runs: for those who show calls while they run.
     #[serde(skip)]
-    pub attempts: Option<Arc<AtomicU32>>,
+    pub progress: Option<Arc<CallProgress>>,
+    /// Since when the caller waits, where that is earlier than the call reaches the executor: for a server to start,
+    /// say. The call's time and its deadline count from then.
+    #[serde(skip)]
+    pub waiting_since: Option<Instant>,
     /// Something between whoever calls and the tool, which the engine does not look at.
     #[serde(skip)]
     pub luggage: Option<Luggage>,
@@ -77,6 +82,59 @@ pub struct Call {
     /// What is wrong with the call itself: see [`Call::malformed`].
     #[serde(skip)]
     pub fault: Option<String>,
+}
+
+/// How far a call is, for those who show calls while they run: see [`Call::progress`].
+#[derive(Debug, Default)]
+pub struct CallProgress {
+    attempts: AtomicU32,
+    approval: Mutex<ApprovalWait>,
+}
+
+#[derive(Debug, Default)]
+struct ApprovalWait {
+    /// It waits now, since then.
+    since: Option<Instant>,
+    /// Waits that are over.
+    before: Duration,
+}
+
+impl CallProgress {
+    /// How often its tool was started so far.
+    pub fn attempts(&self) -> u32 {
+        self.attempts.load(Ordering::Relaxed)
+    }
+
+    /// Whether it waits for an approval now: its tool was not started.
+    pub fn waits_for_approval(&self) -> bool {
+        self.approval().since.is_some()
+    }
+
+    /// How long it has waited for an approval, up to now. Its deadline does not count this time.
+    pub fn approval_time(&self) -> Duration {
+        let wait = self.approval();
+        wait.before + wait.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    pub(crate) fn attempt_started(&self, attempts: u32) {
+        self.attempts.store(attempts, Ordering::Relaxed);
+    }
+
+    pub(crate) fn approval_asked(&self, since: Instant) {
+        self.approval().since = Some(since);
+    }
+
+    pub(crate) fn approval_over(&self) {
+        let mut wait = self.approval();
+        if let Some(since) = wait.since.take() {
+            wait.before += since.elapsed();
+        }
+    }
+
+    fn approval(&self) -> MutexGuard<'_, ApprovalWait> {
+        // Each change leaves it whole.
+        self.approval.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Told how far a call's tool is: see [`Call::on_progress`]. Whatever it does holds up the tool.
@@ -138,7 +196,8 @@ impl Call {
             replay_of: None,
             retry: true,
             cancellation: None,
-            attempts: None,
+            progress: None,
+            waiting_since: None,
             luggage: None,
             permit: None,
             on_progress: None,
@@ -203,6 +262,12 @@ impl Call {
     /// See [`Call::replay_of`](struct.Call.html#structfield.replay_of).
     pub fn replay_of(mut self, id: impl Into<String>) -> Call {
         self.replay_of = Some(id.into());
+        self
+    }
+
+    /// See [`Call::waiting_since`](struct.Call.html#structfield.waiting_since).
+    pub fn waiting_since(mut self, since: Instant) -> Call {
+        self.waiting_since = Some(since);
         self
     }
 

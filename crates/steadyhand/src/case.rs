@@ -1,7 +1,6 @@
 //! The case of one call: opened when it comes in, closed exactly once, even when its future is dropped.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -20,7 +19,7 @@ use crate::observer::Observers;
 use crate::outcome::{Outcome, Status, millis};
 use crate::output::Output;
 use crate::redact::{self, Secrets};
-use crate::schema::Coercion;
+use crate::schema::Mended;
 use crate::tool_error::friendly_text;
 
 /// A call that takes longer than this is worth a warning (SPEC V08).
@@ -34,16 +33,24 @@ const SENT_BYTES_MAX: usize = 16 * 1024;
 pub(crate) struct Case<'a> {
     pub(crate) call: Call,
     pub(crate) progress: Progress<'a>,
-    pub(crate) coerced: Vec<Coercion>,
+    mended: Mended,
     are_checked: bool,
     closed: bool,
 }
 
 /// How far a call is: apart from the call, so that its tool can read the one while we write the other.
 pub(crate) struct Progress<'a> {
-    pub(crate) started: Instant,
+    /// Since when its caller waits.
+    started: Instant,
+    /// When its tool could be started at the earliest: after the tool was there, and the approval given.
+    pub(crate) ready: Instant,
+    /// How long the whole call may take; the wait for an approval does not count.
+    patience: Duration,
     /// When the whole call ends.
     pub(crate) deadline: Instant,
+    /// How long it has waited for an approval, and since when it does now.
+    approval_time: Duration,
+    approval_since: Option<Instant>,
     /// How often the tool was started.
     pub(crate) attempts: u32,
     entry: Option<&'a Entry>,
@@ -57,16 +64,73 @@ pub(crate) struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    /// How long the whole call may take.
+    /// How long the whole call may take; the wait for an approval does not count.
     pub(crate) fn patience(&self) -> Duration {
-        self.deadline - self.started
+        self.patience
     }
 
-    /// Whatever the call waited for was not its tool: its time begins now.
-    pub(crate) fn begin_anew(&mut self) {
-        let patience = self.patience();
-        self.started = Instant::now();
-        self.deadline = after(self.started, patience);
+    /// What the call waited for is there.
+    pub(crate) fn is_ready(&mut self) {
+        self.ready = Instant::now();
+    }
+
+    /// The call asks for an approval. Its arguments are kept for those who watch: a person decides about them.
+    pub(crate) fn approval_begins(&mut self, call: &Call) {
+        self.approval_since = Some(Instant::now());
+        self.show(call);
+    }
+
+    /// It does not wait any more: approved, or not. An approved call has its whole time before it.
+    pub(crate) fn approval_ends(&mut self, call: &Call, has_waited: bool) {
+        if has_waited {
+            self.approval_time = self.approval_time();
+        }
+        self.approval_since = None;
+        self.is_ready();
+        self.deadline = after(self.ready, self.patience);
+        if let Some(progress) = &call.progress {
+            progress.approval_over();
+        }
+    }
+
+    /// How long the call has waited for an approval, up to now.
+    fn approval_time(&self) -> Duration {
+        let now = self
+            .approval_since
+            .map_or(Duration::ZERO, |it| it.elapsed());
+        self.approval_time + now
+    }
+
+    /// A person has to decide, and has not yet.
+    pub(crate) fn tell_approval_asked(&self, call: &Call) {
+        if let (Some(progress), Some(since)) = (&call.progress, self.approval_since) {
+            progress.approval_asked(since);
+        }
+        self.tell(|elapsed_ms| Event::ApprovalAsked {
+            number: self.number,
+            call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            elapsed_ms,
+            args: self.shown.as_ref().map(|(args, _)| Arc::clone(args)),
+        });
+    }
+
+    /// Somebody said yes.
+    pub(crate) fn tell_approved(&self, call: &Call, by: &str) {
+        self.tell(|elapsed_ms| Event::Approved {
+            number: self.number,
+            call_id: call.id.clone(),
+            tool_name: call.name.clone(),
+            elapsed_ms,
+            waited_ms: millis(self.approval_time()),
+            by: by.to_owned(),
+        });
+    }
+
+    fn show(&mut self, call: &Call) {
+        if self.shown.is_none() && !self.observers.is_empty() {
+            self.shown = Some(shown(call.args.checked()));
+        }
     }
 
     /// The tool is about to be started, after waiting so long for a place.
@@ -78,15 +142,13 @@ impl<'a> Progress<'a> {
             (Some(entry), _) => entry.metrics.retried(),
             (None, _) => {}
         }
-        if let Some(shown) = &call.attempts {
-            shown.store(self.attempts, Ordering::Relaxed);
+        if let Some(progress) = &call.progress {
+            progress.attempt_started(self.attempts);
         }
         if self.observers.is_empty() {
             return;
         }
-        if self.shown.is_none() {
-            self.shown = Some(shown(call.args.checked()));
-        }
+        self.show(call);
         self.tell(|elapsed_ms| Event::AttemptStarted {
             number: self.number,
             call_id: call.id.clone(),
@@ -154,6 +216,8 @@ impl<'a> Case<'a> {
         known: Option<&Entry>,
         observers: &'a Arc<Observers>,
     ) -> Case<'a> {
+        let now = Instant::now();
+        let started = call.waiting_since.map_or(now, |since| since.min(now));
         let mut number = 0;
         if !observers.is_empty() {
             number = observers.number();
@@ -161,7 +225,7 @@ impl<'a> Case<'a> {
                 number,
                 call_id: call.id.clone(),
                 tool_name: call.name.clone(),
-                at_ms: clock::wall_ms(),
+                at_ms: clock::wall_ms().saturating_sub((now - started).as_millis() as u64),
                 caller: call.caller.clone(),
                 traceparent: call.traceparent.clone(),
                 replay_of: call.replay_of.clone(),
@@ -169,12 +233,15 @@ impl<'a> Case<'a> {
                 deadline_ms: known.map(|entry| millis(patience(&call, entry))),
             });
         }
-        let started = Instant::now();
         Case {
             call,
             progress: Progress {
                 started,
+                ready: now,
+                patience: Duration::ZERO,
                 deadline: started,
+                approval_time: Duration::ZERO,
+                approval_since: None,
                 attempts: 0,
                 entry: None,
                 observers,
@@ -183,14 +250,17 @@ impl<'a> Case<'a> {
                 number,
                 shown: None,
             },
-            coerced: Vec::new(),
+            mended: Mended::default(),
             are_checked: false,
             closed: false,
         }
     }
 
     pub(crate) fn found(&mut self, entry: &'a Entry) {
-        self.progress.deadline = after(self.progress.started, patience(&self.call, entry));
+        let progress = &mut self.progress;
+        progress.deadline = after(progress.started, patience(&self.call, entry));
+        // As much of it as there is time at all.
+        progress.patience = progress.deadline - progress.started;
         self.progress.entry = Some(entry);
     }
 
@@ -202,7 +272,7 @@ impl<'a> Case<'a> {
             document,
             entry.rules,
             entry.tool.preparation(),
-            &mut self.coerced,
+            &mut self.mended,
         )?;
         self.are_checked = true;
         Ok(())
@@ -236,10 +306,13 @@ impl<'a> Case<'a> {
     /// Another call with the same idempotency key answers for this one.
     pub(crate) fn close_joined(&mut self, other: &Outcome) -> Outcome {
         self.closed = true;
+        let execution_time = self.progress.started.elapsed();
         let outcome = Outcome {
             call_id: std::mem::take(&mut self.call.id),
             tool_name: std::mem::take(&mut self.call.name),
-            execution_time: self.progress.started.elapsed(),
+            execution_time,
+            // It waited for the same approval, if not for all of it.
+            approval_time: other.approval_time.min(execution_time),
             replayed: true,
             ..other.clone()
         };
@@ -273,8 +346,10 @@ impl<'a> Case<'a> {
             result,
             fallback: fallback.map(Box::new),
             execution_time: self.progress.started.elapsed(),
+            approval_time: self.progress.approval_time(),
             attempts: self.progress.attempts,
-            coerced: std::mem::take(&mut self.coerced),
+            coerced: std::mem::take(&mut self.mended.coerced),
+            dropped_arguments: std::mem::take(&mut self.mended.dropped),
             replayed: false,
         };
         let ending = ending.unwrap_or_else(|| self.ending(&outcome));
@@ -305,7 +380,8 @@ impl<'a> Case<'a> {
 
     fn record(&mut self, outcome: &Outcome, ending: Ending) {
         let args = self.are_checked.then(|| self.call.args.checked());
-        let took = outcome.execution_time;
+        // How long a person takes says nothing about the tool.
+        let took = outcome.running_time();
         if let Some(entry) = self.progress.entry {
             entry.metrics.ended(ending, took);
             if let (Some(failure), false) = (outcome.failure(), outcome.replayed) {

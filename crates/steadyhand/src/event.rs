@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::failure::FailureCode;
 use crate::guard::breaker::BreakerState;
 use crate::guard::retry::StopReason;
+use crate::metrics::LastFailure;
 use crate::outcome::Outcome;
 use crate::redact::Secrets;
 
@@ -45,6 +46,37 @@ pub enum Event {
         /// How long the whole call may take. Not in JSON.
         #[serde(skip)]
         deadline_ms: Option<f64>,
+    },
+    /// The call waits for a person to approve it.
+    ApprovalAsked {
+        /// The call's number.
+        #[serde(skip)]
+        number: u64,
+        /// The call.
+        call_id: String,
+        /// The tool.
+        tool_name: String,
+        /// Time since the call came in.
+        elapsed_ms: f64,
+        /// The arguments to decide about, secrets hidden. Not in JSON: the end has them.
+        #[serde(skip)]
+        args: Option<Arc<Value>>,
+    },
+    /// A person has approved the call. It is told before the tool is started; a refusal is told by the call's end.
+    Approved {
+        /// The call's number.
+        #[serde(skip)]
+        number: u64,
+        /// The call.
+        call_id: String,
+        /// The tool.
+        tool_name: String,
+        /// Time since the call came in.
+        elapsed_ms: f64,
+        /// How much of it was the wait for the approval.
+        waited_ms: f64,
+        /// Who approved it.
+        by: String,
     },
     /// The tool was started for the call, after waiting for a place if it had to.
     AttemptStarted {
@@ -143,6 +175,9 @@ pub enum Event {
         to: BreakerState,
         /// When, in milliseconds since 1970.
         at_ms: u64,
+        /// The failure that opened it. Not in JSON: the end of that call has it.
+        #[serde(skip)]
+        cause: Option<LastFailure>,
     },
     /// A call ended. Exactly one per call that started, dropped ones included.
     Finished {
@@ -193,7 +228,8 @@ impl Event {
             | Event::FallbackStarted {
                 call_id, tool_name, ..
             } => call_id.len() + tool_name.len(),
-            Event::AttemptStarted { call_id, args, .. } => {
+            Event::AttemptStarted { call_id, args, .. }
+            | Event::ApprovalAsked { call_id, args, .. } => {
                 call_id.len() + args.as_deref().map_or(0, weight)
             }
             Event::AttemptFailed {
@@ -205,6 +241,7 @@ impl Event {
             | Event::Progress {
                 call_id, message, ..
             } => call_id.len() + message.len(),
+            Event::Approved { call_id, by, .. } => call_id.len() + by.len(),
             Event::BreakerChanged { tool_name, .. } => tool_name.len(),
             Event::Finished {
                 args,

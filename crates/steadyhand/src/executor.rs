@@ -137,6 +137,7 @@ impl ToolExecutor {
                 return case.close(Err(refused), None);
             }
             let arrived = Box::pin(self.tools.await_arrival(&case.call)).await;
+            case.progress.is_ready();
             catalogue = self.tools.catalogue();
             if let (Err(failure), None) = (arrived, catalogue.find(&case.call.name)) {
                 return case.close(Err(failure), None);
@@ -157,7 +158,7 @@ impl ToolExecutor {
         if let Err(failure) = case.check_arguments(entry) {
             return case.close_invalid(failure);
         }
-        if let Some(Err(refused)) = permit.as_ref().map(|it| it.admit(&case.call, entry)) {
+        if let Some(Err(refused)) = permit.as_ref().map(|it| it.admit(&case, entry)) {
             return case.close(Err(refused), None);
         }
         if let Err(failure) = gate::pass(&mut case, entry).await {
@@ -186,10 +187,14 @@ impl ToolExecutor {
         let result = self
             .attempts(&passage, &case.call, &mut case.progress)
             .await;
-        passage.settle(match &result {
+        let health = match &result {
             Ok(_) => Health::Healthy,
             Err(failure) => failure.health(),
-        });
+        };
+        if let (Err(failure), Health::Unhealthy) = (&result, health) {
+            entry.breaker_counts(failure, &case.call.id);
+        }
+        passage.settle(health);
         result
     }
 
@@ -252,7 +257,7 @@ impl ToolExecutor {
             observers: self.tools.observers(),
         };
         let mut invocation = Invocation::new(args, &call.id, entry.tool.name(), around);
-        let mut now = progress.started;
+        let mut now = progress.ready;
         let mut last: Option<Box<Failure>> = None;
         loop {
             let mut waited = Duration::ZERO;

@@ -15,6 +15,9 @@ use crate::tool_error::{ToolError, friendly_text};
 /// A failure's text is cut to this size.
 const MESSAGE_BYTES_MAX: usize = 8 * 1024;
 
+/// What a refusal quotes of the failure behind it.
+const CAUSE_BYTES_MAX: usize = 200;
+
 /// A call that names no tool, or could not be read at all: no tool is looked for.
 pub(crate) fn malformed(call: &Call) -> Option<Box<Failure>> {
     let fault = match &call.fault {
@@ -115,8 +118,12 @@ pub(crate) fn circuit_open(entry: &Entry) -> Box<Failure> {
         .breaker
         .as_ref()
         .map_or(0, |breaker| breaker.failures());
+    let last = entry.last_failure().map_or(String::new(), |last| {
+        let said = cut::text(&last.message, CAUSE_BYTES_MAX);
+        format!(", the last one: {said}")
+    });
     let message = format!(
-        "the breaker of '{}' is open after {failures} failures in a row",
+        "the breaker of '{}' is open after {failures} failures in a row{last}",
         entry.tool.name()
     );
     refused(FailureCode::CircuitOpen, entry, message)

@@ -1,13 +1,16 @@
-//! What must be settled before a tool is started: a person's yes, say. The call's time begins after it.
+//! What must be settled before a tool is started: a person's yes, say. The call's deadline begins after it.
 
+use std::fmt;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use futures_util::poll;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::call::{Call, Luggage};
-use crate::case::Case;
+use crate::call::Call;
+use crate::case::{Case, Progress};
 use crate::executor::after;
 use crate::failure::{Effect, Failure, FailureCode};
 use crate::failures;
@@ -38,44 +41,82 @@ pub struct Asked<'a> {
     pub caller: Option<&'a str>,
     /// The conversation it belongs to.
     pub conversation: Option<&'a str>,
-    luggage: Option<&'a Luggage>,
+    call: &'a Call,
+    waiting: Waiting<'a>,
+}
+
+/// What the call knows of its own wait.
+#[derive(Clone, Copy)]
+struct Waiting<'a>(&'a Progress<'a>);
+
+impl fmt::Debug for Waiting<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Waiting")
+    }
 }
 
 impl<'a> Asked<'a> {
-    pub(crate) fn of(call: &'a Call, entry: &'a Entry) -> Asked<'a> {
+    pub(crate) fn of(case: &'a Case<'_>, entry: &'a Entry) -> Asked<'a> {
+        let call = &case.call;
         Asked {
             call_id: &call.id,
             tool_name: entry.tool.name(),
             args: call.args.checked(),
             caller: call.caller.as_deref(),
             conversation: call.conversation.as_deref(),
-            luggage: call.luggage.as_ref(),
+            call,
+            waiting: Waiting(&case.progress),
         }
+    }
+
+    /// Says who approved the call, for those who watch. To be called before the gate lets it pass.
+    pub fn approved_by(&self, by: &str) {
+        self.waiting.0.tell_approved(self.call, by);
     }
 
     /// What the call carries, if it is of this type: see [`Call::luggage`].
     pub fn luggage<T: std::any::Any>(&self) -> Option<&'a T> {
-        self.luggage?.get()
+        self.call.luggage.as_ref()?.get()
     }
 }
 
-/// Waits at the gate of a tool, if it has one; the call's time begins anew behind it.
+/// Waits at the gate of a tool, if it has one. The wait is a part of the call's time, and not of its deadline.
 pub(crate) async fn pass(case: &mut Case<'_>, entry: &Entry) -> Result<(), Box<Failure>> {
     let Some(gate) = entry.tool.gate() else {
         return Ok(());
     };
+    case.progress.approval_begins(&case.call);
+    let mut has_waited = false;
+    let passed = let_through(&**gate, case, entry, &mut has_waited).await;
+    case.progress.approval_ends(&case.call, has_waited);
+    passed
+}
+
+async fn let_through(
+    gate: &dyn Gate,
+    case: &Case<'_>,
+    entry: &Entry,
+    has_waited: &mut bool,
+) -> Result<(), Box<Failure>> {
     let call = &case.call;
     let args = call.args.checked();
     let until = after(Instant::now(), GATE_MAX);
-    let ended = match contained(|| gate.pass(Asked::of(call, entry))) {
-        Ok(waiting) => Bounded::new(waiting, until, call.cancellation.as_ref()).await,
+    let ended = match contained(|| gate.pass(Asked::of(case, entry))) {
+        Ok(waiting) => {
+            let mut waiting = Bounded::new(waiting, until, call.cancellation.as_ref());
+            match poll!(&mut waiting) {
+                Poll::Ready(ended) => ended,
+                Poll::Pending => {
+                    *has_waited = true;
+                    case.progress.tell_approval_asked(call);
+                    waiting.await
+                }
+            }
+        }
         Err(panic) => Ended::Panicked(panic),
     };
     match ended {
-        Ended::Finished(Ok(())) => {
-            case.progress.begin_anew();
-            Ok(())
-        }
+        Ended::Finished(Ok(())) => Ok(()),
         Ended::Finished(Err(error)) => {
             let failure = error.never_started().into_failure(entry.tool.name());
             Err(Box::new(failure))

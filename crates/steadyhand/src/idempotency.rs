@@ -111,8 +111,10 @@ impl ToolExecutor {
             result: Err(Box::new(failure)),
             fallback: None,
             execution_time: started.elapsed(),
+            approval_time: Duration::ZERO,
             attempts: 0,
             coerced: Vec::new(),
+            dropped_arguments: Vec::new(),
             replayed: false,
         }
     }

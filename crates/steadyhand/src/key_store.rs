@@ -159,6 +159,8 @@ struct KeptOutcome {
     attempts: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     coerced: Vec<Coercion>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    dropped_arguments: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -183,6 +185,7 @@ impl Outcome {
             took_ms: self.execution_time.as_millis() as u64,
             attempts: self.attempts,
             coerced: self.coerced.clone(),
+            dropped_arguments: self.dropped_arguments.clone(),
         };
         serde_json::to_string(&kept).unwrap_or_default()
     }
@@ -200,8 +203,10 @@ impl Outcome {
             result,
             fallback: kept.fallback.map(|output| Box::new(output.whole())),
             execution_time: Duration::from_millis(kept.took_ms),
+            approval_time: Duration::ZERO,
             attempts: kept.attempts,
             coerced: kept.coerced,
+            dropped_arguments: kept.dropped_arguments,
             replayed: true,
         })
     }

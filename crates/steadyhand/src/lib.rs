@@ -40,7 +40,7 @@ mod trace;
 pub mod wildcard;
 
 pub use arrival::Arrivals;
-pub use call::{Arguments, Call, Luggage, OnProgress};
+pub use call::{Arguments, Call, CallProgress, Luggage, OnProgress};
 pub use event::Event;
 pub use exact::{InexactInteger, with_exact_integers};
 pub use executor::ToolExecutor;
@@ -67,7 +67,7 @@ pub use message::ToolCall;
 pub use message::ToolMessage;
 pub use message::answer_open_calls;
 pub use message::turn;
-pub use metrics::{BreakerView, Times, ToolMetrics};
+pub use metrics::{BreakerView, LastFailure, Times, ToolMetrics};
 pub use observer::{Observer, ObserverQueue, Watch};
 pub use outcome::{FlatView, Outcome, Status, StructuredView};
 pub use output::{Cut, Output};

@@ -16,13 +16,13 @@ use crate::call::Arguments;
 use crate::clock;
 use crate::event::Event;
 use crate::failure::Failure;
-use crate::guard::breaker::{Breaker, Change};
+use crate::guard::breaker::{Breaker, BreakerState, Change};
 use crate::guard::limit::Limit;
 use crate::guard::retry::Budget;
-use crate::metrics::{BreakerView, Metrics, ToolMetrics};
+use crate::metrics::{BreakerView, LastFailure, Metrics, ToolMetrics};
 use crate::observer::Observers;
 use crate::policy::Policy;
-use crate::schema::{Rules, Schema};
+use crate::schema::{Mended, Rules, Schema};
 use crate::source::{SourceError, ToolSource};
 use crate::state::States;
 use crate::tool::Tool;
@@ -232,11 +232,7 @@ impl ToolManager {
     /// Where a tool's breaker stands; none for unknown tools and tools without one.
     pub fn breaker(&self, name: &str) -> Option<BreakerView> {
         let catalogue = self.catalogue();
-        catalogue
-            .find(name)?
-            .breaker
-            .as_ref()
-            .map(BreakerView::from)
+        catalogue.find(name)?.breaker_view()
     }
 
     /// Closes a tool's breaker by hand. False if there is no such tool.
@@ -262,7 +258,7 @@ impl ToolManager {
             document,
             entry.rules,
             preparation,
-            &mut Vec::new(),
+            &mut Mended::default(),
         );
         Some(checked)
     }
@@ -464,6 +460,8 @@ pub(crate) struct Entry {
     pub(crate) schema: Schema,
     pub(crate) rules: Rules,
     pub(crate) breaker: Option<Breaker>,
+    /// What the breaker last counted.
+    last_failure: Mutex<Option<LastFailure>>,
     pub(crate) limit: Limit,
     pub(crate) budget: Option<Budget>,
     pub(crate) metrics: Arc<Metrics>,
@@ -504,6 +502,7 @@ impl Entry {
                 args_bytes_max: policy.args_bytes_max,
             },
             breaker: policy.breaker.map(Breaker::new),
+            last_failure: Mutex::default(),
             limit: Limit::new(policy.limit),
             budget: policy.retry.budget.map(Budget::new),
             metrics: Arc::default(),
@@ -524,7 +523,29 @@ impl Entry {
     }
 
     pub(crate) fn snapshot(&self) -> ToolMetrics {
-        self.metrics.snapshot(self.breaker.as_ref(), &self.limit)
+        self.metrics.snapshot(self.breaker_view(), &self.limit)
+    }
+
+    pub(crate) fn breaker_view(&self) -> Option<BreakerView> {
+        let breaker = self.breaker.as_ref()?;
+        Some(BreakerView::of(breaker, self.last_failure()))
+    }
+
+    /// The breaker counts this failure of a call: what is wrong with the tool stays known while calls are refused.
+    pub(crate) fn breaker_counts(&self, failure: &Failure, call_id: &str) {
+        if self.breaker.is_some() {
+            let last = LastFailure::of(failure, call_id);
+            *self
+                .last_failure
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = Some(last);
+        }
+    }
+
+    /// The last failure that the breaker counted.
+    pub(crate) fn last_failure(&self) -> Option<LastFailure> {
+        let last = self.last_failure.lock();
+        last.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Milliseconds of this tool's breaker.
@@ -546,6 +567,7 @@ impl Entry {
             from,
             to,
             at_ms: clock::wall_ms(),
+            cause: self.last_failure().filter(|_| to == BreakerState::Open),
         });
     }
 }

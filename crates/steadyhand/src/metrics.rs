@@ -9,10 +9,16 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::failure::FailureCode;
+use crate::clock;
+use crate::cut;
+use crate::failure::{Failure, FailureCode};
 use crate::guard::breaker::{Breaker, BreakerState};
 use crate::guard::limit::Limit;
 use crate::outcome::millis;
+
+/// What is kept of the text of a breaker's last failure, and of the id of its call.
+const LAST_MESSAGE_BYTES_MAX: usize = 400;
+const LAST_ID_BYTES_MAX: usize = 256;
 
 /// What is known about one tool's calls.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -98,7 +104,7 @@ impl Times {
 }
 
 /// A breaker as people see it (SPEC R04).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakerView {
     /// Failed calls in a row.
@@ -109,15 +115,44 @@ pub struct BreakerView {
     pub state: BreakerState,
     /// How often it opened.
     pub trips: u64,
+    /// What the tool said when it last failed; absent if it never did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<LastFailure>,
 }
 
-impl From<&Breaker> for BreakerView {
-    fn from(breaker: &Breaker) -> BreakerView {
+impl BreakerView {
+    pub(crate) fn of(breaker: &Breaker, last_error: Option<LastFailure>) -> BreakerView {
         BreakerView {
             failures: breaker.failures(),
             last_failure: breaker.last_failure_ms(),
             state: breaker.state(),
             trips: breaker.trips(),
+            last_error,
+        }
+    }
+}
+
+/// The last failure that a breaker counted: the reason why it is open, if it is. Refusals do not replace it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastFailure {
+    /// The category.
+    pub code: FailureCode,
+    /// The tool's own words, secrets removed; the first of them.
+    pub message: String,
+    /// The call that failed.
+    pub call_id: String,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+}
+
+impl LastFailure {
+    pub(crate) fn of(failure: &Failure, call_id: &str) -> LastFailure {
+        LastFailure {
+            code: failure.code,
+            message: cut::text(&failure.message, LAST_MESSAGE_BYTES_MAX),
+            call_id: cut::text(call_id, LAST_ID_BYTES_MAX),
+            at_ms: clock::wall_ms(),
         }
     }
 }
@@ -190,7 +225,7 @@ impl Metrics {
         add(&self.shard().codes[code as usize], 1);
     }
 
-    /// A call ended; only executions have a time.
+    /// A call ended; only executions have a time, which leaves out the wait for an approval.
     pub(crate) fn ended(&self, ending: Ending, took: Duration) {
         let shard = self.shard();
         if let Ending::Success | Ending::Error | Ending::Timeout = ending {
@@ -201,7 +236,7 @@ impl Metrics {
         add(&shard.endings[ending as usize], 1);
     }
 
-    pub(crate) fn snapshot(&self, breaker: Option<&Breaker>, limit: &Limit) -> ToolMetrics {
+    pub(crate) fn snapshot(&self, breaker: Option<BreakerView>, limit: &Limit) -> ToolMetrics {
         let empty: &[Shard] = &[];
         let shards = self.shards.get().map_or(empty, |shards| shards);
         let sum = |read: &dyn Fn(&Shard) -> &AtomicU64| {
@@ -253,7 +288,7 @@ impl Metrics {
                     .map(|index| (bucket_end(index), buckets[index]))
                     .collect(),
             },
-            breaker: breaker.map(BreakerView::from),
+            breaker,
         }
     }
 

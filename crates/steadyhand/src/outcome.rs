@@ -22,12 +22,16 @@ pub struct Outcome {
     pub result: Result<Output, Box<Failure>>,
     /// What a fallback gave after the failure in `result`.
     pub fallback: Option<Box<Output>>,
-    /// Validation, waiting and running, all of it.
+    /// Everything the caller waited for: the tool to be there, validation, an approval, a place, all attempts.
     pub execution_time: Duration,
+    /// How much of that was the wait for an approval: it says nothing about the tool.
+    pub approval_time: Duration,
     /// How often the tool was started.
     pub attempts: u32,
     /// Slips in the arguments that were mended, where the tool allows it.
     pub coerced: Vec<Coercion>,
+    /// Arguments that the tool did not get, since its schema forbids them (SPEC D6, D20); the first hundred.
+    pub dropped_arguments: Vec<String>,
     /// The outcome of an earlier call with the same idempotency key.
     pub replayed: bool,
 }
@@ -70,6 +74,11 @@ impl Outcome {
         self.result.is_ok()
     }
 
+    /// The time without the wait for an approval: what metrics, warnings and alerts count.
+    pub fn running_time(&self) -> Duration {
+        self.execution_time.saturating_sub(self.approval_time)
+    }
+
     /// Why the tool did not answer.
     pub fn failure(&self) -> Option<&Failure> {
         self.result.as_ref().err().map(|failure| &**failure)
@@ -89,10 +98,12 @@ impl Outcome {
             output: self.output().map(Output::value),
             error: self.failure(),
             execution_time: millis(self.execution_time),
+            approval_time: millis(self.approval_time),
             attempts: self.attempts,
             fallback_used: self.fallback.is_some(),
             truncated: self.output().and_then(Output::cut),
             coerced: &self.coerced,
+            dropped_arguments: &self.dropped_arguments,
             replayed: self.replayed,
         }
     }
@@ -181,6 +192,8 @@ pub struct StructuredView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a Failure>,
     execution_time: f64,
+    #[serde(skip_serializing_if = "is_zero")]
+    approval_time: f64,
     attempts: u32,
     #[serde(skip_serializing_if = "is_false")]
     fallback_used: bool,
@@ -188,6 +201,8 @@ pub struct StructuredView<'a> {
     truncated: Option<Cut>,
     #[serde(skip_serializing_if = "<[Coercion]>::is_empty")]
     coerced: &'a [Coercion],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    dropped_arguments: &'a [String],
     #[serde(skip_serializing_if = "is_false")]
     replayed: bool,
 }
@@ -213,6 +228,10 @@ pub struct FlatView<'a> {
 /// Milliseconds with what lies behind the point (SPEC F14).
 pub(crate) fn millis(duration: Duration) -> f64 {
     duration.as_nanos() as u64 as f64 / 1e6
+}
+
+fn is_zero(ms: &f64) -> bool {
+    *ms == 0.0
 }
 
 fn is_false(flag: &bool) -> bool {

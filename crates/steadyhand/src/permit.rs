@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::call::Call;
+use crate::case::Case;
 use crate::failure::{Effect, Failure, FailureCode};
 use crate::failures;
 use crate::gate::Asked;
@@ -49,8 +49,8 @@ impl Permission {
         Err(Box::new(failure.for_people(friendly)))
     }
 
-    pub(crate) fn admit(&self, call: &Call, entry: &Entry) -> Result<(), Box<Failure>> {
-        let asked = Asked::of(call, entry);
+    pub(crate) fn admit(&self, case: &Case<'_>, entry: &Entry) -> Result<(), Box<Failure>> {
+        let asked = Asked::of(case, entry);
         match contained(|| self.0.admit(&asked)) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => {

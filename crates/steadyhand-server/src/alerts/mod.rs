@@ -231,16 +231,26 @@ impl Alerts {
         match event {
             Event::Finished { outcome, .. } => {
                 if let Some(ended) = ended(outcome) {
-                    let took = outcome.execution_time;
+                    let took = outcome.running_time();
                     self.machine()
                         .call_ended(&outcome.tool_name, ended, took, now());
                 }
             }
-            Event::BreakerChanged { tool_name, to, .. } => {
+            Event::BreakerChanged {
+                tool_name,
+                to,
+                cause,
+                ..
+            } => {
                 let is_so = match to {
-                    BreakerState::Open => Ok(format!(
-                        "the breaker of {tool_name} is open: it failed too often in a row and is not run"
-                    )),
+                    BreakerState::Open => {
+                        let last = cause.as_ref().map_or(String::new(), |last| {
+                            format!("; the last failure: {}", last.message)
+                        });
+                        Ok(format!(
+                            "the breaker of {tool_name} is open: it failed too often in a row and is not run{last}"
+                        ))
+                    }
                     BreakerState::Closed => Err("its breaker is closed again".to_owned()),
                     // On its way: it was open, and a trial says what becomes of it.
                     BreakerState::HalfOpen => return,

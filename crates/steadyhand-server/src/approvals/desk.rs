@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use steadyhand::{Asked, clock, cut, redact};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -36,7 +37,11 @@ struct Inner {
     is_listed: bool,
     state: Mutex<State>,
     told: Mutex<Option<Told>>,
+    before_start: Mutex<Option<BeforeStart>>,
 }
+
+/// Waited for after a yes, before the tool is started.
+type BeforeStart = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
 type Told = Box<dyn Fn(&Approval) + Send + Sync>;
 
@@ -59,7 +64,7 @@ struct Waiting {
 
 /// What the one who waits hears.
 pub(super) enum Said {
-    Yes,
+    Yes { by: String },
     No { by: String, reason: Option<String> },
 }
 
@@ -82,6 +87,7 @@ impl Desk {
                     remembered: HashMap::new(),
                 }),
                 told: Mutex::new(None),
+                before_start: Mutex::new(None),
             }),
         }
     }
@@ -108,6 +114,27 @@ impl Desk {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         *place = Some(Box::new(told));
+    }
+
+    /// Waited for after every yes, before the tool is started: what was decided is written down first, so that after a
+    /// crash the history knows which calls were never started. It must end by itself.
+    pub fn before_start(&self, wait: impl Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static) {
+        let mut place = self
+            .inner
+            .before_start
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *place = Some(Arc::new(wait));
+    }
+
+    pub(super) async fn until_written_down(&self) {
+        let wait = {
+            let place = self.inner.before_start.lock();
+            place.unwrap_or_else(PoisonError::into_inner).clone()
+        };
+        if let Some(wait) = wait {
+            wait().await;
+        }
     }
 
     /// Those that wait, the oldest first, then those that were decided, the newest first.
@@ -158,7 +185,9 @@ impl Desk {
             .reason
             .map(|reason| reason.chars().take(REASON_CHARS_MAX).collect());
         let said = match decision.is_yes {
-            true => Said::Yes,
+            true => Said::Yes {
+                by: decision.by.clone(),
+            },
             false => Said::No {
                 by: decision.by.clone(),
                 reason: Option::clone(&reason),

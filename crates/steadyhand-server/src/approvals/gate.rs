@@ -42,7 +42,9 @@ impl Ask {
             never = elicited::ask(&asked, &approval, desk) => match never {},
         };
         match said {
-            Some(Said::Yes) => {
+            Some(Said::Yes { by }) => {
+                asked.approved_by(&by);
+                self.desk.until_written_down().await;
                 if self.remembers {
                     self.desk.remember(&asked);
                 }

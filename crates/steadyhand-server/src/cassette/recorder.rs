@@ -173,7 +173,7 @@ fn call_of(tool: String, args: &Value, outcome: &Outcome, secrets: &Secrets, at_
         failure: outcome.failure().map(|failure| hidden(failure, secrets)),
         fallback: outcome.fallback.as_deref().map(said),
         attempts: outcome.attempts,
-        took_ms: outcome.execution_time.as_secs_f64() * 1e3,
+        took_ms: outcome.running_time().as_secs_f64() * 1e3,
         at: moment(at_ms),
     }
 }

@@ -5,6 +5,7 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
@@ -21,13 +22,13 @@ pub(super) enum CallsCommand {
     List(ListArgs),
     /// Everything about one call
     Show {
-        /// Its id, or the key of its record
+        /// Its id, the beginning of one, or last
         #[arg(add = ArgValueCandidates::new(complete::call_ids))]
         id: String,
     },
     /// Run a call again: a new call, linked to the old one
     Replay {
-        /// Its id, or the key of its record
+        /// Its id, the beginning of one, or last
         #[arg(add = ArgValueCandidates::new(complete::call_ids))]
         id: String,
         /// Even if its tool is not known to be safe to repeat
@@ -42,7 +43,7 @@ pub(super) enum CallsCommand {
     },
     /// End a call that runs
     Cancel {
-        /// Its id
+        /// Its id, the beginning of one, or last
         #[arg(add = ArgValueCandidates::new(complete::call_ids))]
         id: String,
     },
@@ -159,15 +160,20 @@ fn row(call: &Value) -> Vec<String> {
     let text = |name: &str| call[name].as_str().unwrap_or_default().to_owned();
     let took = match (call["took_ms"].as_f64(), call["elapsed_ms"].as_f64()) {
         (Some(ms), _) => duration(ms),
-        (None, Some(ms)) => match call["deadline_ms"].as_f64() {
-            Some(deadline) => format!("{} of {}", duration(ms), duration(deadline)),
-            None => duration(ms),
-        },
+        (None, Some(ms)) if call["waiting_for_approval"] == true => duration(ms),
+        (None, Some(ms)) => {
+            let running = duration(ms - call["approval_ms"].as_f64().unwrap_or(0.0));
+            match call["deadline_ms"].as_f64() {
+                Some(deadline) => format!("{running} of {}", duration(deadline)),
+                None => running,
+            }
+        }
         (None, None) => String::new(),
     };
     let result = match call["code"].as_str() {
         Some(code) if call["fallback_used"] == true => format!("{code}, fallback"),
         Some(code) => code.to_owned(),
+        None if call["waiting_for_approval"] == true => "waiting for approval".to_owned(),
         None => text("state"),
     };
     vec![
@@ -197,7 +203,7 @@ async fn show(session: &Session<'_>, place: &Place, id: &str) -> Result<(), Fail
         vec!["id".to_owned(), shown(&call["id"])],
         vec!["tool".to_owned(), shown(&call["tool"])],
         vec!["at".to_owned(), moment(&call["started_ms"])],
-        vec!["state".to_owned(), shown(&call["state"])],
+        vec!["state".to_owned(), state_of(&call)],
     ];
     for (name, field) in [
         ("from", "caller"),
@@ -210,8 +216,16 @@ async fn show(session: &Session<'_>, place: &Place, id: &str) -> Result<(), Fail
             head.push(vec![name.to_owned(), text.to_owned()]);
         }
     }
-    if let Some(ms) = call["took_ms"].as_f64() {
-        head.push(vec!["took".to_owned(), duration(ms)]);
+    for (name, field) in [("took", "took_ms"), ("so far", "elapsed_ms")] {
+        if let Some(ms) = call[field].as_f64() {
+            head.push(vec![name.to_owned(), duration(ms)]);
+        }
+    }
+    if let Some(ms) = call["approval_ms"].as_f64() {
+        let by = call["approval"]["approved_by"].as_str();
+        let by = by.map_or(String::new(), |by| format!(", approved by {by}"));
+        let waited = format!("waited {}{by}", duration(ms));
+        head.push(vec!["approval".to_owned(), waited]);
     }
     head.push(vec!["attempts".to_owned(), call["attempts"].to_string()]);
     let mut text = value::columns(screen, head);
@@ -223,6 +237,14 @@ async fn show(session: &Session<'_>, place: &Place, id: &str) -> Result<(), Fail
     let notes: Vec<String> = notes.map(shown).collect();
     if !notes.is_empty() {
         section("Done on purpose", notes.join("\n"));
+    }
+    let dropped = call["dropped_arguments"].as_array().into_iter().flatten();
+    let dropped: Vec<String> = dropped.map(shown).collect();
+    if !dropped.is_empty() {
+        section(
+            "Arguments its schema forbids, not passed on",
+            dropped.join("\n"),
+        );
     }
     if let Some(arguments) = call.get("arguments") {
         section("Arguments", value::shown(screen, arguments));
@@ -237,6 +259,13 @@ async fn show(session: &Session<'_>, place: &Place, id: &str) -> Result<(), Fail
     }
     screen.answer(&text);
     Ok(())
+}
+
+fn state_of(call: &Value) -> String {
+    match call["waiting_for_approval"] == true {
+        true => "waiting for approval; its tool was not started".to_owned(),
+        false => shown(&call["state"]),
+    }
 }
 
 fn stage_row(stage: &Value) -> Vec<String> {
@@ -291,6 +320,7 @@ async fn replayed(
 }
 
 async fn again_here(runtime: &Runtime, record: CallRecord, force: bool) -> Result<Value, Failed> {
+    let since = Instant::now();
     // A tool of a server that is still starting; why it does not come, its call would say.
     let _ = runtime.arrival(&record.call.tool).await;
     let call = match views::calls::again(runtime, record, force) {
@@ -302,7 +332,10 @@ async fn again_here(runtime: &Runtime, record: CallRecord, force: bool) -> Resul
             return Err(Failed::new(Exit::Refused, "not_safe_to_repeat", message).help(help));
         }
     };
-    let outcome = runtime.executor().execute(call.caller("cli")).await;
+    let outcome = runtime
+        .executor()
+        .execute(call.caller("cli").waiting_since(since))
+        .await;
     Ok(json!(outcome))
 }
 
@@ -346,14 +379,16 @@ async fn cancel(session: &Session<'_>, place: &Place, id: &str) -> Result<(), Fa
     let view = remote.delete(&format!("/v1/calls/{}", in_path(id))).await?;
     match session.screen.json {
         true => session.screen.json(&view),
-        false => session.screen.answer(&format!("{id} is being ended")),
+        false => session
+            .screen
+            .answer(&format!("{} is being ended", shown(&view["id"]))),
     }
     Ok(())
 }
 
 async fn find(history: &History, id: &str) -> Result<CallRecord, Failed> {
     let wanted = id.to_owned();
-    let found = ask(history, move |history| history.call(&wanted)).await;
+    let found = ask(history, move |history| history.find(&wanted, None)).await;
     found.map_err(unreadable)?.ok_or_else(|| no_such_call(id))
 }
 
@@ -376,6 +411,10 @@ fn no_such_call(id: &str) -> Failed {
 
 fn unreadable(error: HistoryError) -> Failed {
     let exit = match error {
+        HistoryError::Ambiguous { .. } => {
+            return Failed::new(Exit::Usage, "usage", error.to_string())
+                .help("Give more of the id: steadyhand calls list shows it");
+        }
         HistoryError::Cursor(_) => Exit::Usage,
         HistoryError::Unavailable(_) | HistoryError::Export(_) => Exit::NotReachable,
     };

@@ -17,6 +17,7 @@ pub(super) struct Ended {
     pub(super) took: Duration,
     attempts: u32,
     is_fallback: bool,
+    dropped_arguments: Vec<String>,
 }
 
 impl From<&Outcome> for Ended {
@@ -29,6 +30,7 @@ impl From<&Outcome> for Ended {
             took: outcome.execution_time,
             attempts: outcome.attempts,
             is_fallback: outcome.fallback.is_some(),
+            dropped_arguments: outcome.dropped_arguments.clone(),
         }
     }
 }
@@ -50,6 +52,8 @@ impl Ended {
                 took: millis(&view["executionTime"]),
                 attempts: view["attempts"].as_u64().unwrap_or(0) as u32,
                 is_fallback: view["fallbackUsed"] == true,
+                dropped_arguments: serde_json::from_value(view["droppedArguments"].clone())
+                    .unwrap_or_default(),
             }),
             _ => Err(Failed::unexpected("the server's answer is no outcome")),
         }
@@ -75,6 +79,13 @@ pub(super) fn show(session: &Session<'_>, ended: &Ended) -> Result<(), Failed> {
             text if text.is_empty() => screen.note("The tool answered with no content."),
             text => screen.answer(&text),
         }
+    }
+    if !ended.dropped_arguments.is_empty() {
+        screen.note(&format!(
+            "Not passed on, since the schema of {} forbids it: {}",
+            ended.tool_name,
+            ended.dropped_arguments.join(", ")
+        ));
     }
     let took = value::duration(ended.took);
     let Some(failure) = &ended.failure else {

@@ -202,6 +202,9 @@ async fn list(session: &Session<'_>, place: &Place) -> Result<(), Failed> {
         ]);
     }
     screen.answer(&value::columns(screen, rows));
+    for open in tools.iter().filter_map(open_breaker) {
+        screen.note(&screen.foreign(&open));
+    }
     for it in rows_of("left_out") {
         screen.note(&format!(
             "{}: {} is no tool: {}",
@@ -292,7 +295,7 @@ async fn show(session: &Session<'_>, place: &Place, name: &str) -> Result<(), Fa
         text.push_str(&format!("\n{reason}\n"));
     }
     if let Some(open) = open_breaker(&tool) {
-        text.push_str(&format!("\n{open}\n"));
+        text.push_str(&format!("\n{}\n", screen.foreign(&open)));
     }
     text.push_str(&format!("\n{}\n", screen.bold("Arguments")));
     text.push_str(&indented(&value::columns(
@@ -315,7 +318,7 @@ async fn show(session: &Session<'_>, place: &Place, name: &str) -> Result<(), Fa
     Ok(())
 }
 
-/// Until when a breaker keeps calls away, and what ends that.
+/// Until when a breaker keeps calls away, what ends that, and what the tool last said.
 fn open_breaker(tool: &Value) -> Option<String> {
     let breaker = &tool["breaker"];
     let state = breaker["state"].as_str().filter(|it| *it != "closed")?;
@@ -330,9 +333,11 @@ fn open_breaker(tool: &Value) -> Option<String> {
         let left = Duration::from_millis(ms);
         format!("; the next call after {} is a trial", value::duration(left))
     });
+    let last = breaker["lastError"]["message"].as_str();
+    let last = last.map_or(String::new(), |last| format!("\nThe last failure: {last}"));
     let name = tool["name"].as_str().unwrap_or_default();
     Some(format!(
-        "Its breaker is {state}{failures}{trial}. To close it now: steadyhand tools reset {name}"
+        "The breaker of {name} is {state}{failures}{trial}. To close it now: steadyhand tools reset {name}{last}"
     ))
 }
 

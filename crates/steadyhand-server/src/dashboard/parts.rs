@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use steadyhand::BreakerState;
 
 use super::format::{self, counted, cut, line, some_span, visible, when};
-use crate::history::{CallState, CallSummary, Mark};
+use crate::history::{CallState, CallSummary, Counts, Mark};
 use crate::overview::{Problem, Severity, page};
 
 /// A state in words, with a colour that says the same.
@@ -21,6 +21,7 @@ pub(super) fn call_state(call: &CallSummary) -> Markup {
 pub(super) fn state_words(call: &CallSummary) -> (&'static str, &'static str) {
     match call.state {
         _ if call.fallback_used => ("warn", "Fallback"),
+        CallState::Running if call.waiting_for_approval => ("warn", "Waiting for approval"),
         CallState::Running => ("info", "Running"),
         CallState::Ok => ("good", "OK"),
         CallState::Error => ("bad", "Failed"),
@@ -161,10 +162,37 @@ pub(super) fn button(action: &str, label: &str, about: &str) -> Markup {
     }
 }
 
+/// Since when the deadline of a running call counts: since its approval, if it needed one.
+pub(super) fn begun_ms(call: &CallSummary) -> u64 {
+    call.started_ms + call.approval_ms.unwrap_or(0.0) as u64
+}
+
+/// What became of the calls of a span of time. The error rate is the share of failed calls among those that ran.
+pub(super) fn in_words(counts: &Counts) -> String {
+    let mut words = vec![counted(counts.calls, "call")];
+    if let Some(rate) = counts.error_rate() {
+        let (failed, ran) = (format::count(counts.failed()), format::count(counts.ran));
+        words.push(format!(
+            "{failed} of the {ran} that ran failed ({})",
+            format::share(rate)
+        ));
+    }
+    for (number, what) in [
+        (counts.rejected, "refused"),
+        (counts.cancelled, "cancelled"),
+    ] {
+        if number > 0 {
+            words.push(format!("{} {what}", format::count(number)));
+        }
+    }
+    words.join(", ")
+}
+
 /// How long a call took, or has been running.
 pub(super) fn took(call: &CallSummary) -> Markup {
     match call.state {
-        CallState::Running => format::running(call.started_ms, call.deadline_ms),
+        CallState::Running if call.waiting_for_approval => format::running(call.started_ms, None),
+        CallState::Running => format::running(begun_ms(call), call.deadline_ms),
         _ => html! { (some_span(call.took_ms)) },
     }
 }

@@ -59,6 +59,10 @@ impl Window {
 impl Tallies {
     /// A call has ended. `tool` is its number, if there is such a tool.
     pub(super) fn call(&mut self, tool: Option<i64>, row: &Row) {
+        // Nobody knows how it ended; should its end come after all, it is counted then.
+        if row.state == CallState::Interrupted {
+            return;
+        }
         let tally = self.at(tool, row.ended_ms);
         let counts = &mut tally.counts;
         counts.calls += 1;
@@ -80,7 +84,9 @@ impl Tallies {
             CallState::Ok | CallState::Error | CallState::Timeout
         );
         if let (true, Some(micros)) = (ran, row.took_us) {
-            tally.times.add(micros as u64);
+            // How long a person takes says nothing about the tool.
+            let running = micros - row.approval_us.unwrap_or(0);
+            tally.times.add(running.max(0) as u64);
         }
     }
 
@@ -168,6 +174,7 @@ impl Tally {
 
     pub(super) fn shown(self) -> Counts {
         Counts {
+            ran: self.times.count(),
             p50: self.times.percentile(0.50),
             p95: self.times.percentile(0.95),
             ..self.counts
@@ -197,6 +204,7 @@ pub(super) fn read(row: &rusqlite::Row<'_>, from: usize) -> rusqlite::Result<Tal
             retries: count(5)?,
             fallbacks: count(6)?,
             trips: count(7)?,
+            ran: 0,
             p50: None,
             p95: None,
         },

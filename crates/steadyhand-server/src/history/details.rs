@@ -9,7 +9,7 @@ use steadyhand::redact::{self, Secrets};
 use steadyhand::{Coercion, Cut, Failure, Outcome, Output, cut};
 
 use super::pending::Open;
-use super::record::{Stage, Try};
+use super::record::{ApprovalWait, Stage, Try};
 use super::stages::{micros, stages};
 
 /// How a hidden secret reads, and what lies too deep to look for one.
@@ -30,6 +30,10 @@ struct Written<'a> {
     arguments_incomplete: bool,
     #[serde(skip_serializing_if = "<[Coercion]>::is_empty")]
     coerced: &'a [Coercion],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    dropped_arguments: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<&'a ApprovalWait>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result_text: Option<String>,
     #[serde(skip_serializing_if = "is_false")]
@@ -71,6 +75,7 @@ pub(super) fn of_ended(
     let stages = stages(open, took_ms, end.error);
     let mut written = Written {
         coerced: &end.outcome.coerced,
+        dropped_arguments: &end.outcome.dropped_arguments,
         error: end.error,
         stages,
         ..begun(open, arguments, limit)
@@ -90,6 +95,7 @@ fn begun<'a>(open: &'a Open, arguments: Option<&'a Value>, limit: usize) -> Writ
         traceparent: open.traceparent.as_deref(),
         arguments_incomplete: !arguments.as_ref().is_none_or(is_whole),
         arguments,
+        approval: open.approval.as_ref(),
         tries: &open.tries,
         notes: &open.notes,
         ..Written::default()

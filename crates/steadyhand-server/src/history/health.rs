@@ -54,6 +54,14 @@ pub enum HistoryError {
         "\"{0}\" is no place in the history of calls; leave the cursor out to start with the newest"
     )]
     Cursor(String),
+    /// The beginning of several ids.
+    #[error("\"{given}\" is the beginning of several call ids: {}", ids.join(", "))]
+    Ambiguous {
+        /// What was given.
+        given: String,
+        /// Some of the ids.
+        ids: Vec<String>,
+    },
     /// Whoever gets the export cannot take more of it.
     #[error("the export stopped: {0}")]
     Export(String),

@@ -36,9 +36,13 @@ impl Histogram {
         }
     }
 
+    pub(crate) fn count(&self) -> u64 {
+        self.counts.iter().map(|count| u64::from(*count)).sum()
+    }
+
     /// So large a share of the times was at most this long, in milliseconds. None if there are none.
     pub(crate) fn percentile(&self, share: f64) -> Option<f64> {
-        let total: u64 = self.counts.iter().map(|count| u64::from(*count)).sum();
+        let total = self.count();
         if total == 0 {
             return None;
         }

@@ -6,7 +6,7 @@ use steadyhand::Effect;
 use super::exchange;
 use super::pending::row_at;
 use super::record::CallState;
-use super::schema::{effect_number, state_number};
+use super::schema::{FLAG_WAITING, effect_number, state_number};
 
 /// A process that has not been heard of for so long is gone.
 const SILENT_MS: u64 = 60_000;
@@ -18,6 +18,9 @@ const TOOLS_MAX: i64 = 1000;
 const AHEAD_MS: u64 = 24 * 60 * 60 * 1000;
 
 const CUT_OFF: &str = "the process ended before the call did; it may have run";
+/// An approval is in the file before its tool is started.
+const NOT_APPROVED: &str =
+    "the process ended while the call waited for an approval; it was not run";
 
 /// How long and how much is kept.
 #[derive(Debug, Clone, Copy)]
@@ -214,16 +217,24 @@ pub(super) fn tell_interrupted(
         if !is_gone(pid, seen_ms) {
             continue;
         }
-        told += transaction
-            .prepare_cached(
-                "UPDATE calls SET state = ?1, effect = ?2, message = ?3 WHERE state = 0 AND run = ?4",
-            )?
-            .execute(params![
-                state_number(CallState::Interrupted),
-                effect_number(Effect::Unknown),
-                CUT_OFF,
-                id
-            ])?;
+        for (waited, effect, message) in [
+            (FLAG_WAITING, Effect::None, NOT_APPROVED),
+            (0, Effect::Unknown, CUT_OFF),
+        ] {
+            told += transaction
+                .prepare_cached(
+                    "UPDATE calls SET state = ?1, effect = ?2, message = ?3, flags = flags & ~?5
+                     WHERE state = 0 AND run = ?4 AND flags & ?5 = ?6",
+                )?
+                .execute(params![
+                    state_number(CallState::Interrupted),
+                    effect_number(effect),
+                    message,
+                    id,
+                    FLAG_WAITING,
+                    waited
+                ])?;
+        }
         transaction
             .prepare_cached("DELETE FROM runs WHERE id = ?1")?
             .execute([id])?;

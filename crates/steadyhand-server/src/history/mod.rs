@@ -15,6 +15,9 @@ pub(crate) mod inspect;
 mod keys;
 mod maintenance;
 mod marks;
+mod meant;
+#[cfg(test)]
+mod one_row;
 mod page;
 mod pending;
 mod reader;
@@ -34,6 +37,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use steadyhand::{ObserverQueue, ToolExecutor};
 
 use reader::Reader;
@@ -49,7 +53,9 @@ pub use keys::KeptKeys;
 pub(crate) use maintenance::is_alive;
 pub use marks::{Mark, MarkKind};
 pub use page::{Cursor, Page};
-pub use record::{CallDetails, CallRecord, CallState, CallSummary, Stage, StageKind, Try};
+pub use record::{
+    ApprovalWait, CallDetails, CallRecord, CallState, CallSummary, Stage, StageKind, Try,
+};
 pub use recorder::Recorder;
 pub use trends::{Bucket, Counts, Spread, Trends, Window};
 
@@ -64,6 +70,9 @@ const EXPORT_PAGE: usize = 200;
 const SETTLE: Duration = Duration::from_millis(10);
 /// The same for one call that is asked for by name.
 const SETTLE_ONE: Duration = Duration::from_millis(500);
+
+/// How long a call that was approved waits for that to be written down.
+const WRITTEN_DOWN_MAX: Duration = Duration::from_secs(1);
 
 /// What a history is opened with.
 #[derive(Debug, Clone)]
@@ -187,6 +196,19 @@ impl History {
         }
     }
 
+    /// The call that a person means: by its id or key, by the beginning of an id that no other call has, or the newest
+    /// by the word `last`.
+    pub fn find(
+        &self,
+        word: &str,
+        owner: Option<&str>,
+    ) -> Result<Option<CallRecord>, HistoryError> {
+        match self.call_of(word, owner)? {
+            Some(found) => Ok(Some(found)),
+            None => self.inner.reader.meant(word, owner),
+        }
+    }
+
     /// Writes down an exchange with a provider. Never blocks; when history is behind, it is dropped and counted.
     pub fn note(&self, exchange: &Exchange) {
         let mut is_taken = false;
@@ -270,6 +292,19 @@ impl History {
     /// Waits until everything that has happened so far is written, for at most so long. Whether it is.
     pub fn flush(&self, limit: Duration) -> bool {
         self.inner.shared.flush(limit)
+    }
+
+    /// The same where nobody may block: what has happened so far is written, or that took too long.
+    pub fn written_down(&self) -> BoxFuture<'static, ()> {
+        let history = self.clone();
+        Box::pin(async move {
+            let flushing = tokio::task::spawn_blocking(move || history.flush(WRITTEN_DOWN_MAX));
+            if !flushing.await.unwrap_or(false) {
+                tracing::warn!(
+                    "an approval is not in the history yet: it cannot be written in time"
+                );
+            }
+        })
     }
 
     /// Readers see what has just happened, unless the writer is busy or cannot write.

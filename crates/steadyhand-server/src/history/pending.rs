@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::exchange::{self, Exchange};
 use super::marks::Mark;
-use super::record::{CallState, Try};
+use super::record::{ApprovalWait, CallState, Try};
 
 /// Calls that are followed while they run; of more, only the end is seen.
 const OPEN_MAX: usize = 50_000;
@@ -26,6 +26,10 @@ const MARKS_MAX: usize = 256;
 const SHORT: Duration = Duration::from_millis(100);
 /// So long after its deadline a call whose end was not seen is given up.
 const LOST_AFTER: Duration = Duration::from_secs(30);
+/// The engine lets no call wait longer for an approval.
+const APPROVAL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// Calls that were given up and whose end may still come: it belongs into the row they have.
+const GIVEN_UP_MAX: usize = 1000;
 /// The deadline of a call that nobody has told.
 const DEADLINE_UNKNOWN: Duration = Duration::from_secs(60 * 60);
 
@@ -47,6 +51,9 @@ pub(super) struct Row {
     pub(super) code: Option<FailureCode>,
     pub(super) effect: Option<Effect>,
     pub(super) took_us: Option<i64>,
+    /// How much of that was the wait for an approval.
+    pub(super) approval_us: Option<i64>,
+    pub(super) waiting_for_approval: bool,
     pub(super) ended_ms: u64,
     pub(super) deadline_ms: Option<f64>,
     pub(super) attempts: u32,
@@ -70,6 +77,8 @@ pub(super) struct Open {
     pub(super) row: i64,
     /// Since when it is followed. The wall clock may jump, and must not end a call.
     pub(super) since: Instant,
+    /// Since when its deadline counts: since its approval, if it needed one.
+    pub(super) counts_since: Instant,
     pub(super) id: String,
     pub(super) tool: String,
     pub(super) source: Option<Arc<str>>,
@@ -84,14 +93,48 @@ pub(super) struct Open {
     /// What was done to it on purpose.
     pub(super) notes: Vec<String>,
     pub(super) fallback: Option<FallbackRun>,
-    /// Whether it is in the file as running.
+    pub(super) approval: Option<ApprovalWait>,
+    /// Whether it is in the file as it is now.
     pub(super) is_written: bool,
+    /// Counts what has changed since it came in, as far as the file must know of it before the call ends.
+    pub(super) version: u32,
 }
 
 impl Open {
-    /// How long the call may take.
+    pub(super) fn new(row: i64, id: String, tool: String) -> Open {
+        let now = Instant::now();
+        Open {
+            row,
+            since: now,
+            counts_since: now,
+            id,
+            tool,
+            source: None,
+            caller: None,
+            traceparent: None,
+            replay_of: None,
+            deadline_ms: None,
+            arguments: None,
+            tries: Vec::new(),
+            waits: Vec::new(),
+            notes: Vec::new(),
+            fallback: None,
+            approval: None,
+            is_written: false,
+            version: 0,
+        }
+    }
+
+    /// It waits for an approval: its tool was not started.
+    pub(super) fn waits_for_approval(&self) -> bool {
+        let wait = self.approval.as_ref();
+        wait.is_some_and(|wait| wait.end_ms.is_none())
+    }
+
+    /// How long the call may take from where its deadline counts.
     fn patience(&self) -> Duration {
         match self.deadline_ms {
+            _ if self.waits_for_approval() => APPROVAL_MAX,
             Some(ms) => Duration::from_secs_f64(ms.clamp(0.0, DEADLINE_MS_MAX) / 1e3),
             None => DEADLINE_UNKNOWN,
         }
@@ -118,6 +161,8 @@ pub(super) struct Trip {
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     pub(super) open: HashMap<u64, Open>,
+    /// Those whose end was not seen in time, the oldest first.
+    given_up: VecDeque<(u64, Open)>,
     ended: VecDeque<Row>,
     trips: Vec<Trip>,
     marks: Vec<Mark>,
@@ -175,11 +220,26 @@ impl Pending {
 
     /// The call has ended; what is known of its way, if its begin was seen.
     pub(super) fn close(&mut self, number: u64) -> Option<Open> {
+        if let Some(place) = self.given_up.iter().position(|(of, _)| *of == number) {
+            return self.given_up.remove(place).map(|(_, open)| open);
+        }
         let open = self.open.remove(&number)?;
         if !open.is_written {
             self.unwritten -= 1;
         }
         Some(open)
+    }
+
+    /// Something happened to a call that the file must know of before the call ends.
+    pub(super) fn change(&mut self, number: u64, change: impl FnOnce(&mut Open)) {
+        let Some(open) = self.open.get_mut(&number) else {
+            return;
+        };
+        change(open);
+        open.version += 1;
+        if std::mem::take(&mut open.is_written) {
+            self.unwritten += 1;
+        }
     }
 
     /// A row to write. False when there is no room for it.
@@ -271,8 +331,10 @@ impl Pending {
         self.done += batch.ended.len() as u64;
         self.taken = (0, 0);
         self.passes_ended = self.passes_begun;
-        for (number, _) in &batch.running {
-            if let Some(open) = self.open.get_mut(number) {
+        for (number, written) in &batch.running {
+            // What has changed meanwhile is written again.
+            let open = self.open.get_mut(number);
+            if let Some(open) = open.filter(|open| open.version == written.version) {
                 open.is_written = true;
                 self.unwritten -= 1;
             }
@@ -293,18 +355,29 @@ impl Pending {
         later.into_iter().for_each(|mark| self.mark(mark));
     }
 
-    /// Calls whose end should have been seen long ago, and was not: events were dropped.
+    /// Calls whose end should have been seen long ago, and was not: events were dropped. Should the end come after
+    /// all, it is found: one call is one row.
     pub(super) fn lost(&mut self, now: Instant) -> Vec<Open> {
-        let is_lost = |open: &Open| now.duration_since(open.since) > open.patience() + LOST_AFTER;
+        let is_lost =
+            |open: &Open| now.duration_since(open.counts_since) > open.patience() + LOST_AFTER;
         let lost: Vec<u64> = self
             .open
             .iter()
             .filter(|(_, open)| is_lost(open))
             .map(|(number, _)| *number)
             .collect();
-        lost.into_iter()
-            .filter_map(|number| self.close(number))
-            .collect()
+        let mut all = Vec::new();
+        for number in lost {
+            let Some(open) = self.close(number) else {
+                continue;
+            };
+            if self.given_up.len() >= GIVEN_UP_MAX {
+                self.given_up.pop_front();
+            }
+            self.given_up.push_back((number, open.clone()));
+            all.push(open);
+        }
+        all
     }
 }
 
@@ -329,21 +402,10 @@ mod tests {
 
     fn open(since: Instant) -> Open {
         Open {
-            row: 1,
             since,
-            id: "c-1".to_owned(),
-            tool: "t".to_owned(),
-            source: None,
-            caller: None,
-            traceparent: None,
-            replay_of: None,
+            counts_since: since,
             deadline_ms: Some(60_000.0),
-            arguments: None,
-            tries: Vec::new(),
-            waits: Vec::new(),
-            notes: Vec::new(),
-            fallback: None,
-            is_written: false,
+            ..Open::new(1, "c-1".to_owned(), "t".to_owned())
         }
     }
 
@@ -362,6 +424,48 @@ mod tests {
         assert!(pending.lost(begun + Duration::from_secs(89)).is_empty());
         assert_eq!(pending.lost(begun + Duration::from_secs(91)).len(), 1);
         assert!(pending.open.is_empty() && !pending.has_work());
+        // Its end, should it come after all, belongs to the same row.
+        assert_eq!(pending.close(1).map(|open| open.row), Some(1));
+        assert!(pending.close(1).is_none());
+    }
+
+    #[test]
+    fn t02_a_call_that_waits_for_an_approval_is_not_given_up_and_has_its_whole_time_after_it() {
+        let begun = Instant::now();
+        let after = |seconds| begun + Duration::from_secs(seconds);
+        let wait = ApprovalWait {
+            start_ms: 0.0,
+            end_ms: None,
+            approved_by: None,
+        };
+        let mut pending = Pending::default();
+        pending.open(1, open(begun));
+        pending.change(1, |open| open.approval = Some(wait));
+        assert!(pending.lost(after(3600)).is_empty());
+        pending.change(1, |open| {
+            open.counts_since = after(3600);
+            open.approval.as_mut().expect("it waited").end_ms = Some(3_600_000.0);
+        });
+        assert!(pending.lost(after(3600 + 89)).is_empty());
+        assert_eq!(pending.lost(after(3600 + 91)).len(), 1);
+    }
+
+    #[test]
+    fn what_changes_while_it_is_being_written_is_written_again() {
+        let begun = Instant::now();
+        let mut pending = Pending::default();
+        pending.open(1, open(begun));
+        let batch = pending.take(10, begun + SHORT);
+        pending.change(1, |open| open.notes.push("more".to_owned()));
+        pending.wrote(&batch);
+        let again = pending.take(10, begun + SHORT);
+        assert_eq!(again.running[0].1.notes, ["more"]);
+        pending.wrote(&again);
+        assert!(!pending.has_work());
+        assert!(pending.take(10, begun + SHORT).is_empty());
+        pending.change(1, |open| open.notes.clear());
+        assert!(pending.has_work());
+        assert!(pending.close(1).is_some() && !pending.has_work());
     }
 
     #[test]

@@ -16,7 +16,8 @@ use super::health::HistoryError;
 use super::pending::ms_of;
 use super::record::{CallDetails, CallRecord, CallSummary};
 use super::schema::{
-    FLAG_FALLBACK, FLAG_REPLAYED, KIND, NO_TOOL, StoredId, code_of, effect_of, read_id, state_of,
+    FLAG_FALLBACK, FLAG_REPLAYED, FLAG_WAITING, KIND, NO_TOOL, StoredId, code_of, effect_of,
+    read_id, state_of,
 };
 use super::shared::Shared;
 use super::trends::{Trends, Window};
@@ -27,7 +28,7 @@ const KEPT_MAX: usize = 2;
 
 /// What a list shows of a call; in the order of [`summary`].
 pub(super) const SUMMARY: &str = "SELECT c.row, c.id, c.asked, t.name, t.source, u.name, c.state, c.took_us, c.deadline_ms, c.attempts, \
-     c.code, c.effect, c.message, c.flags, c.replay_of \
+     c.code, c.effect, c.message, c.flags, c.replay_of, c.approval_us \
      FROM calls c LEFT JOIN tools t ON t.id = c.tool LEFT JOIN callers u ON u.id = c.caller";
 
 /// Reads the file, with connections of its own.
@@ -179,6 +180,10 @@ pub(super) fn summary(row: &SqlRow<'_>) -> rusqlite::Result<CallSummary> {
         took_ms: row
             .get::<_, Option<i64>>(7)?
             .map(|micros| micros as f64 / 1e3),
+        approval_ms: row
+            .get::<_, Option<i64>>(15)?
+            .map(|micros| micros as f64 / 1e3),
+        waiting_for_approval: flags & FLAG_WAITING != 0,
         deadline_ms: row.get(8)?,
         attempts: row.get::<_, i64>(9)?.clamp(0, u32::MAX.into()) as u32,
         code: row.get::<_, Option<i64>>(10)?.and_then(code_of),

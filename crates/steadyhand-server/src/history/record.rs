@@ -26,10 +26,16 @@ pub struct CallSummary {
     pub started_ms: u64,
     /// How far it is, or how it ended.
     pub state: CallState,
-    /// Validation, waiting and running, all of it; absent while it runs.
+    /// Everything its caller waited for; absent while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_ms: Option<f64>,
-    /// How long it might have taken.
+    /// How much of that was the wait for an approval; absent if it waited for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_ms: Option<f64>,
+    /// It waits for an approval now: its tool was not started.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub waiting_for_approval: bool,
+    /// How long it might have taken, without the wait for an approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<f64>,
     /// How often the tool was started.
@@ -72,7 +78,7 @@ pub enum CallState {
     Cancelled,
     /// It was refused, and the tool never started: no such tool, arguments that do not fit, breaker, queue, approval.
     Rejected,
-    /// Its end is not known: the process ended first, or history was too far behind to hear of it.
+    /// The process ended first, or history was too far behind to hear of its end. `effect` says whether it may have run.
     Interrupted,
 }
 
@@ -131,6 +137,12 @@ pub struct CallDetails {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<shapes::MendedArgument>)]
     pub coerced: Vec<Coercion>,
+    /// Arguments that the tool did not get, since its schema forbids them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dropped_arguments: Vec<String>,
+    /// Its wait for an approval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalWait>,
     /// The answer: the tool's, or its fallback's.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Value)]
@@ -161,6 +173,19 @@ pub struct CallDetails {
     /// What was done to it on purpose: chaos by a plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// The wait for an approval. Times are milliseconds since the call came in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ApprovalWait {
+    /// When it began.
+    pub start_ms: f64,
+    /// When it was approved; absent while it waits, and where nobody approved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_ms: Option<f64>,
+    /// Who approved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<String>,
 }
 
 /// One start of the tool. Times are milliseconds since the call came in.
@@ -218,6 +243,8 @@ pub struct Stage {
 pub enum StageKind {
     /// The arguments were checked.
     Validate,
+    /// It waited for an approval.
+    Approval,
     /// It waited for a place.
     Queue,
     /// The tool ran.

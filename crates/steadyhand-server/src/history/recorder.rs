@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::details::{self, End};
 use super::pending::{FallbackRun, Open, Row, Trip, row_at};
-use super::record::{CallState, Try};
+use super::record::{ApprovalWait, CallState, Try};
 use super::shared::Shared;
 use super::stages::micros;
 use crate::chaos;
@@ -80,6 +80,8 @@ impl Recorder {
             code: failure.map(|failure| failure.code),
             effect: failure.map(|failure| failure.effect),
             took_us: Some(outcome.execution_time.as_micros() as i64),
+            approval_us: Some(outcome.approval_time.as_micros() as i64).filter(|us| *us > 0),
+            waiting_for_approval: false,
             ended_ms: at_ms,
             deadline_ms: open.deadline_ms,
             attempts: outcome.attempts,
@@ -127,6 +129,37 @@ impl Observer for Recorder {
                 };
                 self.shared.add(|pending| pending.open(*number, open));
             }
+            Event::ApprovalAsked {
+                number,
+                elapsed_ms,
+                args,
+                ..
+            } => self.shared.add(|pending| {
+                pending.change(*number, |open| {
+                    open.arguments.clone_from(args);
+                    open.approval = Some(ApprovalWait {
+                        start_ms: micros(*elapsed_ms),
+                        end_ms: None,
+                        approved_by: None,
+                    });
+                });
+            }),
+            Event::Approved {
+                number,
+                elapsed_ms,
+                waited_ms,
+                by,
+                ..
+            } => self.shared.add(|pending| {
+                pending.change(*number, |open| {
+                    open.counts_since = Instant::now();
+                    open.approval = Some(ApprovalWait {
+                        start_ms: micros(elapsed_ms - waited_ms),
+                        end_ms: Some(micros(*elapsed_ms)),
+                        approved_by: Some(clipped(by, NAME_BYTES_MAX)),
+                    });
+                });
+            }),
             Event::AttemptStarted {
                 number,
                 attempt,
@@ -136,6 +169,11 @@ impl Observer for Recorder {
                 ..
             } => self.with_open(*number, |open| {
                 open.arguments.clone_from(args);
+                // A gate may let a call pass without saying who decided.
+                if let Some(wait) = open.approval.as_mut().filter(|it| it.end_ms.is_none()) {
+                    wait.end_ms = Some(micros(elapsed_ms - waited_ms));
+                    open.counts_since = Instant::now();
+                }
                 if open.tries.len() < TRIES_MAX {
                     open.tries.push(begun(*attempt, *elapsed_ms));
                     if *waited_ms > 0.0 {
@@ -260,22 +298,16 @@ struct Asked<'a> {
 impl Asked<'_> {
     fn opened(&self, row: i64) -> Open {
         let clip = |text: &Option<String>, max| text.as_deref().map(|text| clipped(text, max));
+        let (id, tool) = (self.id, self.tool);
         Open {
-            row,
-            since: Instant::now(),
-            id: clipped(self.id, ID_BYTES_MAX),
-            tool: clipped(self.tool, NAME_BYTES_MAX),
-            source: None,
             caller: clip(self.caller, NAME_BYTES_MAX),
             traceparent: clip(self.traceparent, NAME_BYTES_MAX),
             replay_of: clip(self.replay_of, ID_BYTES_MAX),
-            deadline_ms: None,
-            arguments: None,
-            tries: Vec::new(),
-            waits: Vec::new(),
-            notes: Vec::new(),
-            fallback: None,
-            is_written: false,
+            ..Open::new(
+                row,
+                clipped(id, ID_BYTES_MAX),
+                clipped(tool, NAME_BYTES_MAX),
+            )
         }
     }
 }
@@ -293,6 +325,8 @@ pub(super) fn running(open: &Open, limit: usize) -> Row {
         code: None,
         effect: None,
         took_us: None,
+        approval_us: None,
+        waiting_for_approval: open.waits_for_approval(),
         ended_ms: 0,
         deadline_ms: open.deadline_ms,
         attempts: open.tries.last().map_or(0, |last| last.attempt),
@@ -309,6 +343,7 @@ pub(super) fn lost(open: &Open, now_ms: u64, limit: usize) -> Row {
     Row {
         state: CallState::Interrupted,
         effect: Some(Effect::Unknown),
+        waiting_for_approval: false,
         message: Some("its end was not seen: history was too far behind".to_owned()),
         ended_ms: now_ms,
         ..running(open, limit)

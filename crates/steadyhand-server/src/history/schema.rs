@@ -11,7 +11,7 @@ use super::record::CallState;
 pub(super) const KIND: Kind = Kind {
     name: "history",
     application: 0x5348_4831,
-    migrations: &[FIRST, SECOND, THIRD, FOURTH],
+    migrations: &[FIRST, SECOND, THIRD, FOURTH, FIFTH],
 };
 
 const FIRST: &str = "
@@ -100,12 +100,19 @@ const FOURTH: &str = "
     ) STRICT;
 ";
 
+/// How long a call waited for an approval.
+const FIFTH: &str = "
+    ALTER TABLE calls ADD COLUMN approval_us INTEGER;
+";
+
 /// Calls at least this slow have an index of their own; the same number is in the schema.
 pub(super) const SLOW_US: i64 = 100_000;
 /// Calls to tools that do not exist.
 pub(super) const NO_TOOL: i64 = 0;
 pub(super) const FLAG_FALLBACK: i64 = 1;
 pub(super) const FLAG_REPLAYED: i64 = 2;
+/// It waits for an approval: its tool was not started.
+pub(super) const FLAG_WAITING: i64 = 4;
 
 /// An id as it is stored: ids of our own making take less than half as bytes.
 pub(super) enum StoredId<'a> {

@@ -27,11 +27,26 @@ pub(super) fn stages(open: &mut Open, took_ms: f64, failure: Option<&Failure>) -
         .as_ref()
         .map_or(took_ms, |fallback| fallback.start_ms);
     let mut at = 0.0;
+    if let Some(wait) = &open.approval {
+        let approved_ms = wait.end_ms.unwrap_or(end);
+        add(StageKind::Validate, at, wait.start_ms, None, None, None);
+        add(
+            StageKind::Approval,
+            wait.start_ms,
+            approved_ms,
+            None,
+            None,
+            None,
+        );
+        at = approved_ms.max(wait.start_ms);
+    }
     for one in &mut open.tries {
         let attempt = Some(one.attempt);
         let waited_ms = open.waits.iter().find(|(of, _)| *of == one.attempt);
         let ready = micros(one.start_ms - waited_ms.map_or(0.0, |(_, ms)| *ms));
         let before = match one.attempt {
+            // From the approval to the start it is written down.
+            1 if open.approval.is_some() => StageKind::Queue,
             1 => StageKind::Validate,
             _ => StageKind::Backoff,
         };

@@ -72,12 +72,27 @@ pub struct Counts {
     pub fallbacks: u64,
     /// How often a breaker opened.
     pub trips: u64,
+    /// Calls whose tool ran and answered, failed or ran out of time: what an error rate is a share of.
+    #[serde(default)]
+    pub ran: u64,
     /// Half of the calls whose tool ran were at least this fast, in milliseconds (within an eighth); absent if none ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p50: Option<f64>,
     /// 95 in 100 were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p95: Option<f64>,
+}
+
+impl Counts {
+    /// Calls whose tool ran and gave no answer: errors and time-outs. What was refused before is not among them.
+    pub fn failed(&self) -> u64 {
+        self.errors + self.timeouts
+    }
+
+    /// The one definition of an error rate (SPEC R08): failed calls among those whose tool ran, 0 to 1; none if none ran.
+    pub fn error_rate(&self) -> Option<f64> {
+        (self.ran > 0).then(|| self.failed() as f64 / self.ran as f64)
+    }
 }
 
 /// How far back.

@@ -11,7 +11,8 @@ use super::marks;
 use super::pending::{Batch, Row};
 use super::recorder;
 use super::schema::{
-    FLAG_FALLBACK, FLAG_REPLAYED, NO_TOOL, StoredId, code_number, effect_number, state_number,
+    FLAG_FALLBACK, FLAG_REPLAYED, FLAG_WAITING, NO_TOOL, StoredId, code_number, effect_number,
+    state_number,
 };
 
 /// Numbers of names that have been written, so that each is looked up once.
@@ -84,12 +85,12 @@ fn handfuls(rows: &[Row]) -> impl Iterator<Item = &[Row]> {
 
 const CALLS: [&str; 3] = [
     "INSERT INTO calls (row, id, tool, asked, caller, state, code, effect, took_us, deadline_ms,
-        attempts, flags, replay_of, message, run)",
-    "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        attempts, flags, replay_of, message, run, approval_us)",
+    "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     "ON CONFLICT (row) DO UPDATE SET tool = excluded.tool, asked = excluded.asked,
         state = excluded.state, code = excluded.code, effect = excluded.effect,
         took_us = excluded.took_us, deadline_ms = excluded.deadline_ms, attempts = excluded.attempts,
-        flags = excluded.flags, message = excluded.message
+        flags = excluded.flags, message = excluded.message, approval_us = excluded.approval_us
      WHERE run = excluded.run AND id = excluded.id",
 ];
 const DETAILS: [&str; 3] = ["INSERT OR REPLACE INTO details (row, json)", "(?, ?)", ""];
@@ -175,7 +176,7 @@ impl Writing<'_> {
     ) -> rusqlite::Result<Vec<Option<i64>>> {
         let calls = into.calls.of_rows(rows.len());
         let mut tools = Vec::with_capacity(rows.len());
-        for (row, first) in rows.iter().zip((1..).step_by(15)) {
+        for (row, first) in rows.iter().zip((1..).step_by(16)) {
             let source = row.source.as_deref().unwrap_or_default();
             let tool = match row.is_known {
                 true => self.tool(transaction, &row.tool, source)?,
@@ -185,7 +186,9 @@ impl Writing<'_> {
                 Some(caller) => Some(self.caller(transaction, caller)?),
                 None => None,
             };
-            let flags = flag(row.fallback_used, FLAG_FALLBACK) | flag(row.replayed, FLAG_REPLAYED);
+            let flags = flag(row.fallback_used, FLAG_FALLBACK)
+                | flag(row.replayed, FLAG_REPLAYED)
+                | flag(row.waiting_for_approval, FLAG_WAITING);
             calls.raw_bind_parameter(first, row.row)?;
             calls.raw_bind_parameter(first + 1, StoredId::of(&row.id))?;
             calls.raw_bind_parameter(first + 2, tool)?;
@@ -201,6 +204,7 @@ impl Writing<'_> {
             calls.raw_bind_parameter(first + 12, &row.replay_of)?;
             calls.raw_bind_parameter(first + 13, &row.message)?;
             calls.raw_bind_parameter(first + 14, self.run)?;
+            calls.raw_bind_parameter(first + 15, row.approval_us)?;
             tools.push(Some(tool));
         }
         if calls.raw_execute()? == rows.len() {

@@ -216,7 +216,7 @@ pub(crate) async fn run(
     operation_id = "cancel_call",
     path = "/v1/calls/{id}",
     tag = "calls",
-    params(("id" = String, Path, description = "The call's id")),
+    params(("id" = String, Path, description = "The call's id, the beginning of one, or last")),
     responses(
         (status = 200, description = "It is being ended", body = shapes::CallCancelled),
         shapes::RunErrors,
@@ -233,6 +233,12 @@ pub(crate) async fn cancel(
         return Ok(status::answer(&json!({"id": id, "cancelled": cancelled})));
     }
     let record = history::find(&app, &identity, &id).await?;
+    // By the beginning of its id, or as the last.
+    let id = &record.call.id;
+    let cancelled = app.running.cancel(id, is_meant);
+    if cancelled > 0 {
+        return Ok(status::answer(&json!({"id": id, "cancelled": cancelled})));
+    }
     Err(Refused::new(
         Why::CallHasEnded,
         format!(

@@ -94,7 +94,7 @@ pub(crate) struct ExportAsked {
 pub(crate) struct Listed {
     #[serde(flatten)]
     pub(crate) call: CallSummary,
-    /// Since when it runs, in milliseconds
+    /// How long ago it came in, in milliseconds; its deadline does not count what it waited for an approval
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) elapsed_ms: Option<f64>,
 }
@@ -279,6 +279,8 @@ fn listed(app: &App, call: &RunningCall) -> Listed {
             started_ms: call.started_ms,
             state: CallState::Running,
             took_ms: None,
+            approval_ms: Some(call.approval_time().as_secs_f64() * 1e3).filter(|ms| *ms > 0.0),
+            waiting_for_approval: call.waits_for_approval(),
             deadline_ms: Some(app.deadline_of(call).as_secs_f64() * 1e3),
             attempts: call.attempts(),
             code: None,
@@ -294,13 +296,14 @@ fn listed(app: &App, call: &RunningCall) -> Listed {
 
 /// One call in full
 ///
-/// Arguments, result, every attempt and where the time went. By its id, or by the key of its record.
+/// Arguments, result, every attempt and where the time went. By its id, by the beginning of an id that no other call
+/// has, by the key of its record, or `last` for the newest.
 #[utoipa::path(
     get,
     operation_id = "get_call",
     path = "/v1/calls/{id}",
     tag = "calls",
-    params(("id" = String, Path, description = "The call's id, or the key of its record")),
+    params(("id" = String, Path, description = "The call's id, the beginning of one, the key of its record, or last")),
     responses(
         (status = 200, description = "The call", body = shapes::CallRecord),
         shapes::NamedErrors,
@@ -317,21 +320,25 @@ pub(crate) async fn one(
 /// Everything about one call.
 pub(crate) async fn whole(app: &App, identity: &Identity, id: &str) -> Result<Whole, Refused> {
     let is_meant = |call: &RunningCall| identity.sees(Some(&call.caller));
-    if let Some(running) = app.running.find(id, is_meant) {
+    let known = app.running.find(id, is_meant);
+    let written = find(app, identity, id).await;
+    let meant = || match &written {
+        // By the beginning of its id, or as the last.
+        Ok(record) if record.call.state == CallState::Running => {
+            app.running.find(&record.call.id, is_meant)
+        }
+        _ => None,
+    };
+    if let Some(running) = known.or_else(meant) {
         let row = listed(app, &running);
-        let (wanted, owner) = (id.to_owned(), identity.sees_only().cloned());
         // What is known of it besides, if the database knows it already.
-        let written = look(&app.history, move |history| {
-            history.call_of(&wanted, owner.as_deref())
-        });
-        let written = written.await;
         let details = match written {
-            Ok(Some(record)) if record.call.state == CallState::Running => record.details,
+            Ok(record) if record.call.state == CallState::Running => record.details,
             _ => CallDetails::default(),
         };
         return Ok(Whole { row, details });
     }
-    let record = find(app, identity, id).await?;
+    let record = written?;
     let row = Listed {
         call: record.call,
         elapsed_ms: None,
@@ -375,7 +382,7 @@ pub(crate) struct ReplayAsked {
     operation_id = "replay_call",
     path = "/v1/calls/{id}/replay",
     tag = "calls",
-    params(("id" = String, Path, description = "The call's id, or the key of its record"), ReplayAsked, CallerHeaders),
+    params(("id" = String, Path, description = "The call's id, the beginning of one, the key of its record, or last"), ReplayAsked, CallerHeaders),
     responses(
         (status = 200, description = "How the new call ended", body = shapes::AnyOutcome,
          headers(
@@ -524,7 +531,7 @@ pub(crate) async fn trends_of(
 pub(crate) async fn find(app: &App, identity: &Identity, id: &str) -> Result<CallRecord, Refused> {
     let (wanted, owner) = (id.to_owned(), identity.sees_only().cloned());
     let found = look(&app.history, move |history| {
-        history.call_of(&wanted, owner.as_deref())
+        history.find(&wanted, owner.as_deref())
     })
     .await?;
     found.ok_or_else(|| {
@@ -549,6 +556,9 @@ async fn look<T: Send + 'static>(
             error.to_string(),
             "Take the cursor from the field next of a page",
         ),
+        HistoryError::Ambiguous { .. } => {
+            Refused::new(Why::BadRequest, error.to_string(), "Give more of the id")
+        }
         HistoryError::Unavailable(_) | HistoryError::Export(_) => {
             Refused::new(Why::NoHistory, error.to_string(), help)
         }

@@ -222,9 +222,11 @@ impl App {
         })
     }
 
-    /// Those who watch are told of calls that wait for a yes.
+    /// Those who watch are told of calls that wait for a yes, and a yes is written down before its tool is started.
     pub(crate) fn tell_of_approvals(&self) {
         let live = self.live.clone();
+        let history = self.history.clone();
+        self.desk.before_start(move || history.written_down());
         self.desk.tell(move |approval| {
             live.publish(LiveEvent::ApprovalChanged(ApprovalChanged {
                 id: approval.id.clone(),

@@ -1,11 +1,10 @@
 //! The calls that run now: listed, counted, cancelled, waited for.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use steadyhand::Call;
+use steadyhand::{Call, CallProgress};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -60,14 +59,29 @@ pub(crate) struct RunningCall {
     /// The caller's own, if it gave one.
     pub(crate) deadline: Option<Duration>,
     pub(crate) replay_of: Option<String>,
-    attempts: Arc<AtomicU32>,
+    progress: Arc<CallProgress>,
     token: CancellationToken,
 }
 
 impl RunningCall {
     /// How often its tool was started so far.
     pub(crate) fn attempts(&self) -> u32 {
-        self.attempts.load(Ordering::Relaxed)
+        self.progress.attempts()
+    }
+
+    /// It waits for an approval: its tool was not started, and its deadline does not count yet.
+    pub(crate) fn waits_for_approval(&self) -> bool {
+        self.progress.waits_for_approval()
+    }
+
+    /// How long it has waited for an approval.
+    pub(crate) fn approval_time(&self) -> Duration {
+        self.progress.approval_time()
+    }
+
+    /// How much of the time it may take has passed.
+    pub(crate) fn running_time(&self) -> Duration {
+        self.since.elapsed().saturating_sub(self.approval_time())
     }
 }
 
@@ -114,8 +128,8 @@ impl Running {
     fn place(self: &Arc<Running>, table: &mut Table, call: &mut Call, caller: &Arc<str>) -> Place {
         let token = CancellationToken::new();
         call.cancellation = Some(token.clone());
-        let attempts = Arc::new(AtomicU32::new(0));
-        call.attempts = Some(Arc::clone(&attempts));
+        let progress: Arc<CallProgress> = Arc::default();
+        call.progress = Some(Arc::clone(&progress));
         table.last += 1;
         let number = table.last;
         let running = RunningCall {
@@ -127,7 +141,7 @@ impl Running {
             started_ms: steadyhand::clock::wall_ms(),
             deadline: call.deadline,
             replay_of: call.replay_of.clone(),
-            attempts,
+            progress,
             token,
         };
         table.calls.insert(number, Arc::new(running));
@@ -175,6 +189,11 @@ impl Running {
     /// Ends every call with this id that is meant. Says how many.
     pub(crate) fn cancel(&self, id: &str, is_meant: impl Fn(&RunningCall) -> bool) -> usize {
         self.cancel_where(|call| call.id == id && is_meant(call))
+    }
+
+    /// Ends every call that waits for an approval. Says how many.
+    pub(crate) fn cancel_waiting(&self) -> usize {
+        self.cancel_where(RunningCall::waits_for_approval)
     }
 
     pub(crate) fn cancel_all(&self) -> usize {

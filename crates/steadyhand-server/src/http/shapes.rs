@@ -182,8 +182,11 @@ pub(crate) struct Outcome {
     output: Value,
     #[schema(required = false, nullable = false)]
     error: Option<Failure>,
-    /// In milliseconds
+    /// Everything the caller waited for, in milliseconds
     execution_time: f64,
+    /// How much of that was the wait for an approval
+    #[schema(required = false)]
+    approval_time: f64,
     /// How often the tool was started
     attempts: u32,
     #[schema(required = false)]
@@ -193,6 +196,9 @@ pub(crate) struct Outcome {
     /// Arguments that were mended
     #[schema(required = false)]
     coerced: Vec<MendedArgument>,
+    /// Arguments that the tool did not get, since its schema forbids them
+    #[schema(required = false)]
+    dropped_arguments: Vec<String>,
     /// Another call of the same idempotency key answers for this one
     #[schema(required = false)]
     replayed: bool,
@@ -332,7 +338,7 @@ pub(crate) struct CallRecord {
     call: history::CallSummary,
     #[serde(flatten)]
     details: history::CallDetails,
-    /// Since when it runs, in milliseconds; absent when it has ended
+    /// How long ago it came in, in milliseconds; absent when it has ended
     #[schema(required = false, nullable = false)]
     elapsed_ms: Option<f64>,
 }
@@ -414,9 +420,9 @@ pub(crate) struct ListedTool {
     /// What runs it
     kind: String,
     source: Option<String>,
-    /// Whether it can be called
+    /// Whether it is there to be called
     available: bool,
-    /// In a word: ready, starting, not running, disabled
+    /// ready, breaker open, breaker half-open, starting, restarting, not running, stopped, disabled
     state: String,
     /// Why it cannot be called
     #[schema(required = false, nullable = false)]
@@ -424,6 +430,9 @@ pub(crate) struct ListedTool {
     /// The name LangChain knows it by
     #[schema(required = false, nullable = false)]
     lc_name: Option<String>,
+    /// Its breaker; in a list only while it is not closed
+    #[schema(required = false)]
+    breaker: Option<Breaker>,
 }
 
 /// One tool with everything about it
@@ -433,7 +442,6 @@ pub(crate) struct Tool {
     listed: ListedTool,
     /// Each setting with its value and where it comes from
     policy: BTreeMap<String, PolicyValue>,
-    breaker: Option<Breaker>,
     /// Absent for those who may not view
     metrics: Option<Metrics>,
 }
@@ -457,6 +465,22 @@ pub(crate) struct Breaker {
     /// When an open one lets a trial through, in milliseconds from now
     #[schema(required = false, nullable = false)]
     trial_in_ms: Option<u64>,
+    /// What the tool said when it last failed
+    #[schema(required = false, nullable = false)]
+    last_error: Option<LastFailure>,
+}
+
+/// The last failure that a breaker counted
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LastFailure {
+    code: FailureCode,
+    /// The tool's own words, secrets removed; the first of them
+    message: String,
+    /// The call that failed
+    call_id: String,
+    /// In milliseconds since 1970
+    at_ms: u64,
 }
 
 #[derive(Serialize, ToSchema)]

@@ -99,6 +99,7 @@ impl Calls {
                 from,
                 to,
                 at_ms,
+                ..
             } => {
                 ring.push(LiveEvent::BreakerChanged(BreakerChanged {
                     tool: tool_name.clone(),
@@ -134,6 +135,8 @@ impl Calls {
             }
             // Its end says it all.
             Event::AttemptStarted { .. }
+            | Event::ApprovalAsked { .. }
+            | Event::Approved { .. }
             | Event::AttemptFailed { .. }
             | Event::FallbackFailed { .. } => {}
         }

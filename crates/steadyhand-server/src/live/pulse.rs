@@ -25,6 +25,8 @@ struct Beat {
     recent: VecDeque<Ended>,
     seconds: [Second; SECONDS],
     last_error: Option<LastError>,
+    /// The last error is one of the tool itself, and no call has worked since: a refusal does not replace it.
+    is_ill: bool,
 }
 
 impl Default for Beat {
@@ -33,6 +35,7 @@ impl Default for Beat {
             recent: VecDeque::new(),
             seconds: [Second::default(); SECONDS],
             last_error: None,
+            is_ill: false,
         }
     }
 }
@@ -70,7 +73,7 @@ pub struct Ended {
     pub fallback_used: bool,
 }
 
-/// The last failure of a tool.
+/// The last failure of a tool. A refusal that follows does not replace what the tool itself said.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = LastToolError)]
 pub struct LastError {
@@ -128,7 +131,12 @@ impl Pulse {
             Some(_) => slot.failed = slot.failed.saturating_add(1),
         }
         let id = bounded(&outcome.call_id, NAME_BYTES_MAX);
-        if let Some(failure) = failure {
+        let is_refusal = outcome.attempts == 0;
+        match failure {
+            None => beat.is_ill &= is_refusal,
+            Some(_) => beat.is_ill |= !is_refusal,
+        }
+        if let Some(failure) = failure.filter(|_| !is_refusal || !beat.is_ill) {
             beat.last_error = Some(LastError {
                 at_ms: *at_ms,
                 code: failure.code,

@@ -6,7 +6,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::RUNNING_MAX;
-use crate::approvals::Approval;
 use crate::history::Mark;
 use crate::http::App;
 use crate::live::{Ended, RECENT_MAX, Second, ToolPulse};
@@ -55,7 +54,9 @@ pub(crate) struct RunningBar {
     pub(crate) deadline_ms: f64,
     pub(crate) attempts: u32,
     pub(crate) caller: String,
-    /// For a yes: its time has not begun
+    /// How long it has waited for an approval, in milliseconds: its deadline does not count this time
+    pub(crate) approval_ms: u64,
+    /// It waits for an approval now
     pub(crate) waiting: bool,
 }
 
@@ -64,7 +65,6 @@ pub(super) fn lanes(
     pulse: &HashMap<String, ToolPulse>,
     now_ms: u64,
     marks: &[Mark],
-    waiting: &[Approval],
 ) -> Lanes {
     let since_ms = now_ms.saturating_sub(SPAN_MS);
     let within = |second: &&Second| second.second * 1000 >= since_ms;
@@ -111,7 +111,8 @@ pub(super) fn lanes(
             deadline_ms: app.deadline_of(call).as_secs_f64() * 1e3,
             attempts: call.attempts(),
             caller: call.caller.to_string(),
-            waiting: waiting.iter().any(|approval| approval.call_id == call.id),
+            approval_ms: call.approval_time().as_millis() as u64,
+            waiting: call.waits_for_approval(),
         });
     }
     let mut lanes: Vec<Lane> = by_tool.into_values().collect();

@@ -15,7 +15,7 @@ use crate::http::App;
 use crate::views;
 pub(crate) use lanes::{Lane, Lanes};
 pub(crate) use problems::{Problem, Severity, page};
-pub(crate) use tools::{ToolRow, error_rate};
+pub(crate) use tools::ToolRow;
 
 /// Calls that are listed as the last ones.
 const RECENT: usize = 12;
@@ -56,7 +56,7 @@ pub(crate) struct Figures {
     pub(crate) queued: u64,
     /// Calls that ended in the last minute
     pub(crate) calls_1m: u64,
-    /// Share of calls that failed in the last five minutes, 0 to 1; absent without calls
+    /// Errors and time-outs among the calls of the last five minutes whose tool ran, 0 to 1; absent if none ran
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     pub(crate) error_rate_5m: Option<f64>,
@@ -107,7 +107,7 @@ pub(crate) async fn look(app: &App) -> Overview {
     let pulse = app.live.pulse(at_ms.saturating_sub(60_000));
     let marks: &[Mark] = hour.as_ref().map_or(&[], |hour| &hour.marks);
     let waiting = waiting(app);
-    let lanes = lanes::lanes(app, &pulse, at_ms, marks, &waiting);
+    let lanes = lanes::lanes(app, &pulse, at_ms, marks);
     let tools = tools::rows(app, &fleet, &pulse);
     let servers = app.runtime.servers();
     let problems = problems::all(app, &tools, &servers, &lanes, &waiting);
@@ -120,7 +120,7 @@ pub(crate) async fn look(app: &App) -> Overview {
         in_flight: app.running.count(),
         queued: tools.iter().map(|tool| tool.queued).sum(),
         calls_1m: seconds.map(|one| u64::from(one.ok + one.failed)).sum(),
-        error_rate_5m: tools::error_rate(&fleet.recent),
+        error_rate_5m: fleet.recent.error_rate(),
         p95_5m: fleet.recent.p95,
         breakers_open: tools.iter().filter(|tool| tool.is_guarded()).count(),
         breakers: tools.iter().filter(|tool| tool.breaker.is_some()).count(),

@@ -6,7 +6,7 @@ use steadyhand_mcp::{Phase, ServerState};
 use utoipa::ToSchema;
 
 use super::lanes::Lanes;
-use super::tools::{ToolRow, error_rate};
+use super::tools::ToolRow;
 use crate::alerts::Alert;
 use crate::approvals::Approval;
 use crate::http::App;
@@ -191,7 +191,7 @@ fn of_tool(tool: &ToolRow) -> Option<Problem> {
             return Some(problem);
         }
         Some(BreakerState::HalfOpen) => {
-            let message = "breaker half-open: one trial decides".to_owned();
+            let message = format!("breaker half-open, one trial decides{said}");
             return Some(Problem::new(
                 Severity::Warning,
                 &tool.name,
@@ -202,12 +202,15 @@ fn of_tool(tool: &ToolRow) -> Option<Problem> {
         }
         Some(BreakerState::Closed) | None => {}
     }
-    let rate = error_rate(&tool.recent).filter(|rate| *rate >= ERROR_RATE)?;
-    if tool.recent.calls < CALLS_MIN {
+    let rate = tool
+        .recent
+        .error_rate()
+        .filter(|rate| *rate >= ERROR_RATE)?;
+    if tool.recent.ran < CALLS_MIN {
         return None;
     }
     let message = format!(
-        "{:.0} % of its calls failed in the last 5 minutes{said}",
+        "{:.0} % of the calls it ran failed in the last 5 minutes{said}",
         rate * 100.0
     );
     Some(Problem::new(
@@ -228,7 +231,7 @@ fn of_running(lanes: &Lanes) -> Vec<Problem> {
         .flat_map(|lane| lane.running.iter().map(move |call| (lane, call)));
     calls
         .filter(|(_, call)| {
-            let elapsed_ms = now_ms.saturating_sub(call.started_ms) as f64;
+            let elapsed_ms = now_ms.saturating_sub(call.started_ms + call.approval_ms) as f64;
             !call.waiting && elapsed_ms >= HUNG_MS && elapsed_ms >= HUNG_SHARE * call.deadline_ms
         })
         .map(|(lane, call)| {
@@ -241,7 +244,8 @@ fn of_running(lanes: &Lanes) -> Vec<Problem> {
                 &path,
                 "See the call",
             );
-            problem.until_ms = Some(call.started_ms + call.deadline_ms as u64);
+            let begun_ms = call.started_ms + call.approval_ms;
+            problem.until_ms = Some(begun_ms + call.deadline_ms as u64);
             problem
         })
         .collect()

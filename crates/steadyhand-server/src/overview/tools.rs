@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use serde::Serialize;
-use steadyhand::BreakerState;
+use steadyhand::{BreakerState, BreakerView};
 use utoipa::ToSchema;
 
 use crate::history::{Counts, Fleet};
@@ -32,7 +32,7 @@ pub(crate) struct ToolRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     pub(crate) source: Option<String>,
-    /// ready, starting, not running, disabled
+    /// ready, breaker open, breaker half-open, starting, not running, disabled
     pub(crate) state: String,
     /// Why it cannot be called
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub(crate) struct ToolRow {
     pub(crate) previous: Counts,
     /// The last five minutes
     pub(crate) recent: Counts,
-    /// Share of the hour's calls that failed, 0 to 1
+    /// Errors and time-outs among the hour's calls whose tool ran, 0 to 1
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     pub(crate) error_rate: Option<f64>,
@@ -111,7 +111,9 @@ pub(super) fn rows(app: &App, fleet: &Fleet, pulse: &HashMap<String, ToolPulse>)
             let name = tool.name();
             let hour = fleet.tools.get(name).cloned().unwrap_or_default();
             let metrics = metrics.remove(name);
-            let breaker = metrics.as_ref().and_then(|metrics| metrics.breaker);
+            let breaker = metrics
+                .as_ref()
+                .and_then(|metrics| metrics.breaker.as_ref());
             let rest = manager.rest_of_breaker(name);
             ToolRow {
                 name: name.to_owned(),
@@ -125,9 +127,9 @@ pub(super) fn rows(app: &App, fleet: &Fleet, pulse: &HashMap<String, ToolPulse>)
                 trial_at_ms: rest.map(|rest| now_ms + rest.as_millis() as u64),
                 in_flight: metrics.as_ref().map_or(0, |metrics| metrics.in_flight),
                 queued: metrics.as_ref().map_or(0, |metrics| metrics.queued),
-                error_rate: error_rate(&hour.total),
+                error_rate: hour.total.error_rate(),
                 slower: slower(&hour.total, &hour.previous),
-                last_error: pulse.get(name).and_then(|pulse| pulse.last_error.clone()),
+                last_error: last_error(breaker, pulse.get(name)),
                 hour: hour.total,
                 previous: hour.previous,
                 recent: hour.recent,
@@ -148,13 +150,19 @@ pub(super) fn rows(app: &App, fleet: &Fleet, pulse: &HashMap<String, ToolPulse>)
     rows
 }
 
-/// Errors and time-outs among the calls whose tool ran.
-pub(crate) fn error_rate(counts: &Counts) -> Option<f64> {
-    let ran = counts
-        .calls
-        .saturating_sub(counts.rejected + counts.cancelled);
-    let failed = counts.errors + counts.timeouts;
-    (ran > 0).then(|| failed as f64 / ran as f64)
+/// What the tool last said. While its breaker is not closed, that is what the breaker is open for.
+fn last_error(breaker: Option<&BreakerView>, pulse: Option<&ToolPulse>) -> Option<LastError> {
+    let open = breaker.filter(|breaker| breaker.state != BreakerState::Closed);
+    let cause = open.and_then(|breaker| breaker.last_error.as_ref());
+    match cause {
+        Some(cause) => Some(LastError {
+            at_ms: cause.at_ms,
+            code: cause.code,
+            message: cause.message.clone(),
+            call: cause.call_id.clone(),
+        }),
+        None => pulse?.last_error.clone(),
+    }
 }
 
 fn slower(now: &Counts, before: &Counts) -> Option<f64> {

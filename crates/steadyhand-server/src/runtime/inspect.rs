@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use steadyhand::Tool;
+use steadyhand::{BreakerState, Tool};
 use steadyhand_mcp::Phase;
 
 use super::loaded::{Loaded, Shadowed};
@@ -67,16 +67,24 @@ impl Runtime {
         source.is_some_and(|source| source.only_reads(tool))
     }
 
-    /// How a tool fares, in a word: ready, starting, not running, disabled.
+    /// How a tool fares, in a word: ready, breaker open, breaker half-open, starting, not running, disabled.
     pub fn state_of(&self, tool: &str) -> &'static str {
         let generation = self.generation();
         let source = generation.sources.iter().find(|source| source.brings(tool));
         let server = source.and_then(Loaded::server);
         match server.map(|server| server.state().phase) {
-            Some(Phase::Running | Phase::Idle) => "ready",
-            Some(phase) => phase.word(),
-            None if source.is_some_and(|source| source.unavailable().is_some()) => "disabled",
-            None => "ready",
+            Some(Phase::Running | Phase::Idle) => {}
+            Some(phase) => return phase.word(),
+            None if source.is_some_and(|source| source.unavailable().is_some()) => {
+                return "disabled";
+            }
+            None => {}
+        }
+        let breaker = self.manager().breaker(tool);
+        match breaker.map(|breaker| breaker.state) {
+            Some(BreakerState::Open) => "breaker open",
+            Some(BreakerState::HalfOpen) => "breaker half-open",
+            Some(BreakerState::Closed) | None => "ready",
         }
     }
 

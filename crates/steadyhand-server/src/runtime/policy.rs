@@ -67,6 +67,18 @@ fn code_of(on: RetryOn) -> FailureCode {
     }
 }
 
+/// The word that `retry.on` has for failures of this code.
+pub(crate) fn retry_word(code: FailureCode) -> &'static str {
+    match code {
+        FailureCode::NetworkError => "network",
+        FailureCode::Timeout => "timeout",
+        FailureCode::RateLimitError => "rate_limit",
+        FailureCode::ToolExecutionError => "unknown",
+        // Never repeated, so the setting has no word for it.
+        other => other.as_str(),
+    }
+}
+
 fn lay_breaker(policy: &mut Policy, settings: &BreakerSettings) {
     if settings.enabled == Some(false) {
         policy.breaker = None;

@@ -73,6 +73,7 @@ pub(crate) struct Server {
 /// A call that the end of the server waits for.
 pub(crate) struct Waiting {
     pub(crate) tool: String,
+    /// Without the wait for an approval, which its deadline does not count either.
     pub(crate) elapsed: Duration,
     pub(crate) deadline: Duration,
 }
@@ -366,6 +367,8 @@ impl Server {
         let until = Instant::now() + DRAIN_MAX;
         let mut second = Duration::ZERO;
         while Instant::now() < until && self.app.running.count() > 0 {
+            // Nobody can approve a call here any more.
+            self.app.running.cancel_waiting();
             if timeout(second, self.app.running.until_none()).await.is_ok() {
                 break;
             }
@@ -418,7 +421,7 @@ fn waiting(app: &App) -> Vec<Waiting> {
         .iter()
         .map(|call| Waiting {
             tool: call.tool.clone(),
-            elapsed: call.since.elapsed(),
+            elapsed: call.running_time(),
             deadline: app.deadline_of(call),
         })
         .collect()

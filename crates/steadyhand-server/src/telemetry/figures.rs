@@ -367,7 +367,9 @@ fn of_tools(tools: &[(String, ToolMetrics)]) -> Vec<Family> {
             points: Points::Counter(
                 tools
                     .iter()
-                    .filter_map(|(name, metrics)| Some((tool(name), metrics.breaker?.trips)))
+                    .filter_map(|(name, metrics)| {
+                        Some((tool(name), metrics.breaker.as_ref()?.trips))
+                    })
                     .collect(),
             ),
         },
@@ -395,7 +397,7 @@ fn by_code((name, metrics): &(String, ToolMetrics)) -> Vec<(Labels, u64)> {
 }
 
 fn by_state((name, metrics): &(String, ToolMetrics)) -> Vec<(Labels, f64)> {
-    let Some(breaker) = metrics.breaker else {
+    let Some(breaker) = &metrics.breaker else {
         return Vec::new();
     };
     [

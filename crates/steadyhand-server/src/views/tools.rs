@@ -7,6 +7,7 @@ use steadyhand::{Policy, Tool};
 use crate::config::PolicySettings;
 use crate::config::words::nearest;
 use crate::runtime::Runtime;
+use crate::runtime::policy::retry_word;
 
 /// Whose shape tools are given in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,10 +87,7 @@ pub(crate) fn one(runtime: &Runtime, name: &str) -> Option<Value> {
         .map(|(name, value, origin)| (name, json!({"value": value, "origin": origin})))
         .collect();
     described["policy"] = Value::Object(policy);
-    described["breaker"] = json!(manager.breaker(name));
-    if let Some(rest) = manager.rest_of_breaker(name) {
-        described["breaker"]["trialInMs"] = json!(rest.as_millis() as u64);
-    }
+    described["breaker"] = breaker(runtime, name);
     described["metrics"] = json!(manager.metrics(name));
     Some(described)
 }
@@ -117,7 +115,29 @@ fn described(tool: &Tool, runtime: &Runtime) -> Value {
     if let Some(reason) = unavailable {
         described["reason"] = json!(reason);
     }
+    let breaker = breaker(runtime, tool.name());
+    if breaker["state"].as_str().is_some_and(|it| it != "closed") {
+        described["breaker"] = breaker;
+    }
     described
+}
+
+/// How often it is tried. What is not safe to repeat is tried again only where it was certainly not run.
+fn attempts(policy: &Policy) -> String {
+    let attempts = policy.retry.attempts;
+    match policy.safe_to_repeat || attempts <= 1 {
+        true => attempts.to_string(),
+        false => format!("{attempts}, only after failures that prove it was not run"),
+    }
+}
+
+/// The breaker of a tool as it is now; nothing where it has none.
+fn breaker(runtime: &Runtime, name: &str) -> Value {
+    let mut breaker = json!(runtime.manager().breaker(name));
+    if let Some(rest) = runtime.manager().rest_of_breaker(name) {
+        breaker["trialInMs"] = json!(rest.as_millis() as u64);
+    }
+    breaker
 }
 
 /// The policy in force, each value with its origin.
@@ -137,7 +157,12 @@ fn policy_rows(runtime: &Runtime, tool: &str, policy: &Policy) -> Vec<(String, S
         |pick: &dyn Fn(&PolicySettings) -> Option<String>| settings.iter().rev().find_map(pick);
     let approval = set(&|settings| Some(format!("{:?}", settings.approval?).to_lowercase()));
     let rate = set(&|settings| Some(settings.limits.as_ref()?.rate?.to_string()));
-    let codes: Vec<&str> = policy.retry.on.iter().map(|code| code.as_str()).collect();
+    let codes: Vec<&str> = policy
+        .retry
+        .on
+        .iter()
+        .map(|code| retry_word(*code))
+        .collect();
     let rows = [
         (
             "approval",
@@ -146,11 +171,7 @@ fn policy_rows(runtime: &Runtime, tool: &str, policy: &Policy) -> Vec<(String, S
         ),
         ("timeout", "timeout", time(policy.timeout)),
         ("deadline", "deadline", time(policy.deadline)),
-        (
-            "retry.attempts",
-            "retry/attempts",
-            policy.retry.attempts.to_string(),
-        ),
+        ("retry.attempts", "retry/attempts", attempts(policy)),
         (
             "retry.backoff",
             "retry/backoff",

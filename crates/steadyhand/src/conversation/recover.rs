@@ -7,7 +7,7 @@ use super::problem::{Code, Fix};
 use super::provider::Provider;
 use super::wire::text;
 use crate::call::{Arguments, Call};
-use crate::schema::{Rules, Schema};
+use crate::schema::{Mended, Rules, Schema};
 
 /// The longest text that is searched.
 const TEXT_BYTES_MAX: usize = 256 * 1024;
@@ -234,7 +234,7 @@ fn one(value: Value, tools: &[Value]) -> Option<Call> {
     let mut checked = Arguments::Json(args.clone());
     let is_valid = Schema::compile(schema)
         .ok()?
-        .check(&mut checked, schema, rules, None, &mut Vec::new())
+        .check(&mut checked, schema, rules, None, &mut Mended::default())
         .is_ok();
     // The tool gets what the model wrote (SPEC V20).
     is_valid.then(|| Call::with_id("", name, args))

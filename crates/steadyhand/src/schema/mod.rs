@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 pub use coerce::Coercion;
 
 use crate::call::Arguments;
-use crate::cut::{depth_exceeds, json_bytes, surely_fits};
+use crate::cut::{self, depth_exceeds, json_bytes, surely_fits};
 use crate::exact::InexactInteger;
 use crate::failure::{Effect, Failure, FailureCode, Problem};
 use crate::tool::Preparation;
@@ -48,6 +48,19 @@ pub fn check_schema(schema: &Value) -> Result<(), String> {
 pub fn example_arguments(schema: &Value) -> Option<Value> {
     let example = example::value(schema, schema)?;
     jsonschema::is_valid(schema, &example).then_some(example)
+}
+
+/// Arguments that a schema forbids and that are named in the outcome.
+const DROPPED_MAX: usize = 100;
+/// Their names are text from outside.
+const DROPPED_NAME_BYTES_MAX: usize = 256;
+
+/// What was changed in arguments so that they fit.
+#[derive(Debug, Default)]
+pub(crate) struct Mended {
+    pub(crate) coerced: Vec<Coercion>,
+    /// Names of arguments that the schema forbids.
+    pub(crate) dropped: Vec<String>,
 }
 
 /// How strictly one tool takes its schema.
@@ -108,16 +121,16 @@ impl Schema {
     }
 
     /// Makes the arguments what the tool gets, or tells every fault in them. `document` is this schema's
-    /// text; what was mended is added to `coerced`.
+    /// text; what was changed in them is added to `mended`.
     pub(crate) fn check(
         &self,
         arguments: &mut Arguments,
         document: &Value,
         rules: Rules,
         preparation: Option<&Preparation>,
-        coerced: &mut Vec<Coercion>,
+        mended: &mut Mended,
     ) -> Result<(), Box<Failure>> {
-        let args = parse(arguments, document, rules, coerced)?;
+        let args = parse(arguments, document, rules, &mut mended.coerced)?;
         if let Some(prepare) = preparation
             && let Err(panic) = crate::guard::attempt::contained(|| prepare(args))
         {
@@ -126,7 +139,7 @@ impl Schema {
         if self.accepts_all || self.validator.is_valid(args) {
             return Ok(());
         }
-        self.mend_or_explain(args, document, rules, coerced)
+        self.mend_or_explain(args, document, rules, mended)
     }
 
     #[cold]
@@ -135,13 +148,15 @@ impl Schema {
         args: &mut Value,
         document: &Value,
         rules: Rules,
-        coerced: &mut Vec<Coercion>,
+        mended: &mut Mended,
     ) -> Result<(), Box<Failure>> {
         if !rules.strict {
-            self.drop_surplus(args);
+            self.drop_surplus(args, &mut mended.dropped);
         }
         if rules.coerce {
-            coerced.extend(coerce::mend(&self.validator, document, args));
+            mended
+                .coerced
+                .extend(coerce::mend(&self.validator, document, args));
         }
         if self.validator.is_valid(args) {
             return Ok(());
@@ -160,7 +175,7 @@ impl Schema {
     }
 
     /// Surplus parameters never fail a call: those the schema forbids are dropped (SPEC D6).
-    fn drop_surplus(&self, args: &mut Value) {
+    fn drop_surplus(&self, args: &mut Value, dropped: &mut Vec<String>) {
         let Some(fields) = args.as_object() else {
             return;
         };
@@ -180,6 +195,8 @@ impl Schema {
         if !surplus.is_empty() {
             tracing::debug!(?surplus, "dropped parameters the schema does not allow");
         }
+        let names = surplus.iter().take(DROPPED_MAX);
+        dropped.extend(names.map(|name| cut::text(name, DROPPED_NAME_BYTES_MAX)));
     }
 }
 

@@ -26,6 +26,7 @@ mod told_again;
 mod trace;
 mod twelve_probes;
 mod v_rows;
+mod waits;
 
 /// The very file of the engine, compiled a second time on loom's atomics: `crate::sync` is below.
 #[path = "../../src/guard/breaker.rs"]

@@ -25,8 +25,6 @@ use crate::source::command;
 
 /// How long a call waits for its tool where nothing is said: as long as its deadline usually is.
 const ARRIVAL_MAX: Duration = Duration::from_secs(60);
-/// What is left of a deadline that has passed.
-const MOMENT: Duration = Duration::from_millis(1);
 
 #[derive(Args, Clone)]
 pub(super) struct CallArgs {
@@ -147,13 +145,13 @@ async fn run_here(
     if session.global.verbose > 0 {
         session.tell_problems(runtime);
     }
-    let waited = arrived(session, args, runtime, interrupts).await?;
+    let (since, limit) = (Instant::now(), patience(session, args));
+    arrived(session, args, runtime, interrupts).await?;
     let tool = runtime.manager().find(&args.tool);
     let schema = tool.map_or(Value::Null, |tool| tool.schema().clone());
     let mut call = read_call(session, args, &schema)?.caller("cli");
-    call.deadline = call
-        .deadline
-        .map(|limit| limit.saturating_sub(waited).max(MOMENT));
+    // The wait for its server is a part of the call's time.
+    (call.waiting_since, call.deadline) = (Some(since), limit);
     let history = session.remember(runtime);
     let watch = tell_attempts(session, runtime);
     let (outcome, signal) = execute(session, runtime, call, interrupts).await;
@@ -177,18 +175,17 @@ async fn run_here(
         .map_err(|failed| explained(session, failed, &ended, args, runtime).by_signal(signal))
 }
 
-/// Waits for a tool of a server that is still starting: its schema says how arguments are read. How long that took
-/// is a part of the call's time. Why a tool does not come, its call says.
+/// Waits for a tool of a server that is still starting: its schema says how arguments are read. Why a tool does not
+/// come, its call says.
 async fn arrived(
     session: &Session<'_>,
     args: &CallArgs,
     runtime: &Runtime,
     interrupts: &mut Interrupts,
-) -> Result<Duration, Failed> {
-    let began = Instant::now();
+) -> Result<(), Failed> {
     let patience = patience(session, args).unwrap_or(ARRIVAL_MAX);
     tokio::select! {
-        _ = tokio::time::timeout(patience, runtime.arrival(&args.tool)) => Ok(began.elapsed()),
+        _ = tokio::time::timeout(patience, runtime.arrival(&args.tool)) => Ok(()),
         code = interrupts.next() => Err(before_the_call(code)),
         never = starting::shown(session, runtime) => match never {},
     }

@@ -31,7 +31,7 @@ pub(in super::super) fn picture(lanes: &Lanes, now_ms: u64) -> Markup {
                             a href="/approvals" { "waits for a yes" }
                             @if lane.running.len() > 1 { " +" (lane.running.len() - 1) }
                         } @else if let Some(call) = lane.running.first() {
-                            a href=(call_path_of_running(&call.id)) { (format::running(call.started_ms, Some(call.deadline_ms))) }
+                            a href=(call_path_of_running(&call.id)) { (format::running(call.started_ms + call.approval_ms, Some(call.deadline_ms))) }
                             @if lane.running.len() > 1 { " +" (lane.running.len() - 1) }
                         } @else if !lane.seconds.is_empty() {
                             (count(sum(&lane.seconds) / (lanes.span_ms / 1000))) "/s"

@@ -51,6 +51,7 @@ fn label(stage: &Stage) -> String {
     let attempt = stage.attempt.unwrap_or(1);
     match stage.kind {
         StageKind::Validate => "Validate arguments".to_owned(),
+        StageKind::Approval => "Wait for approval".to_owned(),
         StageKind::Queue => "Wait for a slot".to_owned(),
         StageKind::Attempt => format!("Attempt {attempt}"),
         StageKind::Backoff => "Wait before the next attempt".to_owned(),
@@ -63,7 +64,7 @@ fn label(stage: &Stage) -> String {
 
 fn tone(stage: &Stage) -> &'static str {
     match stage.kind {
-        StageKind::Validate | StageKind::Queue | StageKind::Backoff => "wait",
+        StageKind::Validate | StageKind::Approval | StageKind::Queue | StageKind::Backoff => "wait",
         StageKind::Attempt if stage.message.is_some() => "bad soft",
         StageKind::Attempt => "info",
         StageKind::Fallback => "warn",

@@ -7,7 +7,7 @@ use steadyhand::{Effect, Failure, FailureCode, Outcome, Output, StopReason};
 
 use super::super::draw;
 use super::super::format::{self, bytes, clock, counted, json, line, moment, span, visible};
-use super::super::parts::{block, button, call_state, tool_link};
+use super::super::parts::{begun_ms, block, button, call_state, tool_link};
 use super::super::{Menu, Page, Request};
 use crate::history::{CallDetails, CallState, CallSummary};
 use crate::http::history::whole;
@@ -31,7 +31,7 @@ pub(in super::super) async fn page(request: &Request, id: &str) -> Result<Page, 
         p.sentence data-testid="sentence" { (sentence(call, details)) }
         @if !is_running {
             section.panel aria-labelledby="time-title" {
-                div.head { h2 id="time-title" { "Where the time went" } span.mute { (format::some_span(call.took_ms)) @if let Some(deadline) = call.deadline_ms { " of " (span(deadline)) } } }
+                div.head { h2 id="time-title" { "Where the time went" } span.mute { (time(call)) } }
                 @if details.stages.is_empty() { p.empty { "The tool was never started." } }
                 @else { (draw::waterfall::picture(call, details)) }
             }
@@ -76,17 +76,13 @@ fn actions(call: &CallSummary, details: &CallDetails, id: &str) -> Markup {
 /// What happened, in a sentence or two.
 fn sentence(call: &CallSummary, details: &CallDetails) -> Markup {
     let tries = counted(u64::from(call.attempts), "attempt");
-    let took = format::some_span(call.took_ms);
+    let (took, time) = (format::some_span(call.took_ms), time(call));
     let why = details
         .error
         .as_ref()
         .map(|error| line(&error.message, 400))
         .or_else(|| call.message.as_ref().map(|text| line(text, 400)));
     let why = why.map(|text| sentence_of(&text)).unwrap_or_default();
-    let of = call
-        .deadline_ms
-        .map(|ms| format!(" of {}", span(ms)))
-        .unwrap_or_default();
     let fallback = details
         .stages
         .iter()
@@ -94,20 +90,43 @@ fn sentence(call: &CallSummary, details: &CallDetails) -> Markup {
         .next_back();
     html! {
         @match call.state {
-            CallState::Running => { strong { "Running" } " for " (format::running(call.started_ms, call.deadline_ms)) ", " (tries) " so far." }
-            CallState::Ok => { strong { "Answered" } " in " (took) (of) @if call.attempts > 1 { ", at attempt " (call.attempts) } "." }
+            CallState::Running if call.waiting_for_approval => {
+                strong { "Waiting for approval" } " for " (format::running(call.started_ms, None)) ". The tool was not started. " a href="/approvals" { "Decide" }
+            }
+            CallState::Running => {
+                strong { "Running" } " for " (format::running(begun_ms(call), call.deadline_ms)) ", " (tries) " so far."
+                @if let Some(waited) = call.approval_ms { " It waited " (span(waited)) " for an approval before." }
+            }
+            CallState::Ok => { strong { "Answered" } " in " (time) @if call.attempts > 1 { ", at attempt " (call.attempts) } "." }
             _ if call.fallback_used => {
                 strong { "Degraded." } " Answered by " @match fallback { Some(tool) => { "its fallback " (tool_link(tool)) } None => { "its fallback" } }
-                " after " (tries) " of " (visible(&call.tool)) " failed: " (why) " It took " (took) (of) "."
+                " after " (tries) " of " (visible(&call.tool)) " failed: " (why) " It took " (time) "."
             }
-            CallState::Timeout => { strong { "Timed out" } " after " (tries) ", " (took) (of) ": " (why) }
+            CallState::Timeout => { strong { "Timed out" } " after " (tries) ", " (time) ": " (why) }
             CallState::Error => { strong { "Failed" } " after " (tries) " and " (took) ": " (why) }
             CallState::Cancelled => { strong { "Cancelled" } " by its caller after " (took) "." }
             CallState::Rejected => { strong { "Refused" } ", the tool was not started: " (why) }
-            CallState::Interrupted => { strong { "Interrupted." } " Its end is not known: the server ended first, or could not write it down." }
+            CallState::Interrupted => { strong { "Interrupted" } ": " (why) }
         }
         @if let Some(effect) = call.effect.filter(|_| call.attempts > 0) { " " (what_it_did(effect)) }
         @if call.replayed { " Answered with the outcome of an earlier call of the same idempotency key." }
+    }
+}
+
+/// How long it took, and of how long it might have; the wait for an approval counts apart.
+fn time(call: &CallSummary) -> String {
+    let took = format::some_span(call.took_ms);
+    let of = |deadline: f64| format!(" of {}", span(deadline));
+    let of = call.deadline_ms.map(of).unwrap_or_default();
+    match (call.took_ms, call.approval_ms) {
+        (Some(all), Some(waited)) => {
+            let running = span((all - waited).max(0.0));
+            format!(
+                "{took}: {} waiting for approval, then {running}{of}",
+                span(waited)
+            )
+        }
+        _ => format!("{took}{of}"),
     }
 }
 
@@ -135,6 +154,7 @@ fn arguments(details: &CallDetails) -> Markup {
             None => { p.empty { "They are not kept." } }
         }
         @if details.arguments_incomplete { p.note { "Not whole: secrets are hidden, or they were too large to keep." } }
+        @if !details.dropped_arguments.is_empty() { p.note { "Not passed on, since its schema forbids it: " (line(&details.dropped_arguments.join(", "), 400)) } }
         @if !details.coerced.is_empty() { p.note { (counted(details.coerced.len() as u64, "slip")) " in them mended before the tool got them." } }
     }
 }
@@ -182,8 +202,10 @@ fn sent(call: &CallSummary, details: &CallDetails) -> String {
         result,
         fallback,
         execution_time: Duration::ZERO,
+        approval_time: Duration::ZERO,
         attempts: call.attempts,
         coerced: Vec::new(),
+        dropped_arguments: Vec::new(),
         replayed: false,
     };
     match outcome.message().content {
@@ -238,6 +260,7 @@ fn facts(call: &CallSummary, details: &CallDetails) -> Markup {
                 dt { "Tool" } dd { (tool_link(&call.tool)) @if let Some(source) = call.source.as_ref().filter(|source| **source != call.tool) { span.mute { " of " (line(source, 80)) } } }
                 dt { "Came in" } dd { (moment(call.started_ms)) " (" (clock(call.started_ms)) ")" }
                 dt { "From" } dd { (line(call.caller.as_deref().unwrap_or("unknown"), 120)) }
+                @if let Some(waited) = call.approval_ms { dt { "Approval" } dd data-testid="approval" { "Waited " (span(waited)) @if let Some(by) = details.approval.as_ref().and_then(|wait| wait.approved_by.as_deref()) { ", approved by " (line(by, 120)) } } }
                 @if let Some(of) = &call.replay_of { dt { "Replay of" } dd { a href=(overview::page("calls", of)) { code { (line(of, 120)) } } } }
                 @if let Some(trace) = &details.traceparent { dt { "Trace" } dd { code { (line(trace, 80)) } } }
                 @if let Some(code) = call.code { dt { "Code" } dd { code { (code.as_str()) } " " (retryable(error, code)) } }

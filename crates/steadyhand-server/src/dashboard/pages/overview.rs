@@ -6,11 +6,11 @@ use super::super::draw::{
     self,
     chart::{Chart, Series, Shape},
 };
-use super::super::format::{self, clock, count, counted, some_share, some_span, visible};
+use super::super::format::{self, clock, count, some_share, some_span, visible};
 use super::super::parts::{self, call_path, call_state, took};
 use super::super::{Menu, Page, Request};
 use super::tools::table;
-use crate::history::{CallState, CallSummary, Trends};
+use crate::history::{CallState, CallSummary, Counts, Trends};
 use crate::http::status::Refused;
 use crate::overview::{self, Figures};
 
@@ -79,7 +79,7 @@ fn figures(figures: &Figures) -> Markup {
         dl.figures id="figures" {
             div { dt { "In flight" } dd data-testid="in-flight" { (count(figures.in_flight as u64)) } }
             div { dt { "Calls, 1 min" } dd { (count(figures.calls_1m)) } }
-            div { dt { "Errors, 5 min" } dd class=[bad(rate.is_some_and(|rate| rate >= 0.05))] { (some_share(rate)) } }
+            div title="Errors and time-outs among the calls whose tool ran" { dt { "Errors, 5 min" } dd class=[bad(rate.is_some_and(|rate| rate >= 0.05))] { (some_share(rate)) } }
             div { dt { "p95, 5 min" } dd { (some_span(figures.p95_5m)) } }
             div { dt { "Breakers open" } dd class=[bad(figures.breakers_open > 0)] { (breakers) } }
             div { dt { "Servers up" } dd class=[bad(figures.servers_up < figures.servers)] { (servers) } }
@@ -90,21 +90,16 @@ fn figures(figures: &Figures) -> Markup {
 }
 
 fn hour_chart(hour: &Trends) -> Markup {
-    let of = |pick: fn(&crate::history::Counts) -> u64| -> Vec<Option<f64>> {
+    let of = |pick: fn(&Counts) -> u64| -> Vec<Option<f64>> {
         hour.buckets
             .iter()
             .map(|bucket| Some(pick(&bucket.counts) as f64))
             .collect()
     };
-    let failed = hour.total.errors + hour.total.timeouts + hour.total.rejected;
     let chart = Chart {
         id: "chart-hour",
         title: "Calls a minute",
-        summary: format!(
-            "{}, {} failed",
-            counted(hour.total.calls, "call"),
-            count(failed)
-        ),
+        summary: parts::in_words(&hour.total),
         series: vec![
             Series {
                 name: "calls",
@@ -116,7 +111,7 @@ fn hour_chart(hour: &Trends) -> Markup {
                 name: "failed",
                 tone: "bad",
                 shape: Shape::Columns,
-                values: of(|it| it.errors + it.timeouts + it.rejected),
+                values: of(Counts::failed),
             },
         ],
         unit: |value| count(value as u64),
@@ -139,7 +134,7 @@ fn recent(calls: &[CallSummary]) -> Markup {
                             td.mute { (clock(call.started_ms)) }
                             th scope="row" { a href=(call_path(call)) { (visible(&call.tool)) } }
                             td { (call_state(call)) }
-                            td.number { @if call.state == CallState::Running { (format::running(call.started_ms, None)) } @else { (took(call)) } }
+                            td.number { @if call.state == CallState::Running { (format::running(parts::begun_ms(call), None)) } @else { (took(call)) } }
                         }
                     }
                 }

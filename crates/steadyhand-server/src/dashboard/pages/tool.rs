@@ -14,7 +14,7 @@ use crate::history::{CallSummary, Counts, Trends, Window};
 use crate::http::history::{Calls, calls, trends_of};
 use crate::http::status::Refused;
 use crate::http::tools::no_such_tool;
-use crate::overview::{self, error_rate};
+use crate::overview;
 use crate::views;
 
 /// The last calls, as squares and in a list.
@@ -132,10 +132,14 @@ fn kind(view: &Value) -> String {
             .to_owned()
     };
     format!(
-        "{}, timeout {}, up to {} attempts, {} at once",
+        "{}, timeout {}, {}, {} at once",
         text("kind"),
         value("timeout"),
-        value("retry.attempts"),
+        match value("retry.attempts").as_str() {
+            "1" => "1 attempt".to_owned(),
+            attempts if is_safe(view) => format!("up to {attempts} attempts"),
+            _ => "not repeated once it may have run".to_owned(),
+        },
         value("limits.concurrency")
     )
 }
@@ -150,7 +154,7 @@ fn figures(view: &Value, trends: &Trends) -> Markup {
     html! {
         dl.figures {
             div { dt { "Calls, 1 h" } dd { (number(now)) span.before { "before: " (number(before)) } } }
-            div { dt { "Errors" } dd class=[error_rate(now).filter(|rate| *rate >= 0.05).map(|_| "bad")] { (some_share(error_rate(now))) span.before { "before: " (some_share(error_rate(before))) } } }
+            div title="Errors and time-outs among the calls that ran" { dt { "Errors" } dd class=[now.error_rate().filter(|rate| *rate >= 0.05).map(|_| "bad")] { (some_share(now.error_rate())) span.before { "before: " (some_share(before.error_rate())) } } }
             div { dt { "p50" } dd { (format::some_span(now.p50)) span.before { "before: " (format::some_span(before.p50)) } } }
             div { dt { "p95" } dd { (format::some_span(now.p95)) span.before { "before: " (format::some_span(before.p95)) } } }
             div { dt { "In flight" } dd { (view["metrics"]["inFlight"].as_u64().unwrap_or(0)) @if let Some(queued @ 1..) = view["metrics"]["queued"].as_u64() { span.before { (queued) " waiting" } } } }
@@ -180,12 +184,25 @@ fn breaker(view: &Value, name: &str, last: &[CallSummary]) -> Markup {
                 div.last { "Last " (last.len()) " calls " (draw::breaker::squares(last)) " " strong { (failures) " in a row" } " failed, limit " (policy("breaker.failures")) }
             }
             (draw::breaker::machine(state, &policy("breaker.failures"), &policy("breaker.cooldown"), trial_at_ms))
-            @if let Some(at_ms) = view["breaker"]["lastFailure"].as_u64() { p.mute { "Last failure " (clock(at_ms)) } }
+            @if let Some(at_ms) = view["breaker"]["lastFailure"].as_u64() { (last_failure(&view["breaker"]["lastError"], at_ms)) }
             @if state != BreakerState::Closed {
                 div.actions {
                     @if state == BreakerState::Open { (button(&format!("{path}/trial"), "Try now", "let the next call through")) }
                     (button(&format!("{path}/reset"), "Close", "the breaker by hand"))
                 }
+            }
+        }
+    }
+}
+
+/// What the tool last said: the reason why its breaker is open, if it is. Refused calls do not replace it.
+fn last_failure(error: &Value, at_ms: u64) -> Markup {
+    html! {
+        p data-testid="last-failure" {
+            span.mute { "Last failure " (clock(at_ms)) }
+            @if let Some(message) = error["message"].as_str() {
+                " " code { (visible(error["code"].as_str().unwrap_or_default())) } " " (line(message, 400))
+                @if let Some(call) = error["callId"].as_str() { " " a href=(overview::page("calls", call)) { "The call" } }
             }
         }
     }

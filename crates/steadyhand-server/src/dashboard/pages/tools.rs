@@ -59,7 +59,7 @@ pub(super) fn table(tools: &[ToolRow], most: usize, place: &str) -> Markup {
                     @if is_full { th.wide scope="col" { "From" } }
                     th scope="col" { "Breaker" }
                     th.number scope="col" { "Calls" }
-                    th.number scope="col" { "Errors" }
+                    th.number scope="col" title="Errors and time-outs among the calls that ran" { "Errors" }
                     th.number.wide scope="col" { "p50" }
                     th.number scope="col" { "p95" }
                     th.wide scope="col" { "Trend" }

@@ -10,7 +10,6 @@ use super::super::{Menu, Page, Request};
 use crate::history::{Counts, Trends, Window};
 use crate::http::history::trends_of;
 use crate::http::status::Refused;
-use crate::overview::error_rate;
 
 const MARKS: usize = 12;
 const WINDOWS: [(Window, &str); 3] = [
@@ -69,8 +68,8 @@ pub(super) fn sums(now: &Counts, before: &Counts) -> Markup {
         ("Calls", count(now.calls), count(before.calls)),
         (
             "Error rate",
-            some_share(error_rate(now)),
-            some_share(error_rate(before)),
+            some_share(now.error_rate()),
+            some_share(before.error_rate()),
         ),
         ("p50", some_span(now.p50), some_span(before.p50)),
         ("p95", some_span(now.p95), some_span(before.p95)),
@@ -124,18 +123,13 @@ pub(super) fn charts(trends: &Trends) -> Markup {
             .collect()
     };
     let some = |number: u64| Some(number as f64);
-    let failed = |counts: &Counts| counts.errors + counts.timeouts + counts.rejected;
     let per = span(trends.bucket_ms as f64);
     let total = &trends.total;
     let charts = [
         Chart {
             id: "chart-calls",
             title: "Calls",
-            summary: format!(
-                "{}, {} failed, a column is {per}",
-                counted(total.calls, "call"),
-                count(failed(total))
-            ),
+            summary: format!("{}; a column is {per}", parts::in_words(total)),
             series: vec![
                 Series {
                     name: "calls",
@@ -147,7 +141,7 @@ pub(super) fn charts(trends: &Trends) -> Markup {
                     name: "failed",
                     tone: "bad",
                     shape: Shape::Columns,
-                    values: of(&|it| some(failed(it))),
+                    values: of(&|it| some(it.failed())),
                 },
             ],
             unit: |value| count(value as u64),
@@ -156,12 +150,16 @@ pub(super) fn charts(trends: &Trends) -> Markup {
         Chart {
             id: "chart-errors",
             title: "Error rate",
-            summary: some_share(error_rate(total)),
+            summary: format!(
+                "{} of the {} calls that ran",
+                some_share(total.error_rate()),
+                count(total.ran)
+            ),
             series: vec![Series {
                 name: "errors",
                 tone: "bad",
                 shape: Shape::Line,
-                values: of(&|it| error_rate(it)),
+                values: of(&Counts::error_rate),
             }],
             unit: share,
             least: 0.1,

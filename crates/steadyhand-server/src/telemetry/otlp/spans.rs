@@ -87,6 +87,17 @@ impl Traces {
                     },
                 );
             }
+            Event::ApprovalAsked { .. } => {}
+            Event::Approved {
+                number,
+                elapsed_ms,
+                waited_ms,
+                ..
+            } => {
+                let open = self.open.get_mut(number)?;
+                let waited = float("steadyhand.approval.wait_ms", *waited_ms);
+                open.tell(open.at(*elapsed_ms), "steadyhand.approved", vec![waited]);
+            }
             Event::AttemptStarted {
                 number,
                 attempt,
@@ -159,6 +170,7 @@ impl Traces {
                 from,
                 to,
                 at_ms,
+                ..
             } => {
                 // It concerns every call of the tool that runs now.
                 for open in self

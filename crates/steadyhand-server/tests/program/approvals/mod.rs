@@ -2,6 +2,7 @@
 
 mod chat;
 mod elicited;
+mod history;
 
 use std::process::Stdio;
 

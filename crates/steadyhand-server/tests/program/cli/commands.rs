@@ -58,7 +58,7 @@ Policy
   deadline	1m	default
   retry.attempts	4	default
   retry.backoff	100ms	default
-  retry.on	NETWORK_ERROR TIMEOUT RATE_LIMIT_ERROR TOOL_EXECUTION_ERROR	default
+  retry.on	network timeout rate_limit unknown	default
   retry.jitter	no	default
   breaker.failures	5	default
   breaker.cooldown	1m	default

@@ -187,7 +187,8 @@ async fn a_file_of_the_first_format_is_brought_up_to_date() {
     .await;
     let old = Connection::open(&path).unwrap();
     old.execute_batch(
-        "DROP TABLE marks;
+        "ALTER TABLE calls DROP COLUMN approval_us;
+         DROP TABLE marks;
          DROP INDEX calls_by_tool;
          DROP INDEX calls_slow;
          CREATE INDEX calls_by_tool ON calls (tool, state, row, took_us);
@@ -243,4 +244,37 @@ async fn a_hundred_thousand_calls_at_once_are_all_answered_and_each_is_written_o
     let record = place.record("after");
     assert_eq!(record.call.caller.as_deref(), Some("cli"));
     assert_eq!(record.details.tries.len(), 1);
+}
+
+#[tokio::test]
+async fn t02_a_file_of_0_1_0_goes_on_and_keeps_its_rows() {
+    let place = Place::new([echo()]);
+    place.run(call("old", "echo")).await;
+    place.flush();
+    let folder = place.folder;
+    let path = folder.path().join("calls.db");
+    drop((place.history, place.executor));
+    until("the file is closed", || {
+        !folder.path().join("calls.db-wal").exists()
+    })
+    .await;
+    // A call that version had in it twice: under way, given up, and ended.
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(
+        "ALTER TABLE calls DROP COLUMN approval_us;
+         INSERT INTO calls (row, id, tool, state, attempts, flags, run)
+             SELECT row + 1, id, tool, 6, 0, 0, run FROM calls;
+         PRAGMA user_version = 4;",
+    )
+    .unwrap();
+    old.close().unwrap();
+    let history = History::open(HistoryOptions::new(&path));
+    let executor = executor([echo()]);
+    history.attach(&executor).unwrap();
+    executor.execute(call("new", "echo")).await;
+    assert!(history.flush(PATIENCE), "{:?}", history.health());
+    let all = history.page(&Filter::default(), None, 100).unwrap();
+    assert_eq!(super::ids(&all.calls), ["new", "old", "old"]);
+    assert!(all.calls.iter().all(|call| call.approval_ms.is_none()));
+    assert_eq!(history.health().notice, None);
 }

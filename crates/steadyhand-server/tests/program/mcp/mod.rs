@@ -16,6 +16,7 @@ mod repeating;
 mod secrets;
 mod served;
 mod starting;
+mod waited;
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

@@ -49,7 +49,7 @@ async fn r14_commands_talk_to_the_server_of_the_same_configuration() {
     }
     let (_, stdout, _) = parts(&workplace.run("tools show ill"));
     assert!(
-        stdout.contains("Its breaker is open after ")
+        stdout.contains("The breaker of ill is open after ")
             && stdout.contains(" is a trial. To close it now: steadyhand tools reset ill"),
         "{stdout}"
     );

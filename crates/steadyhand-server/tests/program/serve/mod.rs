@@ -1,7 +1,9 @@
 //! `steadyhand serve` as its clients see it: the real program on a free port.
 
 mod access;
+mod call_ids;
 mod calls;
+mod causes;
 mod clients;
 mod commands;
 mod configuration;
