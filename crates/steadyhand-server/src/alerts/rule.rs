@@ -7,6 +7,7 @@ use steadyhand::wildcard::wild;
 
 use crate::config::settings::AlertSettings;
 use crate::config::units::{Percent, Span};
+use crate::source::Fault;
 
 /// The time that is looked at if nobody says.
 const WINDOW: Duration = Duration::from_secs(5 * 60);
@@ -202,16 +203,43 @@ impl Rule {
         }
         if let Some(clear) = &settings.clear {
             let limit =
-                number(rule.watched.unit(), clear).map_err(|why| format!("clear: {why}"))?;
+                number(rule.watched.unit(), clear)?;
             if limit > rule.above {
                 return Err(format!(
-                    "clear is above the limit itself: {clear} of \"{}\"",
+                    "it is above the limit itself: {clear} of \"{}\"",
                     settings.when
                 ));
             }
             rule.clear_at = limit;
         }
         Ok(rule)
+    }
+
+    /// Everything that is wrong with a rule of the configuration.
+    pub(crate) fn check(settings: &AlertSettings) -> Vec<Fault> {
+        let fault = |at: &str, message: String| Fault {
+            at: at.to_owned(),
+            message,
+            help: None,
+        };
+        let mut faults = Vec::new();
+        let rule = Rule::parse(&settings.when);
+        if let Err(wrong) = &rule {
+            faults.push(fault("/when", wrong.clone()));
+        }
+        if let Some(clear) = &settings.clear {
+            let wrong = match &rule {
+                Ok(_) => Rule::of_settings(settings).err(),
+                // Which unit it must have is not known: it must at least have one.
+                Err(_) => {
+                    let units = [Unit::Share, Unit::Time, Unit::Count];
+                    let fits = units.iter().any(|unit| number(*unit, clear).is_ok());
+                    (!fits).then(|| format!("{clear:?} is no share, time or number"))
+                }
+            };
+            faults.extend(wrong.map(|wrong| fault("/clear", wrong)));
+        }
+        faults
     }
 
     /// What holds where the configuration says nothing of it (SPEC R12).

@@ -1,11 +1,15 @@
 //! `steadyhand config`: is the configuration right, what does it say, and where does each value come from.
 
+use std::sync::Arc;
+
 use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::error::Failed;
 use super::{Session, value};
-use crate::config::schema;
+use crate::config::words::dotted;
+use crate::config::{Configuration, Resolver, Surroundings, schema};
+use crate::runtime::Runtime;
 use crate::views;
 
 #[derive(Subcommand)]
@@ -39,41 +43,40 @@ pub(super) async fn run(session: &Session<'_>, command: &ConfigCommand) -> Resul
     }
 }
 
-/// Reads the file, and loads what it names: a document that is not there is found now, not at the first call.
+/// Reads the file, and loads what it names: a document that is not there is found now, not at the first call. That goes
+/// for the rest of a file with errors, too: one look finds everything.
 async fn check(session: &Session<'_>) -> Result<(), Failed> {
+    let found = session.found();
+    let path = found.as_ref().map(|found| found.path.as_path());
+    let (configuration, problems) =
+        Configuration::load_what_is_right(path, &session.surroundings);
+    let report = problems
+        .iter()
+        .any(|problem| !problem.is_warning)
+        .then(|| configuration.report(problems, &session.surroundings));
     // Nothing is started for it.
-    let looking = session.runtime(|options| options.only_look = true);
-    let runtime = match looking.await {
-        Ok(runtime) => runtime,
-        Err(failed) => {
-            if session.screen.json {
-                session
-                    .screen
-                    .json(&json!({"valid": false, "problems": failed.problems()}));
-            }
-            return Err(failed);
+    let runtime = session
+        .runtime_of(configuration, |options| options.only_look = true)
+        .await?;
+    let remarks = remarks(session, &runtime).await;
+    if let Some(report) = report {
+        let failed = Failed::from(report);
+        match session.screen.json {
+            true => session.screen.json(
+                &json!({"valid": false, "problems": failed.problems(), "remarks": remarks}),
+            ),
+            false => tell_remarks(session, &remarks),
         }
-    };
+        return Err(failed);
+    }
     let generation = runtime.generation();
     let configuration = &generation.configuration;
-    let mut remarks: Vec<String> = generation
-        .problems
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    for (_, reason) in runtime.disabled() {
-        if !remarks.iter().any(|remark| remark.ends_with(&reason)) {
-            remarks.push(reason);
-        }
-    }
-    remarks.extend(runtime.remarks().iter().map(ToString::to_string));
     let servers: Vec<&str> = configuration
         .imported
         .servers
         .iter()
         .map(|server| server.name.as_str())
         .collect();
-    let inactive = configuration.inactive();
     let tools = runtime.manager().len();
     let tables = configuration.tools.iter();
     let configured = tables.filter(|table| table.is_server()).count();
@@ -91,26 +94,18 @@ async fn check(session: &Session<'_>) -> Result<(), Failed> {
             "warnings": warnings,
             "remarks": remarks,
             "imported_servers": servers,
-            "not_active_yet": inactive,
         }));
         return Ok(());
     }
     for warning in &configuration.warnings {
         session.screen.diagnostic(warning);
     }
-    for remark in &remarks {
-        session.screen.note(&format!("warning: {remark}"));
-    }
+    tell_remarks(session, &remarks);
     if !servers.is_empty() {
         session.screen.note(&format!(
             "note: {} from other programs' files: {}",
             value::counted(servers.len(), "MCP server"),
             servers.join(", ")
-        ));
-    }
-    for section in &inactive {
-        session.screen.note(&format!(
-            "note: {section} is understood, but not active yet in this version"
         ));
     }
     session.screen.answer(&match &configuration.file {
@@ -126,6 +121,57 @@ async fn check(session: &Session<'_>) -> Result<(), Failed> {
         ),
     });
     Ok(())
+}
+
+fn tell_remarks(session: &Session<'_>, remarks: &[String]) {
+    for remark in remarks {
+        session.screen.note(&format!("warning: {remark}"));
+    }
+}
+
+/// What does not show before sources are loaded and references replaced.
+async fn remarks(session: &Session<'_>, runtime: &Runtime) -> Vec<String> {
+    let generation = runtime.generation();
+    let mut remarks: Vec<String> = generation
+        .problems
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    for (_, reason) in runtime.disabled() {
+        if !remarks.iter().any(|remark| remark.ends_with(&reason)) {
+            remarks.push(reason);
+        }
+    }
+    remarks.extend(runtime.remarks().iter().map(ToString::to_string));
+    let configuration = Arc::clone(&generation.configuration);
+    let surroundings = session.surroundings.clone();
+    // Files and key stores are read.
+    let looking = tokio::task::spawn_blocking(move || unresolved(&configuration, surroundings));
+    remarks.extend(looking.await.unwrap_or_default());
+    remarks
+}
+
+/// References that stand for nothing, outside of the tools and servers that are loaded: those have told of theirs.
+fn unresolved(configuration: &Configuration, surroundings: Surroundings) -> Vec<String> {
+    let resolver = Resolver::new(surroundings, configuration.folder.clone());
+    let sections = configuration.document.value.as_object();
+    let mut remarks = Vec::new();
+    for (name, section) in sections.into_iter().flatten() {
+        let resolution = resolver.resolve_tree_of(name, &mut section.clone());
+        let is_of_tools = matches!(name.as_str(), "tools" | "mcp");
+        for (pointer, unresolved) in resolution.unresolved {
+            let mut faulty = configuration.faulty_tables.iter();
+            let is_faulty = faulty.any(|table| pointer.starts_with(&format!("{table}/")));
+            if is_of_tools && !is_faulty {
+                continue;
+            }
+            let origin = configuration.document.nearest_origin(&pointer);
+            let place = origin.map(|origin| format!(" ({})", origin.short()));
+            let place = place.unwrap_or_default();
+            remarks.push(format!("{}{place}: {unresolved}", dotted(&pointer)));
+        }
+    }
+    remarks
 }
 
 /// Tools that are known, and servers that bring more when they are started.

@@ -21,8 +21,8 @@ const LOOK_MAX: Duration = Duration::from_millis(300);
 
 #[derive(Args)]
 pub(super) struct ServeArgs {
-    /// Address and port, such as 127.0.0.1:7400; port 0 takes a free one
-    #[arg(long, value_name = "ADDR")]
+    /// Address and port, such as 127.0.0.1:7400 or localhost:7400, or a port of this machine; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", value_parser = serve::listen_option)]
     listen: Option<SocketAddr>,
     /// Without a steadyhand.toml: no calls but yours
     #[arg(long)]

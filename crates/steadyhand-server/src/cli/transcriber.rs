@@ -20,6 +20,7 @@ use crate::config::words::dotted;
 use crate::config::{Configuration, Resolver};
 use crate::models;
 use crate::runtime::Runtime;
+use crate::serve::listen_address;
 use crate::source::command;
 use crate::transcriber::mqtt::News;
 use crate::transcriber::{Answer, BackgroundTranscriber, UTTERANCE_BYTES_MAX, Utterance};
@@ -36,8 +37,8 @@ pub(super) struct TranscriberArgs {
     /// Take utterances from stdin, one a line, even if [transcriber] names a broker or an address
     #[arg(long)]
     stdin: bool,
-    /// Take utterances at this address: POST /utterances
-    #[arg(long, value_name = "ADDR")]
+    /// Take utterances at this address, or at this port of this machine: POST /utterances
+    #[arg(long, value_name = "ADDR", value_parser = crate::serve::listen_option)]
     listen: Option<SocketAddr>,
     /// Let every answer be finished, whatever is said meanwhile
     #[arg(long)]
@@ -234,8 +235,8 @@ async fn listen(
     let wrong = |message: String, help: &str| {
         Failed::new(Exit::Config, "transcriber_settings", message).help(help)
     };
-    let address: SocketAddr = listen.parse().map_err(|_| {
-        let message = format!("transcriber.listen: \"{listen}\" is no address and port");
+    let address = listen_address(listen, None).map_err(|why| {
+        let message = format!("transcriber.listen: {why}");
         wrong(message, "Write one such as \"127.0.0.1:7410\"")
     })?;
     let has_token = settings
@@ -281,8 +282,8 @@ fn settings(
         Failed::new(Exit::Config, "transcriber_settings", message)
             .help("steadyhand config check says where")
     })?;
-    if let Some(reason) = settings.mqtt.as_ref().and_then(|it| mqtt::check(it).err()) {
-        let message = format!("transcriber.mqtt.{reason}");
+    if let Some(fault) = settings.mqtt.iter().flat_map(mqtt::check).next() {
+        let message = format!("{}: {}", dotted(&format!("/transcriber/mqtt{}", fault.at)), fault.message);
         return Err(Failed::new(Exit::Config, "transcriber_settings", message));
     }
     if let Some(listen) = args.listen {

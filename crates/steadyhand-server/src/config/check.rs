@@ -4,59 +4,79 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
+use serde_path_to_error::Segment;
 
-use super::ToolTable;
 use super::document::{Document, escaped};
 use super::problem::Problem;
-use super::schema::{ROOT, TABLES, split};
+use super::schema::{POLICY, ROOT, TABLES, kind_by_keys, known_to_any_kind, split};
 use super::settings::{PolicySettings, Root};
 use super::words::{dotted, nearest};
+use super::{Surroundings, ToolTable, repair};
 use crate::net::fill::JsonTemplate;
+use crate::serve::{DEFAULT_LISTEN, listen_address};
 use crate::source::mcp::SERVER;
-use crate::source::{KINDS, Kind};
+use crate::source::{Fault, KINDS, Kind};
 
-/// What was found, and the parts that could be read.
+/// How often a table is looked at again without what was wrong with it.
+const ROUNDS_MAX: usize = 64;
+
+/// What was found, and the document without what is wrong with it.
 pub(crate) struct Checked {
     pub(crate) root: Root,
     pub(crate) tools: Vec<ToolTable>,
     pub(crate) problems: Vec<Problem>,
     /// Files with argument schemas that were read.
     pub(crate) files: Vec<PathBuf>,
+    /// The values without those that are wrong.
+    pub(crate) repaired: Value,
+    /// JSON Pointers to tables of tools and servers that have errors.
+    pub(crate) faulty_tables: Vec<String>,
+    /// JSON Pointers to tables whose fallback leads nowhere.
+    pub(crate) faulty_fallbacks: Vec<String>,
 }
 
-/// Checks a whole document: shape first, then what only makes sense together.
-pub(crate) fn check(document: &Document, folder: &Path) -> Checked {
+/// Checks a whole document: shape first, then what only makes sense together. What is wrong is told and then left out, so
+/// that it hides nothing else: one pass finds every problem.
+pub(crate) fn check(document: &Document, folder: &Path, surroundings: &Surroundings) -> Checked {
     let mut checker = Checker {
         document,
         folder,
+        surroundings,
         problems: Vec::new(),
-        pointers: Vec::new(),
+        left_out: Vec::new(),
         files: Vec::new(),
+        faulty_tables: Vec::new(),
+        faulty_fallbacks: Vec::new(),
     };
+    let mut repaired = document.value.clone();
     // Without a file there is nothing to look at, and many a program starts without one.
     if document
         .value
         .as_object()
         .is_none_or(|fields| !fields.is_empty())
     {
-        checker.shape(&ROOT, &document.value, "");
+        checker.shape(&ROOT, &mut repaired, "");
     }
-    let root_is_sound = checker.problems.is_empty();
-    let mut tools = checker.tools();
-    tools.extend(checker.servers());
-    let root = match root_is_sound {
-        true => checker.root(),
-        false => Root::default(),
-    };
+    let mut tools = checker.tools(&repaired);
+    tools.extend(checker.servers(&repaired));
+    let root: Root = checker.read(&mut repaired, "");
+    checker.policy_makes_sense(&root.defaults, "/defaults");
     checker.documents(&root);
     checker.sections(&root);
     checker.fallbacks(&tools);
     checker.literal_keys(&document.value, "");
+    checker.shell_variables(&document.value, "");
+    for pointer in &checker.left_out {
+        repair::leave_out(&mut repaired, &ROOT, pointer);
+    }
     Checked {
         root,
         tools,
         problems: checker.problems,
         files: checker.files,
+        repaired,
+        faulty_tables: checker.faulty_tables,
+        faulty_fallbacks: checker.faulty_fallbacks,
     }
 }
 
@@ -64,58 +84,92 @@ pub(crate) fn check(document: &Document, folder: &Path) -> Checked {
 pub(super) struct Checker<'a> {
     document: &'a Document,
     folder: &'a Path,
+    surroundings: &'a Surroundings,
     problems: Vec<Problem>,
-    /// The pointer of each problem.
-    pointers: Vec<String>,
+    /// JSON Pointers to what is wrong and was left out or replaced: nothing more is said about it.
+    left_out: Vec<String>,
     files: Vec<PathBuf>,
+    faulty_tables: Vec<String>,
+    faulty_fallbacks: Vec<String>,
 }
 
 impl Checker<'_> {
     /// Each tool's table by its kind. The ones that can be read are given back.
-    fn tools(&mut self) -> Vec<ToolTable> {
-        let tables = self.document.value.get("tools").and_then(Value::as_object);
+    fn tools(&mut self, repaired: &Value) -> Vec<ToolTable> {
+        let tables = repaired.get("tools").and_then(Value::as_object);
         let mut tools = Vec::new();
         for (name, table) in tables.into_iter().flatten() {
-            let Some(table) = table.as_object() else {
-                continue;
-            };
-            tools.extend(self.tool(name, table));
+            if let Some(table) = table.as_object() {
+                tools.extend(self.tool(name, table.clone()));
+            }
         }
         tools
     }
 
-    fn tool(&mut self, name: &str, table: &Map<String, Value>) -> Option<ToolTable> {
+    fn tool(&mut self, name: &str, mut table: Map<String, Value>) -> Option<ToolTable> {
         let at = format!("/tools/{}", escaped(name));
-        self.tool_name(name, &at);
         let before = self.problems.len();
-        let kinds = || KINDS.iter().map(|kind| kind.name);
-        let Some(kind) = table.get("kind") else {
-            let problem = Problem::error(format!("{} has no kind", dotted(&at))).help(format!(
-                "Add kind = \"…\"; there are: {}",
-                kinds().collect::<Vec<_>>().join(", ")
-            ));
-            self.put_at_key(problem, &at, "kind is missing");
+        self.tool_name(name, &at);
+        let row = self.kind_of(&table, &at);
+        let Some(row) = row else {
+            self.faulty_tables.push(at.clone());
+            self.table_of_unknown_kind(table, &at);
             return None;
         };
-        let Some(row) = KINDS.iter().find(|row| Some(row.name) == kind.as_str()) else {
-            let kinds: Vec<String> = kinds().map(str::to_owned).collect();
-            self.not_a_choice(&format!("{at}/kind"), kind, &kinds);
-            return None;
+        table.insert("kind".to_owned(), row.name.into());
+        Some(self.table("tools", name, table, row, before))
+    }
+
+    /// The kind that a table names, or the one it most likely means: the rest of the table is checked by that.
+    fn kind_of(&mut self, table: &Map<String, Value>, at: &str) -> Option<&'static Kind> {
+        let written = table.get("kind");
+        let named = |name: &str| KINDS.iter().find(|row| row.name == name);
+        if let Some(row) = written.and_then(Value::as_str).and_then(named) {
+            return Some(row);
+        }
+        let kinds: Vec<String> = KINDS.iter().map(|kind| kind.name.to_owned()).collect();
+        let by_keys = kind_by_keys(table);
+        let Some(kind) = written else {
+            let help = match by_keys {
+                Some(likely) => format!("Add kind = \"{}\"", likely.name),
+                None => format!("Add kind = \"…\"; there are: {}", kinds.join(", ")),
+            };
+            let problem = Problem::error(format!("{} has no kind", dotted(at))).help(help);
+            self.put_at_key(problem, at, "kind is missing");
+            return by_keys;
         };
-        self.table("tools", name, table, row, before)
+        self.not_a_choice(&format!("{at}/kind"), kind, &kinds);
+        let text = kind.as_str().unwrap_or_default();
+        let near = nearest(text, kinds.iter().map(String::as_str));
+        near.and_then(named).or(by_keys)
+    }
+
+    /// What can be said about a table whose kind nobody can guess: its policy, and keys that no kind has.
+    fn table_of_unknown_kind(&mut self, table: Map<String, Value>, at: &str) {
+        let mut policy = Map::new();
+        for (key, value) in table {
+            let is_policy = POLICY.keys_at("").contains(&key);
+            if !is_policy && !known_to_any_kind(&key) {
+                self.unknown_key(at, &key, &POLICY.keys_at(""));
+            } else if is_policy && key != "limits" {
+                policy.insert(key, value);
+            }
+        }
+        let mut policy = Value::Object(policy);
+        self.shape(&POLICY, &mut policy, at);
+        self.policy(policy, at);
     }
 
     /// Each MCP server's table. The ones that can be read are given back.
-    fn servers(&mut self) -> Vec<ToolTable> {
-        let tables = self.document.value.get("mcp").and_then(Value::as_object);
+    fn servers(&mut self, repaired: &Value) -> Vec<ToolTable> {
+        let tables = repaired.get("mcp").and_then(Value::as_object);
         let mut servers = Vec::new();
         for (name, table) in tables.into_iter().flatten() {
-            let Some(table) = table.as_object() else {
-                continue;
-            };
-            let before = self.problems.len();
-            self.tool_name(name, &format!("/mcp/{}", escaped(name)));
-            servers.extend(self.table("mcp", name, table, &SERVER, before));
+            if let Some(table) = table.as_object() {
+                let before = self.problems.len();
+                self.tool_name(name, &format!("/mcp/{}", escaped(name)));
+                servers.push(self.table("mcp", name, table.clone(), &SERVER, before));
+            }
         }
         servers
     }
@@ -124,42 +178,45 @@ impl Checker<'_> {
         &mut self,
         section: &'static str,
         name: &str,
-        table: &Map<String, Value>,
+        table: Map<String, Value>,
         row: &'static Kind,
         before: usize,
-    ) -> Option<ToolTable> {
+    ) -> ToolTable {
         let at = format!("/{section}/{}", escaped(name));
         let shape = &TABLES[row.name];
-        self.shape(shape, &Value::Object(table.clone()), &at);
-        let faulty = self.faulty_keys(&at, before);
-        let is_sound = self.problems.len() == before;
-        let mut parts = split(row.name, table);
-        parts.own.retain(|key, _| !faulty.contains(key));
+        let mut table = Value::Object(table);
+        self.shape(shape, &mut table, &at);
+        let table = table.as_object().cloned().unwrap_or_default();
+        let mut parts = split(row.name, &table);
         self.description(&parts.own, &at);
         self.input(&mut parts.own, &format!("{at}/input"));
-        parts.policy.retain(|key, _| !faulty.contains(key));
         let policy = self.policy(Value::Object(parts.policy), &at);
         let mut each = Vec::new();
         for (pattern, value) in parts.each {
             let at = format!("{at}/each/{}", escaped(&pattern));
             each.push((pattern, self.policy(value, &at)));
         }
-        let own = Value::Object(parts.own.clone());
-        for fault in (row.check)(&own) {
-            // What was left out because it is wrong already is not missing.
-            if !is_sound && own.pointer(&fault.at).is_none_or(|_| fault.at.is_empty()) {
-                continue;
-            }
-            // What a reference stands for is not known here: it is checked when the tool is built.
-            if own.pointer(&fault.at).is_some_and(has_reference) {
-                continue;
-            }
-            let pointer = format!("{at}{}", fault.at);
-            let mut problem = Problem::error(format!("{}: {}", dotted(&pointer), fault.message));
-            problem.help = fault.help;
-            self.put_at_value(problem, &pointer, "here");
+        let is_server = section == "mcp";
+        if is_server {
+            self.arguments_beside_a_list(&mut parts.own, &at);
+            super::programs::list_to_text(&mut parts.own);
         }
-        is_sound.then(|| ToolTable {
+        let program =
+            super::programs::look(&parts.own, is_server, self.folder, self.surroundings);
+        if let Some(problem) = program {
+            let pointer = format!("{at}/command");
+            let is_warning = problem.is_warning;
+            let message = format!("{}: {}", dotted(&pointer), problem.message);
+            self.put_at_value(problem.saying(message), &pointer, "here");
+            if !is_warning {
+                self.leave_out(pointer);
+            }
+        }
+        self.check_by_kind(row, &parts.own, &at);
+        if self.problems[before..].iter().any(|problem| !problem.is_warning) {
+            self.faulty_tables.push(at.clone());
+        }
+        ToolTable {
             section,
             name: name.to_owned(),
             kind: row,
@@ -177,17 +234,73 @@ impl Checker<'_> {
             secrets: Vec::new(),
             unusable: None,
             imported_keys: Vec::new(),
-        })
+        }
     }
 
-    /// The keys of a tool's table that the shape's problems are about.
-    fn faulty_keys(&self, at: &str, before: usize) -> Vec<String> {
-        let within = |pointer: &String| {
-            let below = pointer.strip_prefix(at)?.strip_prefix('/')?;
-            let key = below.split('/').next().unwrap_or_default();
-            Some(key.replace("~1", "/").replace("~0", "~"))
-        };
-        self.pointers[before..].iter().filter_map(within).collect()
+    /// What its kind says about a table. A kind may stop at the first fault it finds: it is asked again without that one.
+    fn check_by_kind(&mut self, row: &Kind, own: &Map<String, Value>, at: &str) {
+        let mut without_faults = Value::Object(own.clone());
+        for _ in 0..ROUNDS_MAX {
+            let faults = (row.check)(&without_faults);
+            let mut is_changed = false;
+            let (known, unknown): (Vec<_>, Vec<_>) = faults.into_iter().partition(|fault| {
+                // What a reference stands for is not known here: it is checked when the tool is built.
+                !without_faults.pointer(&fault.at).is_some_and(has_reference)
+            });
+            self.section_faults(at, known.iter().cloned());
+            let shape = &TABLES[row.name];
+            for fault in &known {
+                is_changed |= repair::leave_out(&mut without_faults, shape, &fault.at);
+            }
+            for fault in &unknown {
+                is_changed |= repair::put_stand_in(&mut without_faults, shape, &fault.at);
+            }
+            for fault in known.iter().chain(&unknown) {
+                self.leave_out(format!("{at}{}", fault.at));
+            }
+            if !is_changed {
+                break;
+            }
+        }
+    }
+
+    /// A list holds the arguments itself.
+    fn arguments_beside_a_list(&mut self, own: &mut Map<String, Value>, at: &str) {
+        if own.get("command").is_some_and(Value::is_array) && own.contains_key("args") {
+            let pointer = format!("{at}/args");
+            let problem = Problem::error(format!(
+                "{}: command is a list, which holds the arguments already",
+                dotted(&pointer)
+            ))
+            .help("Put them at the end of command, or write command as a text");
+            self.put_at_value(problem, &pointer, "a second list of arguments");
+            own.remove("args");
+        }
+    }
+
+    /// Reads typed settings. A value that cannot be read is told and left out.
+    fn read<T: serde::de::DeserializeOwned + Default>(&mut self, value: &mut Value, at: &str) -> T {
+        for _ in 0..ROUNDS_MAX {
+            let error = match serde_path_to_error::deserialize::<_, T>(&*value) {
+                Ok(read) => return read,
+                Err(error) => error,
+            };
+            let step = |part: &Segment| match part {
+                Segment::Seq { index } => format!("/{index}"),
+                Segment::Map { key } => format!("/{}", escaped(key)),
+                Segment::Enum { variant } => format!("/{}", escaped(variant)),
+                Segment::Unknown => String::new(),
+            };
+            let within: String = error.path().iter().map(step).collect();
+            let pointer = format!("{at}{within}");
+            let problem = Problem::error(format!("{}: {}", dotted(&pointer), error.inner()));
+            self.put_at_value(problem, &pointer, "here");
+            self.leave_out(pointer);
+            if !repair::remove(value, &within) {
+                break;
+            }
+        }
+        T::default()
     }
 
     /// Models choose a tool by its description: one of its own is better than the one we make (SPEC D14).
@@ -230,43 +343,21 @@ impl Checker<'_> {
     }
 
     fn tool_name(&mut self, name: &str, at: &str) {
-        let fits = !name.is_empty()
-            && name.len() <= 64
-            && name
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-        if !fits {
+        if !is_tool_name(name) {
             let problem = Problem::error(format!("\"{name}\" cannot be the name of a tool"))
                 .help("Model providers accept 1 to 64 of A–Z, a–z, 0–9, _ and -");
             self.put_at_key(problem, at, "not accepted by model providers");
         }
     }
 
-    fn policy(&mut self, value: Value, at: &str) -> PolicySettings {
-        let policy: PolicySettings = match serde_json::from_value(value) {
-            Ok(policy) => policy,
-            Err(error) => {
-                self.put_at_key(
-                    Problem::error(format!("{}: {error}", dotted(at))),
-                    at,
-                    "here",
-                );
-                return PolicySettings::default();
-            }
-        };
+    fn policy(&mut self, mut value: Value, at: &str) -> PolicySettings {
+        let policy: PolicySettings = self.read(&mut value, at);
         self.policy_makes_sense(&policy, at);
         policy
     }
 
     fn policy_makes_sense(&mut self, policy: &PolicySettings, at: &str) {
         let name = dotted(at);
-        if let Some(breaker) = &policy.breaker
-            && breaker.window.is_some() != breaker.rate.is_some()
-        {
-            let problem = Problem::error(format!("{name}.breaker: window and rate go together"))
-                .help("Write both, such as window = 20, rate = \"50%\", or neither");
-            self.put_at_value(problem, &format!("{at}/breaker"), "one without the other");
-        }
         let attempts = policy.retry.as_ref().and_then(|retry| retry.attempts);
         if policy.idempotent == Some(false) && attempts.is_some_and(|attempts| attempts > 1) {
             let problem = Problem::warning(format!(
@@ -277,6 +368,7 @@ impl Checker<'_> {
         }
         if let (Some(timeout), Some(deadline)) = (policy.timeout, policy.deadline)
             && timeout.0 > deadline.0
+            && !self.is_left_out(&format!("{at}/deadline"))
         {
             let problem = Problem::warning(format!(
                 "{name}.timeout is longer than its deadline, so the deadline always comes first"
@@ -298,28 +390,14 @@ impl Checker<'_> {
                 "here",
             );
         }
-        if let Some(fallback) = &policy.fallback
-            && fallback.tool.is_some() == fallback.result.is_some()
-        {
+        let written = |key: &str| {
+            let pointer = format!("{at}/fallback/{key}");
+            self.document.value.pointer(&pointer).is_some()
+        };
+        if policy.fallback.is_some() && written("tool") == written("result") {
             let problem = Problem::error(format!("{name}.fallback needs one of tool and result"))
                 .help("Write fallback = { tool = \"name\" } or fallback = { result = … }");
             self.put_at_value(problem, &format!("{at}/fallback"), "here");
-        }
-    }
-
-    /// The typed sections. The schema has been checked, so what fails here fails by its words only.
-    fn root(&mut self) -> Root {
-        match serde_path_to_error::deserialize::<_, Root>(&self.document.value) {
-            Ok(root) => {
-                self.policy_makes_sense(&root.defaults, "/defaults");
-                root
-            }
-            Err(error) => {
-                let pointer: String = error.path().iter().map(|part| format!("/{part}")).collect();
-                let problem = Problem::error(format!("{}: {}", dotted(&pointer), error.inner()));
-                self.put_at_value(problem, &pointer, "here");
-                Root::default()
-            }
         }
     }
 
@@ -331,23 +409,17 @@ impl Checker<'_> {
         if let Some(listen) = &root.server.listen
             && !listen.is_empty()
             && !listen.contains("${")
-            && listen.parse::<std::net::SocketAddr>().is_err()
+            && let Err(wrong) = listen_address(listen, Some(DEFAULT_LISTEN.port()))
         {
-            let problem = Problem::error(format!(
-                "server.listen: \"{listen}\" is no address and port"
-            ))
-            .help("Write one such as \"127.0.0.1:7400\"");
+            let problem = Problem::error(format!("server.listen: {wrong}"))
+                .help("Write one such as \"127.0.0.1:7400\"");
             self.put_at_value(problem, "/server/listen", "here");
         }
-        if let Some(Err(wrong)) = root.server.jwt.as_ref().map(crate::access::Jwt::check) {
-            let problem = Problem::error(format!("server.jwt: {wrong}"));
-            self.put_at_value(problem, "/server/jwt", "here");
-        }
+        let jwt = root.server.jwt.iter().flat_map(crate::access::Jwt::check);
+        self.section_faults("/server/jwt", jwt);
         for (number, alert) in root.alerts.iter().enumerate() {
-            if let Err(wrong) = crate::alerts::Rule::of_settings(alert) {
-                let problem = Problem::error(format!("alerts[{number}].when: {wrong}"));
-                self.put_at_value(problem, &format!("/alerts/{number}/when"), "here");
-            }
+            let at = format!("/alerts/{number}");
+            self.section_faults(&at, crate::alerts::Rule::check(alert));
             let webhook = alert.notify.webhook.as_ref().map(|url| url.expose());
             let webhook = webhook.filter(|url| !url.contains("${"));
             let is_address = |url: &str| {
@@ -358,26 +430,28 @@ impl Checker<'_> {
                 let problem =
                     Problem::error(format!("alerts[{number}].notify.webhook is no web address"))
                         .help("Write one such as https://example.org/hook");
-                self.put_at_value(problem, &format!("/alerts/{number}/notify/webhook"), "here");
+                self.put_at_value(problem, &format!("{at}/notify/webhook"), "here");
             }
         }
-        if let Err(wrong) = crate::telemetry::otlp::check(&root.telemetry) {
-            let problem = Problem::error(wrong);
-            self.put_at_value(problem, "/telemetry", "here");
-        }
+        let telemetry = crate::telemetry::otlp::check(&root.telemetry);
+        self.section_faults("/telemetry", telemetry);
     }
 
-    fn documents(&mut self, root: &Root) {
-        for fault in root
-            .documents
-            .iter()
-            .flat_map(|documents| documents.check())
-        {
-            let pointer = format!("/documents{}", fault.at);
+    pub(super) fn section_faults(&mut self, at: &str, faults: impl IntoIterator<Item = Fault>) {
+        for fault in faults {
+            let pointer = format!("{at}{}", fault.at);
             let mut problem = Problem::error(format!("{}: {}", dotted(&pointer), fault.message));
             problem.help = fault.help;
             self.put_at_value(problem, &pointer, "here");
         }
+    }
+
+    fn documents(&mut self, root: &Root) {
+        let documents = root.documents.iter();
+        self.section_faults(
+            "/documents",
+            documents.flat_map(|documents| documents.check()),
+        );
     }
 
     /// Fallbacks lead to tools that exist, and never in a circle.
@@ -389,7 +463,9 @@ impl Checker<'_> {
             .map(|(name, _)| name.as_str())
             .collect();
         // Sources with many tools, and MCP servers, bring names that are not known before they are loaded.
-        let all_known = !tools.iter().any(|tool| tool.kind.brings_many)
+        let kinds_known = names.len() == tools.iter().filter(|tool| !tool.is_server()).count();
+        let all_known = kinds_known
+            && !tools.iter().any(|tool| tool.kind.brings_many)
             && self.document.value.get("mcp").is_none()
             && self.document.value.get("import").is_none();
         let next = |name: &str| {
@@ -411,6 +487,7 @@ impl Checker<'_> {
                     None => format!("Define [tools.{target}], or name another tool"),
                 };
                 self.put_at_value(problem.help(help), &at, "no such tool");
+                self.faulty_fallbacks.push(tool.pointer());
                 continue;
             }
             let mut circle = vec![tool.name.as_str()];
@@ -452,6 +529,51 @@ impl Checker<'_> {
         }
     }
 
+    /// `$NAME` is a shell's way to name a variable: here it is sent as it is written.
+    fn shell_variables(&mut self, value: &Value, pointer: &str) {
+        match value {
+            Value::String(text) => {
+                if let Some(name) = super::reference::shell_variable(text) {
+                    let message = format!(
+                        "{}: ${name} is not replaced; it is used as it is written",
+                        dotted(pointer)
+                    );
+                    let help = format!("Write ${{env:{name}}} for the value of the variable");
+                    let problem = Problem::warning(message).help(help);
+                    self.put_at_value(problem, pointer, "a variable?");
+                }
+            }
+            Value::Object(fields) => {
+                let are_names = ["/tools", "/mcp", "/models", "/proxy"].contains(&pointer);
+                for (key, field) in fields {
+                    let is_free = FREE_TEXTS.contains(&key.as_str()) && !are_names;
+                    if !is_free && !is_shell(field) {
+                        self.shell_variables(field, &format!("{pointer}/{}", escaped(key)));
+                    }
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.shell_variables(item, &format!("{pointer}/{index}"));
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Nothing more is said about this value, or anything in it.
+    pub(super) fn leave_out(&mut self, pointer: String) {
+        self.left_out.push(pointer);
+    }
+
+    pub(super) fn is_left_out(&self, pointer: &str) -> bool {
+        let is_within = |above: &String| {
+            let rest = pointer.strip_prefix(above.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.left_out.iter().any(is_within)
+    }
+
     pub(super) fn put_at_key(&mut self, problem: Problem, pointer: &str, label: &str) {
         let place = self
             .document
@@ -475,6 +597,9 @@ impl Checker<'_> {
         pointer: &str,
         label: &str,
     ) {
+        if self.is_left_out(pointer) {
+            return;
+        }
         let problem = match (place, self.document.nearest_origin(pointer)) {
             (Some(place), _) => problem.at(place, label),
             (None, Some(super::document::Origin::Variable(name))) => {
@@ -484,8 +609,45 @@ impl Checker<'_> {
             (None, _) => problem,
         };
         self.problems.push(problem);
-        self.pointers.push(pointer.to_owned());
     }
+}
+
+/// What model providers accept as the name of a tool.
+pub(super) fn is_tool_name(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    !name.is_empty() && name.len() <= 64 && name.bytes().all(fits)
+}
+
+/// Settings whose texts are for models and services, and may say anything.
+const FREE_TEXTS: [&str; 12] = [
+    "description",
+    "input",
+    "answers",
+    "mock_response",
+    "result",
+    "examples",
+    "system",
+    "stdin",
+    "body",
+    "when",
+    "check",
+    "elicitation",
+];
+
+/// A command that is run by a shell, which replaces its variables itself.
+fn is_shell(command: &Value) -> bool {
+    const SHELLS: [&str; 6] = ["sh", "bash", "zsh", "dash", "ksh", "fish"];
+    let program = match command {
+        Value::Array(parts) => parts.first().and_then(Value::as_str),
+        Value::Object(table) => match table.get("command") {
+            Some(Value::String(text)) => Some(text.as_str()),
+            Some(Value::Array(parts)) => parts.first().and_then(Value::as_str),
+            _ => None,
+        },
+        _ => None,
+    };
+    let name = program.and_then(|program| program.rsplit('/').next());
+    name.is_some_and(|name| SHELLS.contains(&name))
 }
 
 fn has_reference(value: &Value) -> bool {

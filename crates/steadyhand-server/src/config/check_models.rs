@@ -9,6 +9,7 @@ use super::models::{ModelSettings, Provider};
 use super::problem::Problem;
 use super::settings::Root;
 use super::words::nearest;
+use crate::serve::listen_address;
 
 /// The model that is always there.
 pub(crate) const DEMO: &str = "demo";
@@ -24,7 +25,9 @@ impl Checker<'_> {
             else {
                 continue;
             };
-            if model.model.is_none() && model.provider != Provider::Scripted {
+            let is_provider_known = !self.is_left_out(&format!("{at}/provider"));
+            let needs_model = is_provider_known && model.provider != Provider::Scripted;
+            if model.model.is_none() && needs_model && !self.is_left_out(&format!("{at}/model")) {
                 let problem = Problem::error(format!("models.{name} has no model"))
                     .help("Add the name its provider knows it by, such as model = \"qwen3:8b\"");
                 self.put_at_key(problem, &at, "which one?");
@@ -46,19 +49,17 @@ impl Checker<'_> {
         }
         if let Some(listen) = &transcriber.listen
             && !listen.contains("${")
-            && listen.parse::<std::net::SocketAddr>().is_err()
+            && let Err(wrong) = listen_address(listen, None)
         {
-            let message = format!("transcriber.listen: \"{listen}\" is no address and port");
+            let message = format!("transcriber.listen: {wrong}");
             let problem = Problem::error(message).help("Write one such as \"127.0.0.1:7410\"");
             self.put_at_value(problem, "/transcriber/listen", "here");
         }
-        if let Some(mqtt) = &transcriber.mqtt
-            && !mqtt.broker.contains("${")
-            && let Err(reason) = crate::transcriber::mqtt::check(mqtt)
-        {
-            let problem = Problem::error(format!("transcriber.mqtt.{reason}"));
-            self.put_at_value(problem, "/transcriber/mqtt", "here");
-        }
+        let mqtt = transcriber.mqtt.iter();
+        self.section_faults(
+            "/transcriber/mqtt",
+            mqtt.flat_map(crate::transcriber::mqtt::check),
+        );
     }
 
     fn named_model(&mut self, root: &Root, name: &str, setting: &str, pointer: &str) {

@@ -10,7 +10,7 @@ use super::flex_chat::{self, FlexChat, FlexRemark, FlexTool, Implementation, Sha
 use super::import::{Imported, ImportedServer, Importer};
 use super::settings::{ImportSettings, PolicySettings};
 use super::units::Span;
-use super::{Problem, Surroundings, ToolTable, find};
+use super::{Problem, Surroundings, ToolTable, find, programs};
 use crate::demo;
 use crate::source::{kind, mcp};
 
@@ -101,9 +101,11 @@ impl<'a> Loading<'a> {
                 continue;
             }
             let imported = server_table(server, &self.imported, self.surroundings);
+            let program = self.program_of(&imported);
             let is_it = |table: &&mut ToolTable| table.is_server() && table.name == server.name;
             if let Some(own) = self.tools.iter_mut().find(is_it) {
                 if !own.says_how_to_reach_it() {
+                    self.problems.extend(program);
                     add_to(own, imported);
                     continue;
                 }
@@ -117,14 +119,32 @@ impl<'a> Loading<'a> {
                 )));
                 continue;
             }
+            self.problems.extend(program);
             self.tools.push(imported);
         }
         for table in &self.tools {
-            if table.is_server() && !table.says_how_to_reach_it() {
+            // One that is there and wrong has been told.
+            let written = self.document.value.pointer(&table.pointer());
+            let is_written = |key: &str| written.is_some_and(|table| table.get(key).is_some());
+            let is_told = is_written("command") || is_written("url");
+            if table.is_server() && !table.says_how_to_reach_it() && !is_told {
                 let problem = self.unreachable(table);
                 self.problems.push(problem);
             }
         }
+    }
+
+    /// What is wrong with the program of another program's server: a warning, for its file is not ours.
+    fn program_of(&self, table: &ToolTable) -> Option<Problem> {
+        let shown = table.shown.as_ref()?;
+        // A program whose name holds a secret is not named.
+        if shown.get("command") != table.own.get("command") {
+            return None;
+        }
+        let problem = programs::look(&table.own, true, &self.folder, self.surroundings)?;
+        let place = table.place.clone().unwrap_or_default();
+        let message = format!("{place}: {}: {}", table.name, problem.message);
+        Some(problem.saying(message).as_warning())
     }
 
     fn unreachable(&self, table: &ToolTable) -> Problem {

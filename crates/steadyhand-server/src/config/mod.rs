@@ -12,8 +12,10 @@ pub mod keyring;
 mod loading;
 pub mod models;
 pub mod problem;
+mod programs;
 pub mod proxy;
 pub mod reference;
+mod repair;
 pub mod schema;
 pub mod secret;
 pub mod settings;
@@ -44,9 +46,6 @@ pub(crate) use loading::server_table;
 /// Overrides of single values: `STEADYHAND__SERVER__LISTEN=0.0.0.0:80`.
 const OVERRIDE_PREFIX: &str = "STEADYHAND__";
 
-/// Sections of later parts of the program.
-const NOT_ACTIVE_YET: [&str; 1] = ["alerts"];
-
 /// A configuration without errors.
 pub struct Configuration {
     /// The file; none when nothing is configured, or this is the demo set.
@@ -67,6 +66,8 @@ pub struct Configuration {
     pub warnings: Vec<Problem>,
     /// Every file that was read: a change of one is a reason to read again.
     pub files: Vec<PathBuf>,
+    /// JSON Pointers to tables of tools and servers that have errors: none in a configuration that is run.
+    pub(crate) faulty_tables: Vec<String>,
     /// The file is there, and nothing is in it, not even a comment.
     pub is_blank: bool,
     /// There is no file, so this is the demo set.
@@ -120,6 +121,12 @@ impl ToolTable {
         self.own.contains_key("command") || self.own.contains_key("url")
     }
 
+    /// Keeps its name and policy, and answers nothing: its own settings cannot be used.
+    fn become_a_mock(&mut self) {
+        self.kind = crate::source::kind("mock").expect("a kind of the table");
+        self.own = Map::from_iter([("mock_response".to_owned(), Value::Null)]);
+    }
+
     /// Another value for one of a server's `start` settings.
     pub(crate) fn set_start(&mut self, key: &str, value: Value) {
         let start = self.own.entry("start").or_insert_with(|| Map::new().into());
@@ -140,61 +147,56 @@ impl Configuration {
             max_iterations: None,
             warnings: Vec::new(),
             files: Vec::new(),
+            faulty_tables: Vec::new(),
             is_blank: false,
             is_demo: false,
         }
     }
 
-    /// Settings that are understood, but belong to a part of the program that is not there yet.
-    pub fn inactive(&self) -> Vec<String> {
-        let present = |section: &&&str| self.document.value.get(**section).is_some();
-        let sections = NOT_ACTIVE_YET.iter().filter(present);
-        let mut inactive: Vec<String> = sections.map(|section| format!("[{section}]")).collect();
-        let mut look = |name: &str, policy: &PolicySettings| {
-            if policy.cache.is_some() {
-                inactive.push(format!("{name}.cache"));
-            }
-            if policy
-                .breaker
-                .as_ref()
-                .is_some_and(|breaker| breaker.window.is_some())
-            {
-                inactive.push(format!("{name}.breaker.window and rate"));
-            }
-        };
-        look("defaults", &self.root.defaults);
-        for tool in &self.tools {
-            let name = format!("{}.{}", tool.section, tool.name);
-            look(&name, &tool.policy);
-            for (pattern, policy) in &tool.each {
-                look(&format!("{name}.each.\"{pattern}\""), policy);
-            }
-        }
-        inactive
-    }
-
     /// Reads and checks; the demo set where there is no file. All problems come back in one report, and nothing has been changed.
     pub fn load(path: Option<&Path>, surroundings: &Surroundings) -> Result<Configuration, Report> {
+        let (configuration, problems) = Configuration::load_what_is_right(path, surroundings);
+        match problems.iter().any(|problem| !problem.is_warning) {
+            true => Err(configuration.report(problems, surroundings)),
+            false => Ok(configuration),
+        }
+    }
+
+    /// What is right of a file, and everything that is wrong with it: for those who look at a file, not for those who run it.
+    pub(crate) fn load_what_is_right(
+        path: Option<&Path>,
+        surroundings: &Surroundings,
+    ) -> (Configuration, Vec<Problem>) {
         let mut loading = Loading::new(path, surroundings);
         match path {
             Some(path) => loading.read_main(path),
             None => loading.read_demo(),
         }
         override_by_variables(&mut loading.document, surroundings);
-        let checked = check::check(&loading.document, &loading.folder);
+        let checked = check::check(&loading.document, &loading.folder, surroundings);
         loading.files.extend(checked.files);
         loading.problems.extend(checked.problems);
         loading.tools = checked.tools;
         loading.read_imports(&checked.root.import);
         loading.connect_imported();
-        if loading.problems.iter().any(|problem| !problem.is_warning) {
-            let subject = path.map_or("the environment".into(), |path| surroundings.shown(path));
-            return Err(Report {
-                subject: subject.display().to_string(),
-                problems: loading.problems,
-            });
+        let problems = loading.problems;
+        if problems.iter().any(|problem| !problem.is_warning) {
+            let is_faulty = |table: &ToolTable| checked.faulty_tables.contains(&table.pointer());
+            let tools = &mut loading.tools;
+            tools.retain(|table| !is_faulty(table) || check::is_tool_name(&table.name));
+            tools.retain(|table| !is_faulty(table) || !table.kind.brings_many);
+            for table in tools.iter_mut().filter(|table| is_faulty(table)) {
+                table.become_a_mock();
+            }
+            for table in tools {
+                if checked.faulty_fallbacks.contains(&table.pointer()) {
+                    table.policy.fallback = None;
+                }
+            }
+            loading.document.value = checked.repaired;
         }
-        Ok(Configuration {
+        let warnings = problems.iter().filter(|problem| problem.is_warning);
+        let configuration = Configuration {
             file: path.map(Path::to_owned),
             folder: loading.folder,
             document: loading.document,
@@ -202,11 +204,23 @@ impl Configuration {
             tools: loading.tools,
             imported: loading.imported,
             max_iterations: loading.max_iterations,
-            warnings: loading.problems,
+            warnings: warnings.cloned().collect(),
             files: loading.files,
+            faulty_tables: checked.faulty_tables,
             is_blank: loading.is_blank,
             is_demo: path.is_none(),
-        })
+        };
+        (configuration, problems)
+    }
+
+    /// What is wrong, as one error.
+    pub(crate) fn report(&self, problems: Vec<Problem>, surroundings: &Surroundings) -> Report {
+        let file = self.file.as_deref();
+        let subject = file.map_or("the environment".into(), |file| surroundings.shown(file));
+        Report {
+            subject: subject.display().to_string(),
+            problems,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::text::SecretText;
-use super::units::Span;
+use super::units::{Span, TIME_LIMIT};
 
 /// The models by name, and which one is used when nobody says.
 #[derive(Debug, Default, Deserialize)]
@@ -55,6 +55,7 @@ pub struct ModelSettings {
     /// What it is told before everything else
     pub system: Option<String>,
     /// The longest one answer may take, attempts and waits included; 15m if not said
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub timeout: Option<Span>,
     /// How often a question that got no answer is asked, the first time included; 3 if not said
     #[schemars(range(min = 1, max = 100))]

@@ -70,6 +70,13 @@ impl Problem {
         self
     }
 
+    /// The same as a warning.
+    #[must_use]
+    pub fn as_warning(mut self) -> Problem {
+        self.is_warning = true;
+        self
+    }
+
     /// What to do about it.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Problem {

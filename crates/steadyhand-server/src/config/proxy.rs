@@ -9,7 +9,7 @@ use super::document::escaped;
 use super::problem::Problem;
 use super::settings::Root;
 use super::text::SecretText;
-use super::units::{Size, Span};
+use super::units::{Size, Span, TIME_LIMIT};
 use super::words::nearest;
 
 /// The providers that the proxy knows, as they stand in its addresses.
@@ -35,10 +35,13 @@ pub struct ProxySettings {
     /// The largest conversation; 32MiB if not said
     pub body: Option<Size>,
     /// How long the provider may take to begin its answer; 10m if not said
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub first: Option<Span>,
     /// How long it may be silent in the middle of one; 5m if not said
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub idle: Option<Span>,
     /// How long the whole exchange may take; 1h if not said
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub timeout: Option<Span>,
 }
 

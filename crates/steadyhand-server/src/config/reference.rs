@@ -353,6 +353,25 @@ pub(crate) fn is_variable(name: &str) -> bool {
         && bytes.all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
 }
 
+/// The first variable that a text names the way a shell does: `$NAME`, at the start of a word.
+pub(crate) fn shell_variable(text: &str) -> Option<&str> {
+    let mut before = None;
+    for (at, letter) in text.char_indices() {
+        let starts_word = before.is_none_or(|before: char| " \t/:=@,;\"'".contains(before));
+        if letter == '$' && starts_word {
+            let rest = &text[at + 1..];
+            let is_part = |letter: char| letter == '_' || letter.is_ascii_alphanumeric();
+            let end = rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
+            // One letter is too little to go by, and a $ after it belongs to something else.
+            if end > 1 && is_variable(&rest[..end]) && !rest[end..].starts_with('$') {
+                return Some(&rest[..end]);
+            }
+        }
+        before = Some(letter);
+    }
+    None
+}
+
 impl Resolved {
     fn secret(text: String) -> Resolved {
         let mut secrets = Vec::new();

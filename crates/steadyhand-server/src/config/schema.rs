@@ -52,6 +52,29 @@ pub(crate) static TABLES: LazyLock<HashMap<&'static str, Lazy>> = LazyLock::new(
     kinds.map(|kind| (kind.name, lazy(kind))).collect()
 });
 
+/// The policy alone, for a table whose kind is not known.
+pub(crate) static POLICY: LazyLock<Compiled> = LazyLock::new(|| compile(of::<PolicySettings>()));
+
+/// The one kind whose own keys a table has most of; none where that does not tell.
+pub(crate) fn kind_by_keys(table: &Map<String, Value>) -> Option<&'static Kind> {
+    let own = |kind: &Kind| {
+        let keys = &KIND_KEYS[kind.name];
+        let says_something = |key: &&String| {
+            keys.contains_key(*key) && !matches!(key.as_str(), "description" | "input")
+        };
+        table.keys().filter(says_something).count()
+    };
+    let most = KINDS.iter().map(own).max().filter(|most| *most > 0)?;
+    let mut likely = KINDS.iter().filter(|kind| own(kind) == most);
+    let first = likely.next();
+    first.filter(|_| likely.next().is_none())
+}
+
+/// Whether some kind has a key of this name.
+pub(crate) fn known_to_any_kind(key: &str) -> bool {
+    key == "kind" || key == "each" || KINDS.iter().any(|kind| KIND_KEYS[kind.name].contains_key(key))
+}
+
 impl Compiled {
     /// The keys that the table at a pointer may have.
     pub(crate) fn keys_at(&self, pointer: &str) -> Vec<String> {
@@ -76,7 +99,7 @@ impl Compiled {
         Some(here)
     }
 
-    fn follow<'a>(&'a self, schema: &'a Value) -> &'a Value {
+    pub(super) fn follow<'a>(&'a self, schema: &'a Value) -> &'a Value {
         let target = schema.get("$ref").and_then(Value::as_str);
         target
             .and_then(|target| self.schema.pointer(target.trim_start_matches('#')))

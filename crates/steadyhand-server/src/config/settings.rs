@@ -11,7 +11,7 @@ use super::models::Models;
 use super::proxy::ProxySettings;
 use super::text::SecretText;
 use super::transcriber::TranscriberSettings;
-use super::units::{Percent, Rate, Size, Span};
+use super::units::{Rate, Size, Span, TIME_LIMIT};
 use crate::access::Role;
 use crate::documents::DocumentsSettings;
 
@@ -64,6 +64,7 @@ pub struct ServerSettings {
     /// What requests may cost
     pub limits: RequestLimits,
     /// How long a call waits for a person's yes; 5m if not said
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub approval_wait: Option<Span>,
     /// How long the first list of tools waits for MCP servers that start for the first time; 5s if not said
     pub first_list_wait: Option<Span>,
@@ -115,6 +116,7 @@ pub struct BudgetSettings {
     #[schemars(range(min = 1))]
     pub calls: Option<u32>,
     /// Time from the first call on
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub time: Option<Span>,
     /// The same call in a row
     #[schemars(range(min = 1))]
@@ -158,6 +160,7 @@ pub struct RequestLimits {
     #[schemars(range(min = 1))]
     pub connections: Option<u32>,
     /// How long a client may take to send a request or to take a piece of an answer; 30s if not said
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub patience: Option<Span>,
 }
 
@@ -168,6 +171,7 @@ pub struct HistorySettings {
     /// The database file
     pub path: Option<String>,
     /// How long calls are kept
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub keep: Option<Span>,
     /// How large the file may grow
     pub max_size: Option<Size>,
@@ -190,8 +194,10 @@ pub struct ImportSettings {
 #[serde(deny_unknown_fields, default)]
 pub struct PolicySettings {
     /// The limit for one attempt
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub timeout: Option<Span>,
     /// The limit for the whole call, waits and retries included
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub deadline: Option<Span>,
     /// Whether and how failed attempts are repeated
     pub retry: Option<RetrySettings>,
@@ -209,8 +215,6 @@ pub struct PolicySettings {
     pub coerce: Option<bool>,
     /// Enforce the schema to the letter
     pub strict: Option<bool>,
-    /// How long an answer may be used again for the same arguments
-    pub cache: Option<Span>,
     /// Names of fields whose values no log shows; * stands for anything
     pub redact: Option<Vec<String>>,
     /// false leaves it out: it is offered to nobody, and cannot be called
@@ -258,12 +262,8 @@ pub struct BreakerSettings {
     #[schemars(range(min = 1))]
     pub failures: Option<u32>,
     /// How long it rests before a trial
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub cooldown: Option<Span>,
-    /// With rate: the number of last calls that are looked at
-    #[schemars(range(min = 2, max = 10000))]
-    pub window: Option<u32>,
-    /// With window: the share of failed calls that opens it
-    pub rate: Option<Percent>,
 }
 
 /// How many at once, how fast, how large.
@@ -296,6 +296,7 @@ pub struct FallbackSettings {
     /// false leaves the bare error standing while the breaker is open
     pub when_open: Option<bool>,
     /// How long it may take
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub timeout: Option<Span>,
 }
 
@@ -366,5 +367,6 @@ pub struct TelemetrySettings {
     /// How this process is called there; steadyhand if not said
     pub service: Option<String>,
     /// How often metrics are sent; 60s if not said
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub metrics_every: Option<Span>,
 }

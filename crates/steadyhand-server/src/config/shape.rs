@@ -6,17 +6,43 @@ use serde_json::Value;
 use super::check::Checker;
 use super::document::escaped;
 use super::problem::Problem;
+use super::repair;
 use super::schema::Compiled;
 use super::units;
 use super::words::{dotted, nearest};
 
+/// How often a value is looked at again without what was wrong with it.
+const ROUNDS_MAX: usize = 64;
+
+/// Settings that earlier versions accepted and that nothing reads, each with a neighbour that says which table it is in.
+const NOT_BUILT: [(&str, &str); 3] = [
+    ("cache", "deadline"),
+    ("window", "cooldown"),
+    ("rate", "cooldown"),
+];
+
 impl Checker<'_> {
-    /// Unknown keys, wrong types, missing settings, values out of range.
-    pub(super) fn shape(&mut self, compiled: &Compiled, value: &Value, at: &str) {
-        for error in compiled.validator.iter_errors(value) {
-            let within = error.instance_path().to_string();
-            let pointer = format!("{at}{within}");
-            self.tell_shape(compiled, &within, &pointer, error.kind(), error.instance());
+    /// Unknown keys, wrong types, missing settings, values out of range: told, and then left out of the value.
+    pub(super) fn shape(&mut self, compiled: &Compiled, value: &mut Value, at: &str) {
+        for _ in 0..ROUNDS_MAX {
+            let mut wrong: Vec<(String, bool)> = Vec::new();
+            for error in compiled.validator.iter_errors(value) {
+                let within = error.instance_path().to_string();
+                let pointer = format!("{at}{within}");
+                self.tell_shape(compiled, &within, &pointer, error.kind(), error.instance());
+                wrong.extend(wrong_values(error.kind(), within));
+            }
+            let mut is_changed = false;
+            for (within, is_unknown) in wrong {
+                is_changed |= match is_unknown {
+                    true => repair::remove(value, &within),
+                    false => repair::put_stand_in(value, compiled, &within),
+                };
+                self.leave_out(format!("{at}{within}"));
+            }
+            if !is_changed {
+                break;
+            }
         }
     }
 
@@ -46,7 +72,8 @@ impl Checker<'_> {
                 let expected = expected_types(kind);
                 let found = toml_type(instance);
                 let problem = Problem::error(format!("{name} is {found}, but must be {expected}"));
-                let problem = match type_hint(instance, &expected) {
+                let schema = compiled.schema_at(within);
+                let problem = match type_hint(instance, &expected, schema) {
                     Some(hint) => problem.help(hint),
                     None => problem,
                 };
@@ -96,8 +123,20 @@ impl Checker<'_> {
         }
     }
 
-    fn unknown_key(&mut self, table: &str, key: &str, known: &[String]) {
+    pub(super) fn unknown_key(&mut self, table: &str, key: &str, known: &[String]) {
         let pointer = format!("{table}/{}", escaped(key));
+        let is_known = |neighbour: &str| known.iter().any(|known| known == neighbour);
+        let not_built = NOT_BUILT.iter().find(|(name, _)| *name == key);
+        if let Some((_, neighbour)) = not_built
+            && is_known(neighbour)
+        {
+            let message = format!(
+                "{} is not available in this version, and never had an effect",
+                dotted(&pointer)
+            );
+            let problem = Problem::error(message).help("Remove it; nothing else changes");
+            return self.put_at_key(problem, &pointer, "not built yet");
+        }
         let problem = Problem::error(format!("{} is not a setting", dotted(&pointer)));
         let help = match nearest(key, known.iter().map(String::as_str)) {
             Some(near) => format!("Did you mean {near}?"),
@@ -121,6 +160,21 @@ impl Checker<'_> {
             None => format!("One of: {}", options.join(", ")),
         };
         self.put_at_value(problem.help(help), pointer, "not known");
+    }
+}
+
+/// The values that an error is about, each with whether it is one that no setting stands for.
+fn wrong_values(kind: &ValidationErrorKind, within: String) -> Vec<(String, bool)> {
+    let key = |key: &str| format!("{within}/{}", escaped(key));
+    match kind {
+        ValidationErrorKind::AdditionalProperties { unexpected }
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+            unexpected.iter().map(|name| (key(name), true)).collect()
+        }
+        ValidationErrorKind::Required { property } => {
+            vec![(key(property.as_str().unwrap_or_default()), false)]
+        }
+        _ => vec![(within, false)],
     }
 }
 
@@ -155,15 +209,23 @@ fn toml_type(value: &Value) -> &'static str {
     }
 }
 
-fn type_hint(instance: &Value, expected: &str) -> Option<String> {
+fn type_hint(instance: &Value, expected: &str, schema: Option<&Value>) -> Option<String> {
     match instance {
-        Value::String(text) if expected != "a table" && expected != "an array" => {
+        Value::String(text) if expected.contains("an array") => {
+            let item = serde_json::to_string(text).ok()?;
+            Some(format!("Write a list: [{item}]"))
+        }
+        Value::String(text) if expected != "a table" => {
             let plain = text.parse::<f64>().is_ok() || text == "true" || text == "false";
             plain.then(|| format!("Write it without quotes: {text}"))
         }
-        Value::Number(number) if expected == "a text" => Some(format!(
-            "Write it in quotes, with its unit if it has one: \"{number}s\""
-        )),
+        Value::Number(number) if expected == "a text" => {
+            let format = schema.and_then(|schema| schema.get("format")?.as_str());
+            Some(match format.and_then(units::unit_of) {
+                Some(unit) => format!("Write it in quotes, with its unit: \"{number}{unit}\""),
+                None => format!("Write it in quotes: \"{number}\""),
+            })
+        }
         Value::Bool(_)
         | Value::Null
         | Value::Number(_)

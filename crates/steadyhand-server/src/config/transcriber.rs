@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::text::SecretText;
-use super::units::Span;
+use super::units::{Span, TIME_LIMIT};
 
 /// A service that answers what is said: lines, an MQTT topic, or HTTP.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -26,6 +26,7 @@ pub struct TranscriberSettings {
     #[schemars(range(min = 1, max = 100000))]
     pub speakers: Option<u32>,
     /// How long a conversation is kept after its last word; 10m if not said
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub remember: Option<Span>,
     /// A broker that utterances come from and answers go to
     pub mqtt: Option<MqttSettings>,

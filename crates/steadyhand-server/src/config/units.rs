@@ -43,11 +43,15 @@ impl FromStr for Size {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Size, String> {
-        text.parse::<bytesize::ByteSize>()
-            .map(|size| Size(size.as_u64()))
-            .map_err(|_| {
-                format!("\"{text}\" is no size; write one such as \"64KiB\" or \"512MiB\"")
-            })
+        match text.parse::<bytesize::ByteSize>() {
+            Ok(size) if size.as_u64() > 0 => Ok(Size(size.as_u64())),
+            Ok(_) => Err(format!(
+                "\"{text}\" leaves no room at all; write one such as \"64KiB\" or \"512MiB\""
+            )),
+            Err(_) => Err(format!(
+                "\"{text}\" is no size; write one such as \"64KiB\" or \"512MiB\""
+            )),
+        }
     }
 }
 
@@ -106,12 +110,32 @@ impl fmt::Display for Span {
 pub(crate) type Check = fn(&str) -> Result<(), String>;
 
 /// The names of the formats in the JSON Schema, each with the check that gives its error text.
-pub(crate) const FORMATS: [(&str, Check); 4] = [
+pub(crate) const FORMATS: [(&str, Check); 5] = [
     ("time-span", |text| text.parse::<Span>().map(drop)),
+    (TIME_LIMIT, |text| match text.parse::<Span>()?.0.is_zero() {
+        true => Err(format!(
+            "\"{text}\" leaves no time at all; write one such as \"500ms\", \"30s\" or \"2m\""
+        )),
+        false => Ok(()),
+    }),
     ("size", |text| text.parse::<Size>().map(drop)),
     ("rate", |text| text.parse::<Rate>().map(drop)),
     ("percent", |text| text.parse::<Percent>().map(drop)),
 ];
+
+/// The format of a [`Span`] that must not be zero.
+pub(crate) const TIME_LIMIT: &str = "time-limit";
+
+/// The unit that a bare number of a format most likely has.
+pub(crate) fn unit_of(format: &str) -> Option<&'static str> {
+    match format {
+        "time-span" | TIME_LIMIT => Some("s"),
+        "size" => Some("B"),
+        "rate" => Some("/s"),
+        "percent" => Some("%"),
+        _ => None,
+    }
+}
 
 macro_rules! written_as_text {
     ($($type:ident $name:literal $example:literal;)*) => {$(

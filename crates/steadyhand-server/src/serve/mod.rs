@@ -1,5 +1,6 @@
 //! The server: listens, takes connections in, and ends without leaving a call unanswered.
 
+mod address;
 mod applied;
 mod connection;
 mod lanes;
@@ -32,6 +33,7 @@ use crate::runtime::Runtime;
 use applied::{export, jwt_of, watch_over};
 use lanes::Lanes;
 use presence::Presence;
+pub(crate) use address::{listen_address, listen_option};
 pub(crate) use settings::{CannotServe, DEFAULT_LISTEN, Fault, Settings};
 use tls::Tls;
 

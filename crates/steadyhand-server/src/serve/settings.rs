@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::listen_address;
 use crate::access::Keys;
 use crate::config::proxy::ProxySettings;
 use crate::config::reference::Unresolved;
@@ -98,11 +99,8 @@ impl Settings {
             serde_json::from_value(server).map_err(|error| wrong(format!("server: {error}")))?;
         let listen = match server.listen.as_deref().filter(|listen| !listen.is_empty()) {
             None => DEFAULT_LISTEN,
-            Some(listen) => listen.parse().map_err(|_| {
-                wrong(format!(
-                    "server.listen: \"{listen}\" is no address and port"
-                ))
-            })?,
+            Some(listen) => listen_address(listen, Some(DEFAULT_LISTEN.port()))
+                .map_err(|why| wrong(format!("server.listen: {why}")))?,
         };
         Ok(Settings {
             listen,

@@ -18,7 +18,7 @@ use steadyhand_mcp::{
 
 use super::{Context, Fault, Kind, LeftOut, Settings, Source};
 use crate::config::import::{self, ImportedServer};
-use crate::config::units::Span;
+use crate::config::units::{Span, TIME_LIMIT};
 use crate::config::{Configuration, SecretText, Surroundings, ToolTable};
 use crate::logins;
 use crate::scrub::Scrubber;
@@ -30,9 +30,10 @@ pub static SERVER: Kind = Kind::of::<McpSettings>();
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct McpSettings {
-    /// The program of a server on stdio
+    /// The program of a server on stdio, or a list of the program and its arguments; a text is never split into words
+    #[schemars(schema_with = "program_or_list")]
     pub command: Option<String>,
-    /// Its arguments
+    /// Its arguments, where command is a text
     pub args: Vec<SecretText>,
     /// The folder it runs in
     pub cwd: Option<String>,
@@ -176,6 +177,7 @@ pub enum ElicitationSettings {
 #[serde(deny_unknown_fields, default)]
 pub struct StartSettings {
     /// How long one start may take
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub timeout: Option<Span>,
     /// boot or first-call
     pub when: Option<StartWhen>,
@@ -184,8 +186,10 @@ pub struct StartSettings {
     /// How often it is started again at once …
     pub restarts: Option<u32>,
     /// … within this time
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub within: Option<Span>,
     /// Stop it when it was not called for so long; the next call starts it
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub idle_stop: Option<Span>,
 }
 
@@ -197,6 +201,42 @@ pub enum StartWhen {
     Boot,
     /// When one of its tools is called.
     FirstCall,
+}
+
+/// The JSON Schema of a server's command. A list has become a text and its arguments before it is read.
+fn program_or_list(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "type": ["string", "array"],
+        "items": {"type": "string"},
+    })
+}
+
+/// What is wrong with the address of a server. Its query may hold a secret, and is not shown.
+fn address_fault(url: &str) -> Option<Fault> {
+    let fault = |message: String, help: String| {
+        Some(Fault {
+            at: "/url".to_owned(),
+            message,
+            help: Some(help),
+        })
+    };
+    if url.contains("${") {
+        return None;
+    }
+    let shown = url.split(['?', '#', '@']).next().unwrap_or_default();
+    let has_scheme = url.starts_with("http://") || url.starts_with("https://");
+    if !has_scheme && !url.contains("://") {
+        let host = shown.split([':', '/']).next().unwrap_or_default();
+        let is_here = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok();
+        let scheme = if is_here { "http" } else { "https" };
+        let message = "it does not begin with http:// or https://".to_owned();
+        return fault(message, format!("Write \"{scheme}://{shown}\""));
+    }
+    let mut settings = ServerSettings::http("x", url);
+    let http = settings.as_http();
+    http.shown = "this".to_owned();
+    let help = "Write one such as \"https://host/mcp\"".to_owned();
+    http.check().err().and_then(|why| fault(why, help))
 }
 
 /// Patterns of names: what matches `deny` is left out, then what matches no `allow`.
@@ -223,8 +263,8 @@ impl Settings for McpSettings {
         // One that has neither adds to a server that is imported; the loader knows whether there is one.
         if self.command.is_some() && self.url.is_some() {
             faults.push(fault(
-                "",
-                "has both command and url",
+                "/url",
+                "the server has both command and url",
                 "command is for a server on stdio, url for one over HTTP: keep one",
             ));
         }
@@ -244,6 +284,9 @@ impl Settings for McpSettings {
         }
         if self.command.as_deref().is_some_and(|c| c.trim().is_empty()) {
             faults.push(fault("/command", "is empty", "Name the program to start"));
+        }
+        if let Some(url) = &self.url {
+            faults.extend(address_fault(url.expose()));
         }
         if self.start.waits.as_ref().is_some_and(Vec::is_empty) {
             faults.push(fault(

@@ -86,7 +86,7 @@ impl Settings for MockSettings {
         let mut faults = Vec::new();
         if self.answers.is_empty() && self.mock_response.is_none() {
             faults.push(fault(
-                String::new(),
+                "/answers".to_owned(),
                 "it has no answer",
                 "Add answers = [{ result = … }] or mock_response = …",
             ));

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 
 use super::{Answer, BackgroundTranscriber, UTTERANCE_BYTES_MAX, Utterance};
 use crate::config::transcriber::MqttSettings;
+use crate::source::Fault;
 
 /// What stands for the speaker in the topic of answers.
 const SPEAKER: &str = "{speaker}";
@@ -35,34 +36,53 @@ pub enum News {
     Lost(String),
 }
 
-/// What is wrong with these settings, named after the key.
-///
-/// # Errors
-///
-/// In words, with what to write instead.
-pub fn check(settings: &MqttSettings) -> Result<(), String> {
-    let (host, _) = address(&settings.broker)?;
-    if host.is_empty() {
-        return Err("broker has no host; write one such as \"127.0.0.1:1883\"".to_owned());
+/// Everything that is wrong with these settings. What a reference stands for is not known before it is replaced.
+pub fn check(settings: &MqttSettings) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut fault = |key: &str, message: String| {
+        faults.push(Fault {
+            at: format!("/{key}"),
+            message,
+            help: None,
+        });
+    };
+    if !settings.broker.contains("${") {
+        match address(&settings.broker) {
+            Err(message) => fault("broker", message),
+            Ok((host, _)) if host.is_empty() => fault(
+                "broker",
+                "it has no host; write one such as \"127.0.0.1:1883\"".to_owned(),
+            ),
+            Ok(_) => {}
+        }
     }
     let said = settings.said.as_deref().unwrap_or(SAID);
-    if !rumqttc::valid_filter(said) {
-        return Err(format!(
-            "said: \"{said}\" is no topic; write one such as \"{SAID}\""
-        ));
-    }
     let answer = settings.answer.as_deref().unwrap_or(ANSWER);
-    if !rumqttc::valid_topic(&answer.replace(SPEAKER, "x")) {
-        return Err(format!(
-            "answer: \"{answer}\" is no topic to publish to; write one such as \"{ANSWER}\""
-        ));
+    let has_references = said.contains("${") || answer.contains("${");
+    let answers = answer.replace(SPEAKER, "x");
+    let (is_filter, is_topic) = (rumqttc::valid_filter(said), rumqttc::valid_topic(&answers));
+    if has_references {
+        return faults;
     }
-    match rumqttc::matches(&answer.replace(SPEAKER, "x"), said) {
-        true => Err(format!(
-            "answer: \"{answer}\" is heard as something said, and would be answered for ever"
-        )),
-        false => Ok(()),
+    if !is_filter {
+        fault(
+            "said",
+            format!("\"{said}\" is no topic; write one such as \"{SAID}\""),
+        );
     }
+    if !is_topic {
+        fault(
+            "answer",
+            format!("\"{answer}\" is no topic to publish to; write one such as \"{ANSWER}\""),
+        );
+    }
+    if is_filter && is_topic && rumqttc::matches(&answers, said) {
+        fault(
+            "answer",
+            format!("\"{answer}\" is heard as something said, and would be answered for ever"),
+        );
+    }
+    faults
 }
 
 /// Serves utterances of a broker, for ever. `tell` hears what becomes of the connection.
@@ -161,11 +181,11 @@ fn connect(settings: &MqttSettings) -> (AsyncClient, EventLoop) {
 /// Host and port of `127.0.0.1:1883`, `mqtt://host`, `[::1]:1883`.
 fn address(broker: &str) -> Result<(String, u16), String> {
     let wrong = || {
-        format!("broker: \"{broker}\" is no host and port; write one such as \"127.0.0.1:1883\"")
+        format!("\"{broker}\" is no host and port; write one such as \"127.0.0.1:1883\"")
     };
     if broker.starts_with("mqtts://") {
         return Err(
-            "broker: TLS (mqtts://) is not supported; use a broker on this machine, which may itself be a bridge to another"
+            "TLS (mqtts://) is not supported; use a broker on this machine, which may itself be a bridge to another"
                 .to_owned(),
         );
     }

@@ -19,7 +19,9 @@ use super::pace::Pace;
 use super::role::Role;
 use super::tools::Tools;
 use crate::config::settings::JwtSettings;
+use crate::config::words::dotted;
 use crate::net::{Client, Url};
+use crate::source::Fault;
 use jwks::{Jwks, NoKey};
 
 /// What clocks may differ by.
@@ -75,7 +77,11 @@ impl Jwt {
     /// The error says what is wrong with the settings.
     pub(crate) fn new(settings: &JwtSettings, http: Client) -> Result<Jwt, String> {
         crypto::install();
-        let checked = Checked::of(settings)?;
+        let checked = Checked::of(settings).map_err(|faults| {
+            let words = faults.iter();
+            let words = words.map(|fault| format!("{}: {}", dotted(&fault.at), fault.message));
+            words.collect::<Vec<_>>().join("; ")
+        })?;
         Ok(Jwt {
             keys: Jwks::new(checked.issuer, checked.jwks, http),
             audience: checked.audience,
@@ -85,9 +91,15 @@ impl Jwt {
         })
     }
 
-    /// What is wrong with settings, if anything.
-    pub(crate) fn check(settings: &JwtSettings) -> Result<(), String> {
-        Checked::of(settings).map(drop)
+    /// Everything that is wrong with settings. What a reference stands for is not known before it is replaced.
+    pub(crate) fn check(settings: &JwtSettings) -> Vec<Fault> {
+        let mut faults = Checked::of(settings).err().unwrap_or_default();
+        let jwks = settings.jwks.iter().map(|jwks| ("/jwks", jwks));
+        let addresses = [("/issuer", &settings.issuer), ("/audience", &settings.audience)];
+        for (at, text) in addresses.into_iter().chain(jwks) {
+            faults.retain(|fault| fault.at != at || !text.contains("${"));
+        }
+        faults
     }
 
     pub(crate) fn is_of(&self, settings: &JwtSettings) -> bool {
@@ -238,39 +250,54 @@ struct Checked {
 }
 
 impl Checked {
-    fn of(settings: &JwtSettings) -> Result<Checked, String> {
-        let address = |name: &str, text: &str| {
+    fn of(settings: &JwtSettings) -> Result<Checked, Vec<Fault>> {
+        let mut faults = Vec::new();
+        let mut address = |name: &str, text: &str| {
             let url = Url::parse(text).ok();
             let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-            url.ok_or_else(|| format!("{name} is no web address: {text:?}"))
+            if url.is_none() {
+                faults.push(fault(format!("/{name}"), format!("{text:?} is no web address")));
+            }
+            url
         };
-        let issuer = address("issuer", &settings.issuer)?;
-        let audience = address("audience", &settings.audience)?;
-        let jwks = settings
-            .jwks
-            .as_ref()
-            .map(|jwks| address("jwks", jwks))
-            .transpose()?;
+        let issuer = address("issuer", &settings.issuer);
+        let audience = address("audience", &settings.audience);
+        let jwks = settings.jwks.as_ref().and_then(|jwks| address("jwks", jwks));
         let default = ["RS256", "PS256", "ES256", "ES384", "EdDSA"].map(str::to_owned);
         let named = match settings.algorithms.is_empty() {
             true => default.as_slice(),
             false => &settings.algorithms,
         };
         let mut algorithms = Vec::new();
-        for name in named {
+        for (index, name) in named.iter().enumerate() {
             let algorithm: Option<Algorithm> = name.parse().ok();
             let known =
                 algorithm.filter(|algorithm| !name.starts_with("HS") && can_check(*algorithm));
-            algorithms.push(known.ok_or_else(|| {
-                format!("algorithms: {name:?} is not taken; there are RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA")
-            })?);
+            match known {
+                Some(known) => algorithms.push(known),
+                None => faults.push(fault(
+                    format!("/algorithms/{index}"),
+                    format!("{name:?} is not taken; there are RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA"),
+                )),
+            }
         }
-        Ok(Checked {
-            issuer,
-            audience,
-            jwks,
-            algorithms,
-        })
+        match (issuer, audience, faults.is_empty()) {
+            (Some(issuer), Some(audience), true) => Ok(Checked {
+                issuer,
+                audience,
+                jwks,
+                algorithms,
+            }),
+            _ => Err(faults),
+        }
+    }
+}
+
+fn fault(at: String, message: String) -> Fault {
+    Fault {
+        at,
+        message,
+        help: None,
     }
 }
 

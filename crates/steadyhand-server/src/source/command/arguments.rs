@@ -274,6 +274,39 @@ fn as_text(value: &Value) -> String {
     }
 }
 
+/// Reads `command`: a list of parts, or a text that is the program alone.
+pub(super) fn parts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Part>, D::Error> {
+    struct Reader;
+
+    impl<'de> Visitor<'de> for Reader {
+        type Value = Vec<Part>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of the program and its arguments, or the program as a text")
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<Vec<Part>, E> {
+            Ok(vec![Part::Element(text.into())])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<Part>, A::Error> {
+            let mut parts = Vec::new();
+            while let Some(part) = items.next_element()? {
+                parts.push(part);
+            }
+            Ok(parts)
+        }
+    }
+
+    deserializer.deserialize_any(Reader)
+}
+
+/// The JSON Schema of `command`.
+pub(super) fn parts_schema(generator: &mut SchemaGenerator) -> Schema {
+    let part = generator.subschema_for::<Part>();
+    schemars::json_schema!({"type": ["string", "array"], "items": part})
+}
+
 impl<'de> Deserialize<'de> for Part {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Part, D::Error> {
         struct Reader;

@@ -7,7 +7,7 @@ use rustix::process::{Resource, getrlimit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::config::units::{Size, Span};
+use crate::config::units::{Size, Span, TIME_LIMIT};
 
 /// What is read of a program's output where nothing else is said.
 const OUTPUT_BYTES: usize = 1024 * 1024;
@@ -21,6 +21,7 @@ pub struct CommandLimits {
     /// How much of its output is kept (1MiB by default); the rest is read and thrown away, with a note.
     pub output: Option<Size>,
     /// CPU time of each of its processes, in whole seconds. Needs prlimit (util-linux).
+    #[schemars(extend("format" = TIME_LIMIT))]
     pub cpu: Option<Span>,
 }
 

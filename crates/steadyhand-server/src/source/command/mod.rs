@@ -40,7 +40,10 @@ pub use steadyhand_process::{adopt_orphans, settle};
 #[serde(deny_unknown_fields)]
 pub struct CommandSettings {
     /// The program and its arguments; no shell. `{name}` is the place of an argument, `{name...}` of a list.
-    /// A list such as ["-n", "{count}"] is left out when `count` is absent.
+    /// A list such as ["-n", "{count}"] is left out when `count` is absent. A text is a program without arguments, and is
+    /// never split into words.
+    #[serde(deserialize_with = "arguments::parts")]
+    #[schemars(schema_with = "arguments::parts_schema")]
     pub command: Vec<Part>,
     /// What models are told about it.
     pub description: Option<String>,

@@ -5,10 +5,13 @@ use std::time::Duration;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 
 use super::message::text;
+use crate::config::SecretText;
+use crate::config::document::escaped;
 use crate::config::settings::TelemetrySettings;
 use crate::net::header::{HeaderMap, HeaderName, HeaderValue};
 use crate::net::request::site;
 use crate::net::{Reach, Url};
+use crate::source::Fault;
 
 const METRICS_EVERY: Duration = Duration::from_secs(60);
 /// More often would be load, not news.
@@ -25,14 +28,39 @@ pub(super) struct Target {
     pub(super) resource: Resource,
 }
 
-/// What is wrong with these settings, as far as it can be seen before references are replaced.
-pub fn check(settings: &TelemetrySettings) -> Result<(), String> {
-    let otlp = settings.otlp.as_ref();
-    let is_reference = |text: &&crate::config::SecretText| text.expose().contains("${");
-    match otlp.filter(is_reference) {
-        Some(_) => Ok(()),
-        None => Target::read(settings).map(|_| ()),
+/// Everything that is wrong with these settings, as far as it can be seen before references are replaced.
+pub fn check(settings: &TelemetrySettings) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let is_reference = |text: &SecretText| text.expose().contains("${");
+    if let Some(otlp) = &settings.otlp
+        && !is_reference(otlp)
+        && base(otlp).is_none()
+    {
+        faults.push(Fault {
+            at: "/otlp".to_owned(),
+            message: NO_URL.to_owned(),
+            help: None,
+        });
     }
+    for (name, value) in &settings.headers {
+        if let Err(message) = header(name, value)
+            && !is_reference(value)
+        {
+            faults.push(Fault {
+                at: format!("/headers/{}", escaped(name)),
+                message,
+                help: None,
+            });
+        }
+    }
+    faults
+}
+
+const NO_URL: &str = "this is no http or https URL; write one such as \"http://127.0.0.1:4318\"";
+
+fn base(otlp: &SecretText) -> Option<Url> {
+    let url = Url::parse(otlp.expose().trim()).ok();
+    url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
 impl Target {
@@ -42,10 +70,7 @@ impl Target {
             return Ok(None);
         };
         // Its text is not repeated: it may hold a key.
-        let base = Url::parse(otlp.expose().trim())
-            .ok()
-            .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
-            .ok_or("telemetry.otlp is no http or https URL; write one such as \"http://127.0.0.1:4318\"")?;
+        let base = base(otlp).ok_or_else(|| format!("telemetry.otlp: {NO_URL}"))?;
         Ok(Some(Target {
             traces: below(&base, "v1/traces"),
             metrics: below(&base, "v1/metrics"),
@@ -69,19 +94,23 @@ fn below(base: &Url, path: &str) -> Url {
 fn headers(settings: &TelemetrySettings) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in &settings.headers {
-        let wrong = |what: &str| {
-            format!("telemetry.headers: {what} of \"{name}\" cannot stand in a header")
-        };
-        let header: HeaderName = name.parse().map_err(|_| wrong("the name"))?;
-        let mut value = HeaderValue::from_str(value.expose()).map_err(|_| wrong("the value"))?;
-        value.set_sensitive(true);
-        headers.insert(header, value);
+        let (name, value) =
+            header(name, value).map_err(|why| format!("telemetry.headers: {why}"))?;
+        headers.insert(name, value);
     }
     headers.insert(
         "content-type",
         HeaderValue::from_static("application/x-protobuf"),
     );
     Ok(headers)
+}
+
+fn header(name: &str, value: &SecretText) -> Result<(HeaderName, HeaderValue), String> {
+    let wrong = |what: &str| format!("{what} of \"{name}\" cannot stand in a header");
+    let header: HeaderName = name.parse().map_err(|_| wrong("the name"))?;
+    let mut value = HeaderValue::from_str(value.expose()).map_err(|_| wrong("the value"))?;
+    value.set_sensitive(true);
+    Ok((header, value))
 }
 
 fn resource(settings: &TelemetrySettings) -> Resource {

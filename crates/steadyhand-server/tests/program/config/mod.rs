@@ -1,5 +1,6 @@
 //! The configuration: everything wrong told at once, every value with its origin, secrets kept.
 
+mod all_at_once;
 mod mistakes;
 mod origins;
 mod reload;

@@ -121,7 +121,7 @@ async fn a_wrong_file_changes_nothing_and_says_so() {
     let runtime = started(&workplace).await;
     workplace.write("steadyhand.toml", "[tools.changing]\nkind = \"mok\"\n");
     let report = runtime.reload().await.expect_err("a wrong file");
-    assert_eq!(report.problems.len(), 1);
+    assert_eq!(report.problems.len(), 2);
     assert_eq!(answer(&runtime, "changing").await, "before");
     assert_eq!(runtime.generation().number, 1);
     assert!(runtime.last_reload().expect("one reload").is_err());

@@ -181,26 +181,3 @@ fn without_its_variables_only_the_tools_that_need_them_are_disabled() {
     assert_eq!(code, 3);
     assert!(stderr.contains("HASS_URL"), "{stderr}");
 }
-
-#[test]
-fn sections_of_later_parts_are_understood_and_said_to_be_inactive() {
-    let workplace = Workplace::new();
-    copy(&sample(), &workplace, "");
-    let checked = workplace.json("config check --json");
-    assert_eq!(checked["valid"], true);
-    let inactive = checked["not_active_yet"].to_string();
-    assert!(inactive.contains("alerts"), "{inactive}");
-    assert!(!inactive.contains("models"), "{inactive}");
-}
-
-#[test]
-fn a_policy_that_does_nothing_yet_is_said_to_be_inactive() {
-    let workplace = Workplace::with_config(
-        "[tools.a]\nkind = \"mock\"\nmock_response = 1\ncache = \"5m\"\nbreaker = { window = 20, rate = \"50%\" }\n",
-    );
-    let checked = workplace.json("config check --json");
-    assert_eq!(
-        checked["not_active_yet"],
-        serde_json::json!(["tools.a.cache", "tools.a.breaker.window and rate"])
-    );
-}
