@@ -186,6 +186,15 @@ async fn connect(server: &Arc<Inner>, phase: Phase) -> Result<Session, StartFail
         }
         server.change(|state| state.next_try = None);
         match start_once(server, number).await {
+            Ok(session) if attempt > 1 => {
+                // Shown wherever warnings are: the attempt before it was one.
+                tracing::info!(
+                    target: "steadyhand::notice",
+                    server = name,
+                    "MCP connection succeeded on attempt {attempt}"
+                );
+                return Ok(session);
+            }
             Ok(session) => {
                 tracing::info!(
                     server = name,

@@ -16,6 +16,7 @@ pub mod documents;
 pub mod history;
 mod http;
 pub mod live;
+mod logging;
 mod logins;
 pub mod markdown;
 pub mod models;

@@ -24,6 +24,8 @@ use crate::tool_error::friendly_text;
 
 /// A call that takes longer than this is worth a warning (SPEC V08).
 const SLOW: Duration = Duration::from_millis(1000);
+/// The target of lines that are no warnings, and that are shown wherever warnings are.
+const NOTICE: &str = "steadyhand::notice";
 /// What a log shows of arguments and results.
 const LOGGED_BYTES_MAX: usize = 2 * 1024;
 /// What is told of arguments that no tool got.
@@ -283,6 +285,7 @@ impl<'a> Case<'a> {
         tracing::warn!(
             tool = self.call.name,
             call_id = self.call.id,
+            args = logged(&self.call.args),
             ?suggestions,
             effect = Effect::None.sentence(),
             "unknown tool"
@@ -388,7 +391,7 @@ impl<'a> Case<'a> {
                 entry.metrics.failed(failure.code);
             }
         }
-        log(outcome, args);
+        log(outcome, args, &self.call.args);
         if took > SLOW {
             tracing::warn!(
                 tool = outcome.tool_name,
@@ -469,23 +472,37 @@ impl Drop for Case<'_> {
     }
 }
 
+/// Arguments that no tool got, as a log shows them.
+fn logged(args: &Arguments) -> String {
+    let shown = match sent(args).0 {
+        Value::String(text) => text,
+        value => value.to_string(),
+    };
+    cut::text(&shown, LOGGED_BYTES_MAX)
+}
+
 /// One line per call (SPEC V02, V04): what is shown is bounded, and made only if someone reads it.
-fn log(outcome: &Outcome, args: Option<&Value>) {
+fn log(outcome: &Outcome, args: Option<&Value>, sent: &Arguments) {
     let shown = |value: &Value| cut::text(&redact::value(value).to_string(), LOGGED_BYTES_MAX);
+    let args = || args.map_or_else(|| logged(sent), shown);
     let (tool, call_id) = (outcome.tool_name.as_str(), outcome.call_id.as_str());
     match &outcome.result {
         Ok(output) => {
+            let attempts = outcome.attempts;
+            let ms = millis(outcome.execution_time);
+            // That a tool needed help is worth knowing where single calls are not shown.
+            if attempts > 1 && !outcome.replayed {
+                tracing::info!(target: NOTICE, tool, call_id, ms, "succeeded on attempt {attempts}");
+            }
             if tracing::enabled!(tracing::Level::INFO) {
-                let ms = millis(outcome.execution_time);
-                let args = args.map(shown).unwrap_or_default();
-                let result = shown(output.value());
-                tracing::info!(tool, call_id, args, ms, result, "call succeeded");
+                let (args, result) = (args(), shown(output.value()));
+                tracing::info!(tool, call_id, args, ms, attempts, result, "call succeeded");
             }
         }
         Err(failure) => {
             if tracing::enabled!(tracing::Level::WARN) {
                 let ms = millis(outcome.execution_time);
-                let args = args.map(shown).unwrap_or_default();
+                let args = args();
                 let code = failure.code.as_str();
                 let error = failure.message.as_str();
                 let effect = failure.effect_sentence();

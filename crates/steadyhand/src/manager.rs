@@ -429,10 +429,13 @@ impl Catalogue {
             .entries
             .iter()
             .take(COMPARED_MAX)
-            .filter(|entry| entry.folded.len().abs_diff(wanted.len()) <= 8)
             .map(|entry| {
-                let likeness = strsim::jaro_winkler(&wanted, &entry.folded);
-                (likeness, entry.tool.name())
+                let name = entry.tool.name();
+                let whole = likeness(&wanted, &entry.folded);
+                // A tool of a server that was asked for by its bare name.
+                let bare = name.rsplit_once("__");
+                let bare = bare.map_or(0.0, |(_, bare)| likeness(&wanted, &folded(bare)));
+                (whole.max(bare), name)
             })
             .filter(|(likeness, _)| *likeness >= 0.84)
             .collect();
@@ -441,6 +444,14 @@ impl Catalogue {
             .take(SUGGESTIONS_MAX)
             .map(|(_, name)| name.to_owned())
             .collect()
+    }
+}
+
+/// How alike two folded names are, from 0 to 1.
+fn likeness(wanted: &str, known: &str) -> f64 {
+    match known.len().abs_diff(wanted.len()) <= 8 {
+        true => strsim::jaro_winkler(wanted, known),
+        false => 0.0,
     }
 }
 

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 
 use crate::config::settings::{AlertSettings, LogLevel};
 use crate::live::{AlertChanged, Live, LiveEvent};
+use crate::logging::NOTICE;
 use crate::net::{Client, Url};
 use crate::pins::Pins;
 use crate::runtime::Runtime;
@@ -417,7 +418,8 @@ fn log(level: LogLevel, change: &Change) {
     let (id, kind, message) = (&alert.id, change.kind.word(), &alert.message);
     let because = alert.cleared_because.as_deref();
     match level {
-        LogLevel::Info => tracing::info!(id, because, "{kind}: {message}"),
+        // Somebody has asked for it: it is shown wherever warnings are.
+        LogLevel::Info => tracing::info!(target: NOTICE, id, because, "{kind}: {message}"),
         LogLevel::Warn => tracing::warn!(id, because, "{kind}: {message}"),
         LogLevel::Error => tracing::error!(id, because, "{kind}: {message}"),
     }

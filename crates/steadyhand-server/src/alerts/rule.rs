@@ -202,8 +202,7 @@ impl Rule {
             rule.calls_min = calls;
         }
         if let Some(clear) = &settings.clear {
-            let limit =
-                number(rule.watched.unit(), clear)?;
+            let limit = number(rule.watched.unit(), clear)?;
             if limit > rule.above {
                 return Err(format!(
                     "it is above the limit itself: {clear} of \"{}\"",

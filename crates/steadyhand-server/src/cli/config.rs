@@ -18,6 +18,8 @@ pub(super) enum ConfigCommand {
     Check,
     /// Every setting with its value and where it comes from; secrets are not shown
     Show,
+    /// Let the running server read the file again; with a problem it stays as it is
+    Reload,
     /// The JSON Schema of the file, for editors
     Schema,
     /// Which file applies
@@ -33,6 +35,7 @@ pub(super) async fn run(session: &Session<'_>, command: &ConfigCommand) -> Resul
     match command {
         ConfigCommand::Check => check(session).await,
         ConfigCommand::Show => show(session),
+        ConfigCommand::Reload => reload(session).await,
         ConfigCommand::Path => path(session),
         ConfigCommand::SetSecret { name } => super::secret::set(session, name).await,
         ConfigCommand::Schema => {
@@ -48,8 +51,7 @@ pub(super) async fn run(session: &Session<'_>, command: &ConfigCommand) -> Resul
 async fn check(session: &Session<'_>) -> Result<(), Failed> {
     let found = session.found();
     let path = found.as_ref().map(|found| found.path.as_path());
-    let (configuration, problems) =
-        Configuration::load_what_is_right(path, &session.surroundings);
+    let (configuration, problems) = Configuration::load_what_is_right(path, &session.surroundings);
     let report = problems
         .iter()
         .any(|problem| !problem.is_warning)
@@ -62,9 +64,9 @@ async fn check(session: &Session<'_>) -> Result<(), Failed> {
     if let Some(report) = report {
         let failed = Failed::from(report);
         match session.screen.json {
-            true => session.screen.json(
-                &json!({"valid": false, "problems": failed.problems(), "remarks": remarks}),
-            ),
+            true => session
+                .screen
+                .json(&json!({"valid": false, "problems": failed.problems(), "remarks": remarks})),
             false => tell_remarks(session, &remarks),
         }
         return Err(failed);
@@ -181,6 +183,28 @@ fn counted(tools: usize, servers: usize) -> String {
         0 => tools,
         _ => format!("{tools}, {}", value::counted(servers, "MCP server")),
     }
+}
+
+async fn reload(session: &Session<'_>) -> Result<(), Failed> {
+    // What is wrong with the file is told here in its place; the server would say the same.
+    let configuration = session.configuration()?;
+    let remote = super::alerts::server(session, "a configuration is in force").await?;
+    let reloaded = remote.post("/v1/config/reload", None).await?.body;
+    if session.screen.json {
+        session.screen.json(&reloaded);
+        return Ok(());
+    }
+    let tools = remote.get("/v1/tools").await?;
+    let file = configuration.file.as_deref();
+    let file = file.map_or("the demo set".into(), |file| {
+        session.surroundings.shown(file).display().to_string()
+    });
+    session.screen.answer(&format!(
+        "Reloaded: {file} is in force at {}, {}",
+        remote.address(),
+        value::counted(tools["count"].as_u64().unwrap_or(0) as usize, "tool")
+    ));
+    Ok(())
 }
 
 fn show(session: &Session<'_>) -> Result<(), Failed> {

@@ -323,10 +323,24 @@ pub(super) fn usage(error: &clap::Error) -> ExitCode {
                 );
             } else {
                 let _ = error.print();
+                if adds_a_program(error) {
+                    eprintln!(
+                        "\nPut -- before a program whose arguments begin with a dash: steadyhand mcp add NAME -- PROGRAM -x …"
+                    );
+                }
             }
             Exit::Usage.into()
         }
     }
+}
+
+/// Whether somebody adds an MCP server whose program has options.
+fn adds_a_program(error: &clap::Error) -> bool {
+    let words: Vec<_> = std::env::args_os().collect();
+    let adds = words
+        .windows(2)
+        .any(|pair| pair[0] == "mcp" && pair[1] == "add");
+    adds && error.kind() == clap::error::ErrorKind::UnknownArgument
 }
 
 /// Draws a diagnostic as miette does, in the width and colours of the screen.
@@ -341,8 +355,16 @@ pub(super) fn drawn(diagnostic: &dyn Diagnostic, color: bool, unicode: bool) -> 
         .with_width(100)
         .with_links(false);
     let mut drawn = String::new();
-    match handler.render_report(&mut drawn, diagnostic) {
+    let drawn = match handler.render_report(&mut drawn, diagnostic) {
         Ok(()) => drawn,
         Err(_) => diagnostic.to_string(),
+    };
+    match unicode {
+        true => drawn,
+        // Our own words have a few marks that are not ASCII.
+        false => drawn
+            .replace('…', "...")
+            .replace('→', "->")
+            .replace('–', "-"),
     }
 }

@@ -32,6 +32,7 @@ pub(super) async fn run(session: &Session<'_>, args: &McpStdioArgs) -> Result<()
     };
     let runtime = session.runtime(adapt).await?;
     desk.set_wait(serve::approval_wait(&runtime.generation().configuration));
+    session.log_as(&runtime.generation().configuration);
     session.tell_problems(&runtime);
     let history = session.remember(&runtime);
     let take = rehearsal.begin(session, &runtime)?;

@@ -328,6 +328,24 @@ impl<'a> Session<'a> {
         Ok(configuration)
     }
 
+    /// Logs as the configuration says: for a program that stays.
+    fn log_as(&self, configuration: &Configuration) {
+        // The demo set fails on purpose, and says so elsewhere.
+        if !configuration.is_demo {
+            let settings = &configuration.root.log;
+            self.screen.log_as(self.global.verbose, settings);
+        }
+    }
+
+    /// The same after each change of the configuration.
+    async fn follow_log_settings(&self, runtime: &Runtime) -> std::convert::Infallible {
+        let mut changes = runtime.changes();
+        while changes.changed().await.is_ok() {
+            self.log_as(&runtime.generation().configuration);
+        }
+        std::future::pending().await
+    }
+
     /// All tools, loaded in this process.
     async fn runtime(&self, adapt: impl FnOnce(&mut Options)) -> Result<Runtime, Failed> {
         let configuration = self.configuration()?;
@@ -406,7 +424,8 @@ impl<'a> Session<'a> {
         options.state = self.state();
         options.progress = self.screen.progress();
         // What is broken on purpose needs no alarm.
-        let is_silent = self.screen.quiet || self.screen.json || configuration.is_demo;
+        let tells = self.screen.tells_starts(&configuration.root.log);
+        let is_silent = !tells || configuration.is_demo;
         let plain = self.screen.plain;
         options.degraded = Arc::new(move |text, _| {
             if !is_silent {

@@ -7,6 +7,8 @@ use steadyhand::{Effect, Failure, FailureCode, Outcome};
 
 use super::error::{Exit, Failed};
 use super::{Session, value};
+use crate::config::document::escaped;
+use crate::config::words::dotted;
 
 /// An outcome of a call that ran here, or of one that a server ran.
 pub(super) struct Ended {
@@ -18,6 +20,8 @@ pub(super) struct Ended {
     attempts: u32,
     is_fallback: bool,
     dropped_arguments: Vec<String>,
+    /// Where the tool's settings stand; see [`settings_place`].
+    pub(super) settings_at: Option<String>,
 }
 
 impl From<&Outcome> for Ended {
@@ -31,6 +35,7 @@ impl From<&Outcome> for Ended {
             attempts: outcome.attempts,
             is_fallback: outcome.fallback.is_some(),
             dropped_arguments: outcome.dropped_arguments.clone(),
+            settings_at: None,
         }
     }
 }
@@ -54,6 +59,7 @@ impl Ended {
                 is_fallback: view["fallbackUsed"] == true,
                 dropped_arguments: serde_json::from_value(view["droppedArguments"].clone())
                     .unwrap_or_default(),
+                settings_at: None,
             }),
             _ => Err(Failed::unexpected("the server's answer is no outcome")),
         }
@@ -146,7 +152,7 @@ pub(super) fn failed(ended: &Ended, failure: &Failure) -> Failed {
             failed
                 .evidence("took", value::duration(ended.took))
                 .evidence("effect", failure.effect_sentence())
-                .help(next_step(code, tool))
+                .help(next_step(code, tool, ended.settings_at.as_deref()))
         }
     };
     failed
@@ -214,7 +220,28 @@ fn ending(failure: &Failure) -> &'static str {
     }
 }
 
-fn next_step(code: FailureCode, tool: &str) -> String {
+/// Where the settings of a tool stand in the configuration: `under [tools.weather]`, or for one of several tools of a
+/// source `under [mcp.files], as each.files__read = { … }`.
+pub(super) fn settings_place(kind: &str, source: Option<&str>, tool: &str) -> String {
+    let section = if kind == "mcp" { "mcp" } else { "tools" };
+    match source.filter(|source| section == "mcp" || *source != tool) {
+        Some(source) => {
+            let (table, key) = (
+                dotted(&format!("/{section}/{}", escaped(source))),
+                key(tool),
+            );
+            format!("under [{table}], as each.{key} = {{ … }}")
+        }
+        None => format!("under [{}]", dotted(&format!("/tools/{}", escaped(tool)))),
+    }
+}
+
+fn key(name: &str) -> String {
+    dotted(&format!("/{}", escaped(name)))
+}
+
+fn next_step(code: FailureCode, tool: &str, settings_at: Option<&str>) -> String {
+    let there = settings_at.unwrap_or("where it is configured");
     match code {
         // A tool of a server that is away is not there to be shown.
         FailureCode::NetworkError if tool.contains("__") => {
@@ -224,22 +251,26 @@ fn next_step(code: FailureCode, tool: &str) -> String {
             format!("Is the service behind it up? steadyhand tools show {tool}")
         }
         FailureCode::Timeout => {
-            format!("Give it longer: timeout (one attempt) or deadline (the call) under [tools.{tool}]")
+            format!("Give it longer: timeout (one attempt) or deadline (the call) {there}")
         }
         FailureCode::AuthenticationError => {
             "Set the key it needs; steadyhand config check names it".to_owned()
         }
         FailureCode::RateLimitError => {
-            "Try again later; limits = { rate = \"…\" } keeps below its limit".to_owned()
+            format!("Try again later; limits = {{ rate = \"10/s\" }} {there} keeps below its limit")
         }
         FailureCode::CircuitOpen => {
-            format!("Until when: steadyhand tools show {tool}. To try it now: steadyhand tools reset {tool}")
+            format!(
+                "Until when: steadyhand tools show {tool}. To try it now: steadyhand tools reset {tool}"
+            )
         }
         FailureCode::Overloaded => {
-            "If it is the queue: raise limits = { concurrency = …, queue = … }, or call it less often".to_owned()
+            format!(
+                "If it is the queue: raise limits = {{ concurrency = …, queue = … }} {there}, or call it less often"
+            )
         }
         FailureCode::ApprovalDenied | FailureCode::ApprovalExpired => {
-            format!("Allow it: --approve {tool}, or approval = \"never\" under [tools.{tool}]")
+            format!("Allow it: --approve {tool}, or approval = \"never\" {there}")
         }
         FailureCode::IdempotencyConflict => {
             "Use another --idempotency-key for other arguments".to_owned()

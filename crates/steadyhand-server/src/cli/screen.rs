@@ -8,6 +8,8 @@ use tracing_subscriber::filter::LevelFilter;
 
 use super::{Color, Global, error, progress};
 use crate::config::document::plain;
+use crate::config::settings::{LineFormat, LineLevel, LogSettings};
+use crate::logging;
 use crate::progress::Progress;
 
 /// How this run may talk.
@@ -153,29 +155,34 @@ impl Screen {
         self.stderr_is_terminal && !self.plain && !self.logs && !in_ci
     }
 
-    /// What happens inside, on stderr: warnings, with `-v` the steps, with `-vv` everything.
+    /// What happens inside, on stderr: errors, with `-v` the steps, with `-vv` everything.
     pub(super) fn log(&self, verbose: u8) {
-        use tracing_subscriber::layer::SubscriberExt;
-        use tracing_subscriber::util::SubscriberInitExt;
-        let level = match (self.quiet, verbose) {
-            (true, _) => LevelFilter::OFF,
-            (false, 0) => LevelFilter::ERROR,
-            (false, 1) => LevelFilter::INFO,
-            (false, _) => LevelFilter::DEBUG,
-        };
-        let ours = tracing_subscriber::filter::Targets::new()
-            .with_target("steadyhand", level)
-            .with_target("steadyhand_server", level)
-            .with_default(LevelFilter::ERROR.min(level));
-        let lines = tracing_subscriber::fmt::layer()
-            .with_writer(std::io::stderr)
-            .with_ansi(self.stderr_color)
-            .without_time()
-            .with_target(false);
-        let _ = tracing_subscriber::registry()
-            .with(lines)
-            .with(ours)
-            .try_init();
+        let level = self.level_by_flags(verbose).unwrap_or(LevelFilter::ERROR);
+        logging::begin(level, self.stderr_color);
+    }
+
+    /// The same for a program that stays: as the configuration says, warnings if it says nothing.
+    pub(super) fn log_as(&self, verbose: u8, settings: &LogSettings) {
+        let level = self.level_by_flags(verbose);
+        let level = level.unwrap_or_else(|| logging::level_of(settings));
+        let format = settings.format.unwrap_or(LineFormat::Text);
+        let tells_starts = self.tells_starts(settings);
+        logging::change(level, format, self.stderr_color, tells_starts);
+    }
+
+    /// Whether a server that does not start is told in our own words, not as a line of the log.
+    pub(super) fn tells_starts(&self, settings: &LogSettings) -> bool {
+        let for_people = settings.format != Some(LineFormat::Json);
+        for_people && !self.quiet && !self.json && settings.level != Some(LineLevel::Off)
+    }
+
+    fn level_by_flags(&self, verbose: u8) -> Option<LevelFilter> {
+        match (self.quiet, verbose) {
+            (true, _) => Some(LevelFilter::OFF),
+            (false, 0) => None,
+            (false, 1) => Some(LevelFilter::INFO),
+            (false, _) => Some(LevelFilter::DEBUG),
+        }
     }
 }
 

@@ -37,6 +37,10 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
     serve::outlive_limits_of_files();
     let rehearsal = args.rehearsal.read(session)?;
     let configuration = session.configuration()?;
+    session.log_as(&configuration);
+    for warning in &configuration.warnings {
+        tracing::warn!("{}", warning.on_one_line());
+    }
     let mut settings = serve::settings_of(&configuration, &session.surroundings)
         .map_err(|cannot| failed(cannot, Exit::Config))?;
     let by_flag = args.listen.is_some();
@@ -54,8 +58,9 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
     let desk = Desk::default();
     let pins = session.pins(configuration.file.as_deref());
     let is_demo = configuration.is_demo;
+    let tells_starts = session.screen.tells_starts(&configuration.root.log) && !is_demo;
     let adapt = |options: &mut Options| {
-        options.degraded = told(session, is_demo);
+        options.degraded = told(session, tells_starts);
         options.keys = Some(keys);
         options.relays = true;
         options.desk = Some(desk.clone());
@@ -100,6 +105,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
         never = server.accept() => match never {},
         never = server.follow(&session.surroundings) => match never {},
         never = server.watch() => match never {},
+        never = session.follow_log_settings(&runtime) => match never {},
         never = starting::told(session, &runtime) => match never {},
         never = server.demo_traffic(), if !is_quiet => match never {},
         failure = runtime.required_failed() => Err(failure),
@@ -149,11 +155,10 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
 
 /// A server that did not start: what goes on working (SPEC V17), then what else is known. What is broken on purpose
 /// needs no alarm.
-fn told(session: &Session<'_>, is_demo: bool) -> Degraded {
-    let is_silent = session.screen.quiet || session.screen.json || is_demo;
+fn told(session: &Session<'_>, tells_starts: bool) -> Degraded {
     let plain = session.screen.plain;
     Arc::new(move |text, failure| {
-        if !is_silent {
+        if tells_starts {
             let (text, server) = (screen::marked(text, plain), &failure.server);
             let more = format!(
                 "More: steadyhand mcp logs {server}     Again: steadyhand mcp restart {server}"

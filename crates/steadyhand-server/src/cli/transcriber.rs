@@ -52,6 +52,7 @@ pub(super) async fn run(session: &Session<'_>, args: &TranscriberArgs) -> Result
     let mut interrupts = Interrupts::listen();
     command::adopt_orphans();
     let configuration = session.configuration()?;
+    session.log_as(&configuration);
     let settings = settings(session, &configuration, args)?;
     let name = args.model.as_deref().or(settings.model.as_deref());
     let chosen = models::choose(&configuration, &session.surroundings, name)?;
@@ -283,7 +284,11 @@ fn settings(
             .help("steadyhand config check says where")
     })?;
     if let Some(fault) = settings.mqtt.iter().flat_map(mqtt::check).next() {
-        let message = format!("{}: {}", dotted(&format!("/transcriber/mqtt{}", fault.at)), fault.message);
+        let message = format!(
+            "{}: {}",
+            dotted(&format!("/transcriber/mqtt{}", fault.at)),
+            fault.message
+        );
         return Err(Failed::new(Exit::Config, "transcriber_settings", message));
     }
     if let Some(listen) = args.listen {

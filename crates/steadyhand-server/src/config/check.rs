@@ -67,7 +67,9 @@ pub(crate) fn check(document: &Document, folder: &Path, surroundings: &Surroundi
     checker.literal_keys(&document.value, "");
     checker.shell_variables(&document.value, "");
     for pointer in &checker.left_out {
-        repair::leave_out(&mut repaired, &ROOT, pointer);
+        if repaired.pointer(pointer).is_some() {
+            repair::leave_out(&mut repaired, &ROOT, pointer);
+        }
     }
     Checked {
         root,
@@ -145,7 +147,14 @@ impl Checker<'_> {
     }
 
     /// What can be said about a table whose kind nobody can guess: its policy, and keys that no kind has.
-    fn table_of_unknown_kind(&mut self, table: Map<String, Value>, at: &str) {
+    fn table_of_unknown_kind(&mut self, mut table: Map<String, Value>, at: &str) {
+        self.description(&table, at);
+        if table
+            .get("input")
+            .is_some_and(|input| input.is_object() || input.is_string())
+        {
+            self.input(&mut table, &format!("{at}/input"));
+        }
         let mut policy = Map::new();
         for (key, value) in table {
             let is_policy = POLICY.keys_at("").contains(&key);
@@ -201,8 +210,7 @@ impl Checker<'_> {
             self.arguments_beside_a_list(&mut parts.own, &at);
             super::programs::list_to_text(&mut parts.own);
         }
-        let program =
-            super::programs::look(&parts.own, is_server, self.folder, self.surroundings);
+        let program = super::programs::look(&parts.own, is_server, self.folder, self.surroundings);
         if let Some(problem) = program {
             let pointer = format!("{at}/command");
             let is_warning = problem.is_warning;
@@ -213,7 +221,10 @@ impl Checker<'_> {
             }
         }
         self.check_by_kind(row, &parts.own, &at);
-        if self.problems[before..].iter().any(|problem| !problem.is_warning) {
+        if self.problems[before..]
+            .iter()
+            .any(|problem| !problem.is_warning)
+        {
             self.faulty_tables.push(at.clone());
         }
         ToolTable {

@@ -12,7 +12,7 @@ use super::settings::{ImportSettings, PolicySettings};
 use super::units::Span;
 use super::{Problem, Surroundings, ToolTable, find, programs};
 use crate::demo;
-use crate::source::{kind, mcp};
+use crate::source::{builtin, kind, mcp};
 
 /// A configuration on its way.
 pub(super) struct Loading<'a> {
@@ -67,6 +67,13 @@ impl<'a> Loading<'a> {
         let (document, problems) = Document::from_toml(&file);
         self.document = document;
         self.problems.extend(problems);
+        // Beside the demo set, what ships inside the program answers to its own names.
+        for name in builtin::names() {
+            let tools = &mut self.document.value["tools"];
+            if tools.get(&name).is_none() {
+                tools[&name] = json!({"kind": "builtin", "use": name});
+            }
+        }
         if let Some(program) = demo::own_program() {
             let command = &mut self.document.value["mcp"][demo::BROKEN_SERVER]["command"];
             *command = json!(program.display().to_string());

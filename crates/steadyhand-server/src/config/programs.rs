@@ -81,15 +81,14 @@ pub(crate) fn look(
     let help = match (missing.elsewhere.first(), missing.reason) {
         (Some(file), _) => format!("It is at {}: write that path", file.display()),
         (None, Reason::NotExecutable) => "Check its permissions (chmod +x)".to_owned(),
-        (None, _) => "Install it, or write its full path; everything else works without it".to_owned(),
+        (None, _) => {
+            "Install it, or write its full path; everything else works without it".to_owned()
+        }
     };
     Some(Problem::warning(what).help(help))
 }
 
-fn arguments_in_the_program(
-    written: &str,
-    is_program: impl Fn(&str) -> bool,
-) -> Option<Problem> {
+fn arguments_in_the_program(written: &str, is_program: impl Fn(&str) -> bool) -> Option<Problem> {
     let (first, _) = written.trim().split_once(char::is_whitespace)?;
     // A path may have spaces in it, and lead nowhere yet.
     if first.contains('/') && !is_program(first) {
@@ -119,7 +118,11 @@ fn search_path(
     let added = own.get("path_add").and_then(Value::as_array);
     let added = added.into_iter().flatten().filter_map(Value::as_str);
     let added: Vec<PathBuf> = added.map(at_home).collect();
-    if path.contains("${") || added.iter().any(|folder| folder.to_string_lossy().contains("${")) {
+    if path.contains("${")
+        || added
+            .iter()
+            .any(|folder| folder.to_string_lossy().contains("${"))
+    {
         return None;
     }
     let folders = added.into_iter().chain(std::env::split_paths(&path));

@@ -27,7 +27,8 @@ pub(super) fn leave_out(tree: &mut Value, compiled: &Compiled, within: &str) -> 
             true => fields.remove(&key).is_some(),
             false => replace(fields.entry(key).or_insert(Value::Null), stand_in()),
         },
-        Some(Value::Array(items)) => match key.parse().ok().and_then(|at: usize| items.get_mut(at)) {
+        Some(Value::Array(items)) => match key.parse().ok().and_then(|at: usize| items.get_mut(at))
+        {
             Some(item) => replace(item, stand_in()),
             None => false,
         },

@@ -72,7 +72,11 @@ pub(crate) fn kind_by_keys(table: &Map<String, Value>) -> Option<&'static Kind> 
 
 /// Whether some kind has a key of this name.
 pub(crate) fn known_to_any_kind(key: &str) -> bool {
-    key == "kind" || key == "each" || KINDS.iter().any(|kind| KIND_KEYS[kind.name].contains_key(key))
+    key == "kind"
+        || key == "each"
+        || KINDS
+            .iter()
+            .any(|kind| KIND_KEYS[kind.name].contains_key(key))
 }
 
 impl Compiled {

@@ -44,6 +44,44 @@ pub struct Root {
     pub alerts: Vec<AlertSettings>,
     /// Where traces and metrics are sent
     pub telemetry: TelemetrySettings,
+    /// What `serve`, `transcriber` and `mcp-stdio` write on stderr
+    pub log: LogSettings,
+}
+
+/// What programs that stay write on stderr. `-q` writes nothing, `-v` and `-vv` write more, whatever is said here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LogSettings {
+    /// The least important lines that are written: off, error, warn, info (every call) or debug; warn if not said
+    pub level: Option<LineLevel>,
+    /// text, or json: one object a line; text if not said
+    pub format: Option<LineFormat>,
+}
+
+/// Which lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LineLevel {
+    /// None.
+    Off,
+    /// What is broken.
+    Error,
+    /// What deserves a look: failed and slow calls, unknown tools, alerts, servers that do not start.
+    Warn,
+    /// Every call, and every step of a server.
+    Info,
+    /// Everything.
+    Debug,
+}
+
+/// How lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LineFormat {
+    /// For people.
+    Text,
+    /// For programs: one JSON object a line, with its time.
+    Json,
 }
 
 /// Where Steadyhand listens, and what it keeps.

@@ -85,7 +85,7 @@ impl<T: Wanted> FromRequest<Arc<App>> for Sent<T> {
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Sent<T>, Refused> {
         let mut space = Space::none(&app.bodies);
-        let bytes = read(request.into_body(), &app.limits, &mut space).await?;
+        let bytes = read(request.into_body(), &app.limits, BODY_SETTING, &mut space).await?;
         if bytes.len() > UNCOUNTED_BYTES {
             space.grow(VALUE_BYTES * counted(&bytes, T::VALUES_MAX)?, &app.limits)?;
         }
@@ -102,14 +102,15 @@ pub(crate) struct Whole {
 
 impl Whole {
     pub(crate) async fn read(body: Body, app: &App) -> Result<Whole, Refused> {
-        Whole::read_up_to(body, app, app.limits.body_bytes).await
+        Whole::read_up_to(body, app, app.limits.body_bytes, BODY_SETTING).await
     }
 
-    /// The same with another limit for its size.
+    /// The same with another limit for its size, and where that is set.
     pub(crate) async fn read_up_to(
         body: Body,
         app: &App,
         body_bytes: usize,
+        setting: &str,
     ) -> Result<Whole, Refused> {
         let limits = Limits {
             body_bytes,
@@ -117,7 +118,7 @@ impl Whole {
             ..app.limits
         };
         let mut space = Space::none(&app.bodies);
-        let bytes = read(body, &limits, &mut space).await?;
+        let bytes = read(body, &limits, setting, &mut space).await?;
         Ok(Whole { bytes, space })
     }
 
@@ -186,10 +187,15 @@ impl Drop for Space {
 }
 
 /// The whole body, within its size and its time.
-async fn read(mut body: Body, limits: &Limits, space: &mut Space) -> Result<Bytes, Refused> {
+async fn read(
+    mut body: Body,
+    limits: &Limits,
+    setting: &str,
+    space: &mut Space,
+) -> Result<Bytes, Refused> {
     // Before a client that asks whether to go on (Expect: 100-continue) is told to.
     if body.size_hint().lower() > limits.body_bytes as u64 {
-        return Err(too_large(limits));
+        return Err(too_large(limits, setting));
     }
     let until = Instant::now() + limits.patience;
     let mut whole = Bytes::new();
@@ -205,7 +211,7 @@ async fn read(mut body: Body, limits: &Limits, space: &mut Space) -> Result<Byte
             continue;
         };
         if space.bytes + data.len() > limits.body_bytes {
-            return Err(too_large(limits));
+            return Err(too_large(limits, setting));
         }
         space.grow(data.len(), limits)?;
         // Nearly always there is one piece, and it is used as it is.
@@ -224,12 +230,15 @@ async fn read(mut body: Body, limits: &Limits, space: &mut Space) -> Result<Byte
     })
 }
 
-fn too_large(limits: &Limits) -> Refused {
+/// Where the largest body is set.
+const BODY_SETTING: &str = "limits = { body = \"…\" } under [server]";
+
+fn too_large(limits: &Limits, setting: &str) -> Refused {
     let limit = bytesize::ByteSize(limits.body_bytes as u64).display().iec();
     Refused::new(
         Why::TooLarge,
         format!("the body is larger than {limit}"),
-        "Send less, or raise limits = { body = \"…\" } under [server]",
+        format!("Send less, or raise {setting}"),
     )
     .with("limit_bytes", json!(limits.body_bytes))
 }

@@ -178,7 +178,9 @@ impl Passage<'_> {
             return Ok(Asking::pass(head, body));
         };
         let keys = Keys::of(&parts.headers, &parts.uri);
-        let mut whole = Whole::read_up_to(body, self.app, self.upstream.body_bytes).await?;
+        let setting = format!("body = \"…\" under [proxy.{}]", self.upstream.site.as_str());
+        let limit = self.upstream.body_bytes;
+        let mut whole = Whole::read_up_to(body, self.app, limit, &setting).await?;
         let looked = self.looked(chat, &parts, &mut whole).await?;
         let sent = looked.bytes;
         report.asked(looked.model.as_deref(), looked.fixes);

@@ -27,6 +27,7 @@ use crate::cassette::{self, Tape};
 use crate::chaos::Chaos;
 use crate::config::{Configuration, Problem, Report, Surroundings, ToolTable};
 use crate::documents::{self, Documents};
+use crate::logging::NOTICE;
 use crate::net::Client;
 use crate::pins::Pins;
 use crate::progress::Progress;
@@ -223,7 +224,10 @@ impl Runtime {
             Err(report) => Err(Arc::new(report)),
         };
         match &result {
-            Ok(generation) => tracing::info!(generation, "the configuration is reloaded"),
+            Ok(generation) => {
+                let tools = self.inner.manager.len();
+                tracing::info!(target: NOTICE, generation, tools, "the configuration is reloaded");
+            }
             Err(report) => {
                 tracing::error!(%report, "the configuration stays as it was");
                 for problem in &report.problems {

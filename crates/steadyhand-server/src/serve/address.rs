@@ -44,8 +44,9 @@ pub(crate) fn listen_address(text: &str, usual_port: Option<u16>) -> Result<Sock
 
 /// [`listen_address`] for an option of a command.
 pub(crate) fn listen_option(text: &str) -> Result<SocketAddr, String> {
-    listen_address(text, Some(super::DEFAULT_LISTEN.port()))
-        .map_err(|wrong| format!("{wrong}. Write one such as 127.0.0.1:7400, localhost:7400 or 7400"))
+    listen_address(text, Some(super::DEFAULT_LISTEN.port())).map_err(|wrong| {
+        format!("{wrong}. Write one such as 127.0.0.1:7400, localhost:7400 or 7400")
+    })
 }
 
 #[cfg(test)]
@@ -67,7 +68,14 @@ mod tests {
         ] {
             assert_eq!(read(text).as_deref(), Ok(address), "{text}");
         }
-        for wrong in ["", ":7400", "70000", "example.org:80", "localhost:http", "127.0.0.1:"] {
+        for wrong in [
+            "",
+            ":7400",
+            "70000",
+            "example.org:80",
+            "localhost:http",
+            "127.0.0.1:",
+        ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

@@ -30,10 +30,10 @@ use crate::history::History;
 use crate::http::{self, Access, App, Limits};
 use crate::pins::Pins;
 use crate::runtime::Runtime;
+pub(crate) use address::{listen_address, listen_option};
 use applied::{export, jwt_of, watch_over};
 use lanes::Lanes;
 use presence::Presence;
-pub(crate) use address::{listen_address, listen_option};
 pub(crate) use settings::{CannotServe, DEFAULT_LISTEN, Fault, Settings};
 use tls::Tls;
 

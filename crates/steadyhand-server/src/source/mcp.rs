@@ -531,6 +531,13 @@ impl Kept {
         }
     }
 
+    /// The same in another state folder.
+    #[must_use]
+    pub(crate) fn in_state(mut self, state: &std::path::Path) -> Kept {
+        self.context.state = state.to_owned();
+        self
+    }
+
     /// The names of a server's tools; none if they cannot be told without its secrets.
     pub(crate) fn tool_names(&self, table: &ToolTable) -> Vec<String> {
         let settings: Result<McpSettings, _> =

@@ -180,9 +180,8 @@ fn connect(settings: &MqttSettings) -> (AsyncClient, EventLoop) {
 
 /// Host and port of `127.0.0.1:1883`, `mqtt://host`, `[::1]:1883`.
 fn address(broker: &str) -> Result<(String, u16), String> {
-    let wrong = || {
-        format!("\"{broker}\" is no host and port; write one such as \"127.0.0.1:1883\"")
-    };
+    let wrong =
+        || format!("\"{broker}\" is no host and port; write one such as \"127.0.0.1:1883\"");
     if broker.starts_with("mqtts://") {
         return Err(
             "TLS (mqtts://) is not supported; use a broker on this machine, which may itself be a bridge to another"

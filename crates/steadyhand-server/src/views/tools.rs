@@ -95,7 +95,24 @@ pub(crate) fn one(runtime: &Runtime, name: &str) -> Option<Value> {
 /// The name that was perhaps meant.
 pub(crate) fn near(runtime: &Runtime, name: &str) -> Option<String> {
     let tools = runtime.manager().list();
-    nearest(name, tools.iter().map(|tool| tool.name())).map(str::to_owned)
+    near_of(name, tools.iter().map(|tool| tool.name()))
+}
+
+/// The same of these names. A tool of a server may be asked for by its bare name.
+pub(crate) fn near_of<'a>(
+    name: &str,
+    names: impl Iterator<Item = &'a str> + Clone,
+) -> Option<String> {
+    let bare = |full: &'a str| full.rsplit_once("__").map_or(full, |(_, bare)| bare);
+    let same = names
+        .clone()
+        .find(|full| bare(full).eq_ignore_ascii_case(name));
+    let near = same.or_else(|| nearest(name, names.clone()));
+    let near = near.or_else(|| {
+        let near = nearest(name, names.clone().map(bare))?;
+        names.clone().find(|full| bare(full) == near)
+    });
+    near.map(str::to_owned)
 }
 
 fn described(tool: &Tool, runtime: &Runtime) -> Value {

@@ -20,12 +20,24 @@ pub(super) fn valid_arguments(
 ) -> Option<Value> {
     let plain = value(document, document)?;
     let mut mended = plain.clone();
+    let properties = document.get("properties").and_then(Value::as_object);
     if let (Some(fields), Some(sent)) = (mended.as_object_mut(), sent.as_object()) {
         for (name, field) in sent {
+            // A name that the tool does not know is not taught to anybody; its value may be the one that is missing.
+            let name = match properties {
+                Some(known) if !known.contains_key(name) => {
+                    let unsent = known.keys().filter(|known| !sent.contains_key(*known));
+                    match meant(name, unsent) {
+                        Some(meant) => meant,
+                        None => continue,
+                    }
+                }
+                _ => name,
+            };
             let place = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
-            let faulty = problems
-                .iter()
-                .any(|problem| problem.at == place || problem.at.starts_with(&format!("{place}/")));
+            let is_told = |at: &str| at == place || at.starts_with(&format!("{place}/"));
+            let is_sent = sent.contains_key(name);
+            let faulty = is_sent && problems.iter().any(|problem| is_told(&problem.at));
             let secret = redact::is_secret_name(name) || redact::value(field) != *field;
             if !faulty && !secret {
                 fields.insert(name.clone(), field.clone());
@@ -35,6 +47,17 @@ pub(super) fn valid_arguments(
     [mended, plain].into_iter().find(|example| {
         validator.is_valid(example) && json_bytes(example, EXAMPLE_BYTES_MAX) <= EXAMPLE_BYTES_MAX
     })
+}
+
+/// The name that somebody probably meant who wrote another one.
+fn meant<'a>(written: &str, known: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+    let likeness =
+        |name: &String| strsim::jaro_winkler(&written.to_lowercase(), &name.to_lowercase());
+    let likely = known.map(|name| (likeness(name), name));
+    let likely = likely.filter(|(likeness, _)| *likeness >= 0.84);
+    likely
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
 }
 
 /// A value that fits the schema, as far as can be told without solving it.

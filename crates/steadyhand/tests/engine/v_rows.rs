@@ -114,6 +114,34 @@ async fn v03_an_unknown_tool_is_warned_about_and_the_model_reads_which() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn v02_v03_arguments_that_no_tool_got_are_logged_too() {
+    let logs = logs::capture();
+    let schema =
+        json!({"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}});
+    let tool = script("weather").schema(schema).tool();
+    let executor = executor([tool]);
+    let args = json!({"cty": "Oslo", "password": "hunter22"});
+    executor.execute(call("weather", args.clone())).await;
+    executor.execute(call("teleport", args)).await;
+    let shown = r#"{"cty":"Oslo","password":"[redacted]"}"#;
+    assert_eq!(logs.only(Level::WARN, "unknown tool").field("args"), shown);
+    for line in logs.of(Level::WARN, "call failed") {
+        assert_eq!(line.field("args"), shown);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn v02_a_success_after_a_failure_says_on_which_attempt() {
+    let logs = logs::capture();
+    let tool = script("bus")
+        .fails(ToolError::new("no signal"))
+        .answers("14:05");
+    run(tool.tool(), json!({})).await;
+    let line = logs.only(Level::INFO, "succeeded on attempt 2");
+    assert_eq!(line.field("tool"), "bus");
+}
+
+#[tokio::test(start_paused = true)]
 async fn v04_a_failure_is_logged_with_context_and_the_person_reads_a_friendly_text() {
     let logs = logs::capture();
     let tool = script("mailer").fails(ToolError::new("SMTP 554 <ann@example.com>: rejected"));

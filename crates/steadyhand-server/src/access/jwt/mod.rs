@@ -95,7 +95,10 @@ impl Jwt {
     pub(crate) fn check(settings: &JwtSettings) -> Vec<Fault> {
         let mut faults = Checked::of(settings).err().unwrap_or_default();
         let jwks = settings.jwks.iter().map(|jwks| ("/jwks", jwks));
-        let addresses = [("/issuer", &settings.issuer), ("/audience", &settings.audience)];
+        let addresses = [
+            ("/issuer", &settings.issuer),
+            ("/audience", &settings.audience),
+        ];
         for (at, text) in addresses.into_iter().chain(jwks) {
             faults.retain(|fault| fault.at != at || !text.contains("${"));
         }
@@ -256,13 +259,19 @@ impl Checked {
             let url = Url::parse(text).ok();
             let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
             if url.is_none() {
-                faults.push(fault(format!("/{name}"), format!("{text:?} is no web address")));
+                faults.push(fault(
+                    format!("/{name}"),
+                    format!("{text:?} is no web address"),
+                ));
             }
             url
         };
         let issuer = address("issuer", &settings.issuer);
         let audience = address("audience", &settings.audience);
-        let jwks = settings.jwks.as_ref().and_then(|jwks| address("jwks", jwks));
+        let jwks = settings
+            .jwks
+            .as_ref()
+            .and_then(|jwks| address("jwks", jwks));
         let default = ["RS256", "PS256", "ES256", "ES384", "EdDSA"].map(str::to_owned);
         let named = match settings.algorithms.is_empty() {
             true => default.as_slice(),

@@ -13,15 +13,19 @@ use steadyhand::{Call, Effect, Event, Failure, FailureCode, Outcome};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::chat::asking::{Asking, Denier};
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
 use super::rehearsal::RehearsalArgs;
 use super::remote::Remote;
 use super::screen;
-use super::{Interrupts, Session, arguments, complete, starting, written};
+use super::{Interrupts, Session, arguments, chat, complete, starting, written};
+use crate::approvals::Desk;
 use crate::progress::Progress;
 use crate::runtime::Runtime;
-use crate::source::command;
+use crate::serve;
+use crate::source::{command, mcp};
+use crate::views;
 
 /// How long a call waits for its tool where nothing is said: as long as its deadline usually is.
 const ARRIVAL_MAX: Duration = Duration::from_secs(60);
@@ -111,8 +115,14 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
         (None, Some(command)) => named_server::of(command, &session.surroundings)?,
         (None, None) => (session.configuration()?, Vec::new()),
     };
+    // A person who sits in front of it is asked.
+    let desk = chat::can_ask(session).then(Desk::default);
+    if let Some(desk) = &desk {
+        desk.set_wait(serve::approval_wait(&configuration));
+    }
     let runtime = session.runtime_of(configuration, |options| {
         options.approved.clone_from(&args.approve);
+        options.desk.clone_from(&desk);
         options.without_fallbacks = args.no_fallback;
         options.only = Some(args.tool.clone());
         options.servers = servers;
@@ -129,7 +139,8 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
         code = interrupts.next() => return Err(before_the_call(code)),
     };
     let take = rehearsal.begin(session, &runtime)?;
-    let ended = run_here(session, args, &runtime, &mut interrupts).await;
+    let asking = desk.map(|desk| Asking::new(desk, "this command"));
+    let ended = run_here(session, args, &runtime, asking, &mut interrupts).await;
     // Whatever became of the call, nothing that was started for it stays.
     session.stop(&runtime, &mut interrupts).await;
     take.end(session).await;
@@ -140,6 +151,7 @@ async fn run_here(
     session: &Session<'_>,
     args: &CallArgs,
     runtime: &Runtime,
+    asking: Option<Asking>,
     interrupts: &mut Interrupts,
 ) -> Result<(), Failed> {
     if session.global.verbose > 0 {
@@ -154,7 +166,7 @@ async fn run_here(
     (call.waiting_since, call.deadline) = (Some(since), limit);
     let history = session.remember(runtime);
     let watch = tell_attempts(session, runtime);
-    let (outcome, signal) = execute(session, runtime, call, interrupts).await;
+    let (outcome, signal) = execute(session, runtime, call, asking, interrupts).await;
     wait_for(watch).await;
     if session.screen.json {
         match args.view {
@@ -170,7 +182,8 @@ async fn run_here(
         }
     }
     written(session, history).await;
-    let ended = Ended::from(&outcome);
+    let mut ended = Ended::from(&outcome);
+    ended.settings_at = settings_place(args, runtime);
     outcome::show(session, &ended)
         .map_err(|failed| explained(session, failed, &ended, args, runtime).by_signal(signal))
 }
@@ -194,6 +207,16 @@ async fn arrived(
 fn before_the_call(code: u8) -> Failed {
     let message = "interrupted before the tool was called";
     Failed::new(Exit::Signal(code), "interrupted", message)
+}
+
+/// Where to write what the call needs; a server that is configured nowhere has only options.
+fn settings_place(args: &CallArgs, runtime: &Runtime) -> Option<String> {
+    if args.mcp.is_some() {
+        return Some("in a configuration (steadyhand mcp add), or here with --timeout".to_owned());
+    }
+    let tool = runtime.manager().find(&args.tool)?;
+    let place = outcome::settings_place(tool.kind(), tool.source(), tool.name());
+    Some(place)
 }
 
 /// More than the call itself could know: the whole story of a server that did not start, or what is missing.
@@ -239,15 +262,49 @@ fn explained(
         )),
         None => failed,
     };
-    with_problems(failed, ended, runtime)
+    with_problems(session, failed, ended, runtime)
+}
+
+/// The tool of a server that was asked for by its bare name. That server was not started for it; what is known of its
+/// tools from earlier times tells which it is.
+fn tool_of_a_server(session: &Session<'_>, runtime: &Runtime, name: &str) -> Option<String> {
+    let generation = runtime.generation();
+    let configuration = &generation.configuration;
+    let kept = mcp::Kept::new(configuration, &session.surroundings).in_state(runtime.state());
+    let servers = configuration.tools.iter().filter(|table| table.is_server());
+    let names: Vec<String> = servers
+        .clone()
+        .flat_map(|table| kept.tool_names(table))
+        .collect();
+    let near = views::tools::near_of(name, names.iter().map(String::as_str));
+    match (near, servers.map(|table| &table.name).next()) {
+        (Some(near), _) => Some(format!("Did you mean {near}?\nsteadyhand tools list")),
+        (None, Some(server)) if !name.contains("__") => Some(format!(
+            "A tool of an MCP server has the server's name before its own, such as {server}__{name}\nsteadyhand tools list"
+        )),
+        (None, _) => None,
+    }
 }
 
 /// A tool that is not there may be one of a source that could not be loaded.
-fn with_problems(failed: Failed, ended: &Ended, runtime: &Runtime) -> Failed {
-    let is_unknown = |failure: &Failure| failure.code == FailureCode::ToolNotFound;
-    if !ended.failure.as_ref().is_some_and(is_unknown) {
+fn with_problems(
+    session: &Session<'_>,
+    failed: Failed,
+    ended: &Ended,
+    runtime: &Runtime,
+) -> Failed {
+    let is_unknown = |failure: &&Failure| failure.code == FailureCode::ToolNotFound;
+    let Some(failure) = ended.failure.as_ref().filter(is_unknown) else {
         return failed;
-    }
+    };
+    let help = match failure.suggestions.is_empty() {
+        true => tool_of_a_server(session, runtime, &ended.tool_name),
+        false => None,
+    };
+    let failed = match help {
+        Some(help) => failed.help(help),
+        None => failed,
+    };
     let left_out = runtime.left_out().into_iter();
     let left_out = left_out.filter(|(_, it)| it.name == ended.tool_name);
     let failed = left_out.fold(failed, |failed, (_, it)| {
@@ -289,6 +346,7 @@ async fn execute(
     session: &Session<'_>,
     runtime: &Runtime,
     call: Call,
+    mut asking: Option<Asking>,
     interrupts: &mut Interrupts,
 ) -> (Outcome, Option<u8>) {
     let token = CancellationToken::new();
@@ -301,13 +359,43 @@ async fn execute(
     let call = call.cancellation(token.clone());
     let execution = runtime.executor().execute(call);
     tokio::pin!(execution);
-    let signal = tokio::select! {
-        outcome = &mut execution => return (outcome, None),
-        signal = interrupts.next() => signal,
-        never = show_that_it_runs(session, runtime, &name, deadline) => match never {},
+    let denier = asking.as_ref().map(Asking::denier);
+    let may_ask = asking.is_some() && needs_approval(runtime, &name);
+    let attending = async {
+        match &mut asking {
+            Some(asking) => asking.attend(session, |_| {}).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::pin!(attending);
+    let running = async {
+        // A question and a bar that is drawn again and again do not go together.
+        match may_ask {
+            true => std::future::pending().await,
+            false => show_that_it_runs(session, runtime, &name, deadline).await,
+        }
+    };
+    tokio::pin!(running);
+    let signal = loop {
+        tokio::select! {
+            outcome = &mut execution => return (outcome, None),
+            signal = interrupts.next() => {
+                // A question is answered with no; the next signal ends the rest.
+                if !denier.as_ref().is_some_and(Denier::deny) {
+                    break signal;
+                }
+            }
+            never = &mut running => match never {},
+            never = &mut attending => match never {},
+        }
     };
     token.cancel();
     (execution.await, Some(signal))
+}
+
+fn needs_approval(runtime: &Runtime, name: &str) -> bool {
+    let tool = views::tools::one(runtime, name).unwrap_or_default();
+    tool["policy"]["approval"]["value"] != "never"
 }
 
 /// What runs shows its time, its deadline and how to stop it.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use steadyhand::FailureCode;
 use tokio::time::sleep;
 
+use super::super::chat::{self, asking};
 use super::super::error::{Exit, Failed};
 use super::super::outcome::{self, Ended};
 use super::super::remote::{Remote, Reply, in_path};
@@ -55,7 +56,11 @@ pub(super) async fn run(
     }
     let shown = match view {
         View::Structured => {
-            let ended = Ended::read(&reply.body)?;
+            let mut ended = Ended::read(&reply.body)?;
+            ended.settings_at = tool["kind"].as_str().map(|kind| {
+                let name = tool["name"].as_str().unwrap_or(&args.tool);
+                outcome::settings_place(kind, tool["source"].as_str(), name)
+            });
             outcome::show(session, &ended).map_err(|failed| of_a_server(failed, &ended, &tool))
         }
         View::Flat | View::Message => by_headers(&reply),
@@ -70,12 +75,30 @@ async fn tell_of_waiting(session: &Session<'_>, remote: &Remote, call: &str) -> 
         let listed = remote.get("/v1/approvals").await.unwrap_or_default();
         let mut approvals = listed["approvals"].as_array().into_iter().flatten();
         let own = approvals.find(|one| one["call_id"] == call && one["state"] == "waiting");
-        if let Some(id) = own.and_then(|one| one["id"].as_str()) {
-            session.screen.note(&format!(
-                "It waits for a yes: steadyhand approve {id}     or not: steadyhand deny {id}"
-            ));
-            return pending().await;
+        let Some((one, id)) = own.and_then(|one| Some((one, one["id"].as_str()?))) else {
+            continue;
+        };
+        session.screen.note(&format!(
+            "It waits for a yes: steadyhand approve {id}     or not: steadyhand deny {id}"
+        ));
+        if chat::can_ask(session) {
+            decide_here(session, remote, one, id).await;
         }
+        return pending().await;
+    }
+}
+
+/// Asks the person at the terminal, and tells the server what they say. Somebody else may be faster: then the call ends.
+async fn decide_here(session: &Session<'_>, remote: &Remote, approval: &Value, id: &str) {
+    let (is_yes, reason) = asking::ask(approval, "this command").await;
+    let decision = if is_yes { "approve" } else { "deny" };
+    let hash = &approval["arguments_hash"];
+    let body = json!({"decision": decision, "arguments_hash": hash, "reason": reason});
+    let path = format!("/v1/approvals/{}", in_path(id));
+    if let Err(failed) = remote.post(&path, Some(&body)).await {
+        session
+            .screen
+            .note(&format!("The server did not take the answer: {failed}"));
     }
 }
 

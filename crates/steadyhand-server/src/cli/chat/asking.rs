@@ -1,10 +1,10 @@
-//! Calls of this chat that wait for the person at the terminal. A server of the same configuration lists them, too:
+//! Calls of this process that wait for the person at the terminal. A server of the same configuration lists them, too:
 //! whoever decides first does.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::io::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -14,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::keyboard::Keyboard;
 use super::live::width;
-use super::show::Show;
 use crate::approvals::{Approval, ApprovalState, Decision, Desk};
 use crate::cli::remote::Remote;
 use crate::cli::{Session, screen};
@@ -28,8 +27,10 @@ const PERSON: &str = "the person at the terminal";
 const ARGUMENTS_SHOWN_MAX: usize = 20;
 
 /// The person at the terminal.
-pub(super) struct Asking {
+pub(in crate::cli) struct Asking {
     desk: Desk,
+    /// What asks: `this chat`.
+    from: &'static str,
     news: mpsc::Receiver<Approval>,
     asked: Asked,
 }
@@ -40,7 +41,7 @@ struct Asked(Arc<Mutex<Option<Approval>>>);
 
 /// Says no to what the person is asked now.
 #[derive(Clone)]
-pub(super) struct Denier {
+pub(in crate::cli) struct Denier {
     desk: Desk,
     asked: Asked,
 }
@@ -52,25 +53,30 @@ enum Stage {
 }
 
 impl Asking {
-    pub(super) fn new(desk: Desk) -> Asking {
+    pub(in crate::cli) fn new(desk: Desk, from: &'static str) -> Asking {
         let (tell, news) = mpsc::channel(NEWS_MAX);
         desk.tell(move |approval| drop(tell.try_send(approval.clone())));
         Asking {
             desk,
+            from,
             news,
             asked: Asked::default(),
         }
     }
 
-    pub(super) fn denier(&self) -> Denier {
+    pub(in crate::cli) fn denier(&self) -> Denier {
         Denier {
             desk: self.desk.clone(),
             asked: self.asked.clone(),
         }
     }
 
-    /// Asks for as long as a turn lasts.
-    pub(super) async fn attend(&mut self, session: &Session<'_>, show: &Mutex<Show>) -> Infallible {
+    /// Asks for as long as calls run. `pause` hears whether a question stands there: nothing else is drawn then.
+    pub(in crate::cli) async fn attend(
+        &mut self,
+        session: &Session<'_>,
+        pause: impl Fn(bool),
+    ) -> Infallible {
         let asked = self.asked.clone();
         let mut waiting: VecDeque<Approval> = VecDeque::new();
         let mut withdrawn: HashMap<String, CancellationToken> = HashMap::new();
@@ -87,13 +93,13 @@ impl Asking {
             if news.is_empty() && asked.get().is_none() {
                 match waiting.pop_front() {
                     Some(next) => {
-                        lock(show).pause();
+                        pause(true);
                         keyboard = Some(Keyboard::open());
                         asked.set(Some(next.clone()));
-                        write(&question(&next));
+                        write(&question(&json!(next), self.from));
                         stage = Stage::Choosing;
                     }
-                    None => lock(show).resume(),
+                    None => pause(false),
                 }
             }
             if news.is_empty() {
@@ -164,7 +170,7 @@ impl Denier {
     }
 
     /// Whether there was something to say no to.
-    pub(super) fn deny(&self) -> bool {
+    pub(in crate::cli) fn deny(&self) -> bool {
         let Some(approval) = self.asked.get() else {
             return false;
         };
@@ -255,17 +261,46 @@ async fn ask_elsewhere(
     let _ = desk.decide(&approval.id, decision);
 }
 
-fn question(approval: &Approval) -> String {
-    let mut text = format!("  {} wants to run\n", approval.tool);
-    for (name, value) in rows(&approval.arguments) {
+/// Asks about a call that waits at a server: whether the person says yes, and the reason of a no.
+pub(in crate::cli) async fn ask(approval: &Value, from: &str) -> (bool, Option<String>) {
+    let mut keyboard = Keyboard::open();
+    write(&question(approval, from));
+    loop {
+        let line = keyboard.line().await;
+        match line
+            .as_deref()
+            .map(str::trim)
+            .map(str::to_lowercase)
+            .as_deref()
+        {
+            Some("y" | "yes") => return (true, None),
+            // Nobody is there to say yes.
+            None | Some("n" | "no") => return (false, None),
+            Some("r") => {
+                write("  Reason: ");
+                let reason = keyboard.line().await.unwrap_or_default();
+                let reason = reason.trim();
+                return (false, (!reason.is_empty()).then(|| reason.to_owned()));
+            }
+            Some(_) => write("  [y] yes   [n] no   [r] no, with a reason  "),
+        }
+    }
+}
+
+/// An approval, as REST lists it, in words.
+fn question(approval: &Value, from: &str) -> String {
+    let tool = approval["tool"].as_str().unwrap_or_default();
+    let mut text = format!("  {} wants to run\n", screen::visible(tool));
+    for (name, value) in rows(&approval["arguments"]) {
         text.push_str(&format!("    {name:<8} {value}\n"));
     }
-    let how = match approval.approval {
-        "always" => "asks every time",
+    let how = match approval["approval"].as_str() {
+        Some("always") => "asks every time",
         _ => "a yes counts for the same arguments in this conversation",
     };
-    text.push_str(&format!("    {:<8} this chat, {how}\n", "from"));
-    let wait_ms = approval.expires_ms.saturating_sub(approval.asked_ms);
+    text.push_str(&format!("    {:<8} {from}, {how}\n", "from"));
+    let moment = |name: &str| approval[name].as_u64().unwrap_or(0);
+    let wait_ms = moment("expires_ms").saturating_sub(moment("asked_ms"));
     let wait = humantime::format_duration(Duration::from_millis(wait_ms));
     text.push_str(&format!(
         "  Allow?  [y] yes   [n] no   [r] no, with a reason   (waits {wait})  "
@@ -322,8 +357,4 @@ fn write(text: &str) {
     let _ = stderr
         .write_all(text.as_bytes())
         .and_then(|()| stderr.flush());
-}
-
-fn lock(show: &Mutex<Show>) -> MutexGuard<'_, Show> {
-    show.lock().unwrap_or_else(PoisonError::into_inner)
 }

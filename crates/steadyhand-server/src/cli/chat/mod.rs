@@ -1,6 +1,6 @@
 //! `steadyhand chat`: a conversation at the terminal, or one answer for a prompt or stdin.
 
-mod asking;
+pub(in crate::cli) mod asking;
 mod editor;
 mod keyboard;
 mod keys;
@@ -159,7 +159,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
 }
 
 /// Whether somebody sits there who can be asked for a yes.
-fn can_ask(session: &Session<'_>) -> bool {
+pub(super) fn can_ask(session: &Session<'_>) -> bool {
     let screen = session.screen;
     let is_there = std::io::stdin().is_terminal() && screen.stderr_is_terminal;
     is_there && !session.global.no_input && !screen.json

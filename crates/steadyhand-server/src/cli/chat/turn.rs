@@ -106,7 +106,7 @@ impl<'a> Chat<'a> {
 
     /// Calls that wait at this desk are shown to the person.
     pub(super) fn ask_at(&mut self, desk: Option<Desk>) {
-        self.asking = desk.map(Asking::new);
+        self.asking = desk.map(|desk| Asking::new(desk, "this chat"));
     }
 
     pub(super) fn keeps(&mut self, keeps: Keeps) {
@@ -282,7 +282,11 @@ impl<'a> Chat<'a> {
         let ended = {
             let attending = async {
                 match asking {
-                    Some(asking) => asking.attend(session, show).await,
+                    Some(asking) => {
+                        asking
+                            .attend(session, |is_paused| pause(show, is_paused))
+                            .await
+                    }
                     None => std::future::pending().await,
                 }
             };
@@ -369,4 +373,13 @@ pub(super) fn settings(at_limit: AtLimit, max_iterations: Option<u32>) -> AgentS
 
 fn lock(show: &Mutex<Show>) -> MutexGuard<'_, Show> {
     show.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Nothing is drawn while the person is asked something.
+fn pause(show: &Mutex<Show>, is_paused: bool) {
+    let mut show = show.lock().unwrap_or_else(PoisonError::into_inner);
+    match is_paused {
+        true => show.pause(),
+        false => show.resume(),
+    }
 }

@@ -17,25 +17,33 @@ use crate::config::{Configuration, Problem, Report, Resolver};
 /// Problems and remarks that are shown; `config check` shows all.
 const SHOWN_MAX: usize = 10;
 
-/// The configuration, or everything that is wrong with it.
-pub(super) async fn load(
-    session: &Session<'_>,
-) -> Result<Result<Arc<Configuration>, Report>, Failed> {
-    let path = session.found().map(|found| found.path);
-    let surroundings = session.surroundings.clone();
-    let load = move || Configuration::load(path.as_deref(), &surroundings);
-    let loaded = tokio::task::spawn_blocking(load).await;
-    let loaded = loaded.map_err(|error| Failed::unexpected(error.to_string()))?;
-    Ok(loaded.map(Arc::new))
+/// What is right of the configuration, and everything that is wrong with the rest.
+pub(super) struct Looked {
+    pub(super) configuration: Arc<Configuration>,
+    pub(super) report: Option<Report>,
 }
 
-pub(super) async fn check(
-    patient: Patient<'_>,
-    loaded: &Result<Arc<Configuration>, Report>,
-) -> Vec<Check> {
-    let mut checks = match loaded {
-        Ok(configuration) => of_file(patient, configuration),
-        Err(report) => vec![wrong(report)],
+pub(super) async fn load(session: &Session<'_>) -> Result<Looked, Failed> {
+    let path = session.found().map(|found| found.path);
+    let surroundings = session.surroundings.clone();
+    let load = move || {
+        let (configuration, problems) =
+            Configuration::load_what_is_right(path.as_deref(), &surroundings);
+        let is_wrong = problems.iter().any(|problem| !problem.is_warning);
+        let report = is_wrong.then(|| configuration.report(problems, &surroundings));
+        Looked {
+            configuration: Arc::new(configuration),
+            report,
+        }
+    };
+    let loaded = tokio::task::spawn_blocking(load).await;
+    loaded.map_err(|error| Failed::unexpected(error.to_string()))
+}
+
+pub(super) async fn check(patient: Patient<'_>, looked: &Looked) -> Vec<Check> {
+    let mut checks = match &looked.report {
+        None => of_file(patient, &looked.configuration),
+        Some(report) => vec![wrong(report)],
     };
     checks.extend(found_but_not_used(patient).await);
     checks

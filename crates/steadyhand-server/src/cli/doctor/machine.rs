@@ -37,12 +37,9 @@ pub(super) async fn check(patient: Patient<'_>) -> Vec<Check> {
 /// Whether `serve` could listen, or does.
 async fn port(patient: Patient<'_>) -> Vec<Check> {
     let session = patient.session;
-    let settings = patient
-        .configuration
-        .map(|configuration| serve::settings_of(configuration, &session.surroundings));
+    let settings = serve::settings_of(patient.what_is_right, &session.surroundings);
     let (listen, refusal) = match settings {
-        None => (serve::DEFAULT_LISTEN, None),
-        Some(Ok(settings)) => {
+        Ok(settings) => {
             let file = session.found().map(|found| found.path);
             let door = session.door(file.as_deref());
             let refusal = settings.check(settings.listen, &door.keys).err();
@@ -50,8 +47,8 @@ async fn port(patient: Patient<'_>) -> Vec<Check> {
             (settings.listen, refusal.or_else(tls))
         }
         // A secret that is missing is told with the others.
-        Some(Err(cannot)) if cannot.fault == serve::Fault::Secret => (serve::DEFAULT_LISTEN, None),
-        Some(Err(cannot)) => (serve::DEFAULT_LISTEN, Some(cannot)),
+        Err(cannot) if cannot.fault == serve::Fault::Secret => (serve::DEFAULT_LISTEN, None),
+        Err(cannot) => (serve::DEFAULT_LISTEN, Some(cannot)),
     };
     let mut checks = vec![of_port(patient, listen).await];
     if let Some(cannot) = refusal {

@@ -43,6 +43,8 @@ struct Patient<'a> {
     session: &'a Session<'a>,
     /// None where the file is wrong.
     configuration: Option<&'a Arc<Configuration>>,
+    /// What is right of it: where the server listens, where the history is.
+    what_is_right: &'a Configuration,
     /// The server of this configuration, if one runs.
     running: Option<&'a Remote>,
     online: bool,
@@ -60,7 +62,8 @@ pub(super) async fn run(session: &Session<'_>, args: &DoctorArgs) -> Result<(), 
     let patient = Patient {
         ending: &ending,
         session,
-        configuration: loaded.as_ref().ok(),
+        configuration: loaded.report.is_none().then_some(&loaded.configuration),
+        what_is_right: &loaded.configuration,
         running: running.as_ref().ok(),
         online: args.online,
     };

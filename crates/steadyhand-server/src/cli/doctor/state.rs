@@ -18,10 +18,7 @@ const HISTORY_MAX: Duration = Duration::from_secs(5);
 pub(super) async fn check(patient: Patient<'_>) -> Vec<Check> {
     let session = patient.session;
     let state = session.state();
-    let history = match patient.configuration {
-        Some(configuration) => path_of(patient, configuration),
-        None => path_of(patient, &Configuration::empty()),
-    };
+    let history = path_of(patient, patient.what_is_right);
     // Disks can be slow.
     let keys = session.keys_path(session.found().as_ref().map(|found| &*found.path));
     let looking = tokio::task::spawn_blocking(move || {

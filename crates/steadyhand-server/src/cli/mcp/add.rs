@@ -71,13 +71,24 @@ fn is_in_the_clear((name, value): &&(String, String)) -> bool {
 }
 
 fn server(session: &Session<'_>, args: &AddArgs, file: &File) -> Result<NewServer, Failed> {
-    let mut words = args.command.iter().cloned();
+    let mut words = args.target.iter().chain(&args.command).cloned();
     let command = words.next().unwrap_or_default();
-    // Behind -- it is an address, too.
-    let is_address = command.starts_with("http://") || command.starts_with("https://");
-    let url = args.url.clone().or(is_address.then(|| command.clone()));
-    if let Some(url) = url {
-        return over_http(args, url);
+    let is_reference = command.starts_with("${") && args.target.len() == 1;
+    if command.contains("://") || is_reference {
+        return match words.next() {
+            None => over_http(args, command),
+            Some(more) => Err(usage(format!("\"{more}\" stands behind an address"))
+                .help("An address has no arguments: steadyhand mcp add NAME https://host/mcp")),
+        };
+    }
+    if let Some(address) = address_without_scheme(session, &command) {
+        return Err(usage(format!(
+            "\"{command}\" is no program here, and has no scheme"
+        ))
+        .help(format!(
+            "If it is an address: steadyhand mcp add {} {address}",
+            args.name
+        )));
     }
     if let Some(header) = args.header.first() {
         let name = header.split(':').next().unwrap_or_default();
@@ -101,8 +112,26 @@ fn server(session: &Session<'_>, args: &AddArgs, file: &File) -> Result<NewServe
     })
 }
 
+fn usage(message: String) -> Failed {
+    Failed::new(Exit::Usage, "usage", message)
+}
+
+/// What looks like an address and is no program: as an address.
+fn address_without_scheme(session: &Session<'_>, text: &str) -> Option<String> {
+    let here = &session.surroundings.current;
+    let path = session.surroundings.variable("PATH").unwrap_or_default();
+    if steadyhand_process::find_command(text, here, path.as_ref(), here).is_ok() {
+        return None;
+    }
+    let (host, _) = text.split_once(['/', ':'])?;
+    let is_here = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok();
+    let is_name =
+        host.contains('.') && !host.starts_with('.') && !host.contains(char::is_whitespace);
+    let scheme = if is_here { "http" } else { "https" };
+    (is_here || is_name).then(|| format!("{scheme}://{text}"))
+}
+
 fn over_http(args: &AddArgs, url: String) -> Result<NewServer, Failed> {
-    let usage = |message: String| Failed::new(Exit::Usage, "usage", message);
     if !args.env.is_empty() || args.cwd.is_some() {
         let message = "--env and --cwd are for a program, and this is an address".to_owned();
         return Err(usage(message).help("--header 'NAME: VALUE' goes with every request"));

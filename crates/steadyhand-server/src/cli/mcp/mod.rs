@@ -86,11 +86,15 @@ pub(super) struct AddArgs {
     /// A header that goes with every request to a URL: 'Authorization: Bearer ${env:TOKEN}'
     #[arg(long, value_name = "NAME: VALUE")]
     header: Vec<String>,
-    /// The address of a server over HTTP
-    #[arg(value_name = "URL", conflicts_with = "command")]
-    url: Option<String>,
-    /// Or the program and its arguments, behind --
-    #[arg(last = true, required_unless_present = "url", value_name = "COMMAND")]
+    /// The address of a server over HTTP, or a program and its arguments
+    #[arg(value_name = "URL|PROGRAM", conflicts_with = "command")]
+    target: Vec<String>,
+    /// The program and its arguments, behind --: needed where an argument begins with a dash
+    #[arg(
+        last = true,
+        required_unless_present = "target",
+        value_name = "COMMAND"
+    )]
     command: Vec<String>,
 }
 

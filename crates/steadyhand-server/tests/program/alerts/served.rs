@@ -142,7 +142,7 @@ async fn alerts_without_a_server_and_rules_that_make_no_sense_say_what_to_do() {
         ("when = \"lunch\"", "nothing that can be watched"),
         (
             "when = \"average > 1s\"\nclear = \"2s\"",
-            "clear is above the limit",
+            "is above the limit",
         ),
         (
             "when = \"breaker_open\"\nnotify = { webhook = \"not an address\" }",

@@ -168,3 +168,51 @@ async fn listed(served: &Served, caller: &str) -> String {
     assert_eq!(waiting[0]["tool"], "unlock");
     waiting[0]["id"].as_str().expect("an id").to_owned()
 }
+
+#[test]
+fn a_call_at_a_terminal_asks_the_person_there() {
+    let workplace = Workplace::with_config(TOOLS);
+    let mut terminal = Terminal::start(&workplace, &["call", "unlock", "door=front"]);
+    let shown = terminal.wait_for("Allow?  [y] yes   [n] no");
+    assert!(shown.contains("unlock wants to run"), "{shown}");
+    assert!(shown.contains("this command, asks every time"), "{shown}");
+    terminal.line("y");
+    terminal.wait_for("unlocked");
+    let (code, shown) = terminal.ended();
+    assert_eq!(code, Some(0), "{shown}");
+
+    let mut terminal = Terminal::start(&workplace, &["call", "unlock", "door=front"]);
+    terminal.wait_for("Allow?");
+    terminal.press(CTRL_C);
+    let (code, shown) = terminal.ended();
+    assert_eq!(code, Some(7), "{shown}");
+    assert!(shown.contains("It was not run."), "{shown}");
+
+    // Nobody to ask: the same as before.
+    let (code, _, stderr) = parts(&workplace.run("call unlock door=front"));
+    assert_eq!(code, 7, "{stderr}");
+    assert!(stderr.contains("--approve unlock"), "{stderr}");
+}
+
+#[tokio::test]
+async fn a_call_of_a_server_asks_at_the_terminal_that_made_it() {
+    let served = Served::with_config(TOOLS).await;
+    let place = served.workplace.shared();
+    let asking = tokio::task::spawn_blocking(move || {
+        let mut terminal = Terminal::start(&place, &["call", "unlock", "door=front"]);
+        terminal.wait_for("Allow?  [y] yes   [n] no");
+        terminal.line("y");
+        let answered = terminal.ended();
+        let mut terminal = Terminal::start(&place, &["call", "unlock", "door=back"]);
+        terminal.wait_for("Allow?");
+        terminal.line("r");
+        terminal.wait_for("Reason: ");
+        terminal.line("at night");
+        (answered, terminal.ended())
+    });
+    let (yes, no) = asking.await.expect("no panic");
+    assert_eq!(yes.0, Some(0), "{}", yes.1);
+    assert!(yes.1.contains("unlocked"), "{}", yes.1);
+    assert_eq!(no.0, Some(7), "{}", no.1);
+    assert!(no.1.contains("at night"), "{}", no.1);
+}

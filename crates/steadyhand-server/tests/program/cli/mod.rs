@@ -5,5 +5,7 @@ mod commands;
 mod completions;
 mod conversation;
 mod exit_codes;
+mod guidance;
+mod log_lines;
 mod programs;
 mod switches;

@@ -179,7 +179,10 @@ fn problems(workplace: &Workplace, mended: &dyn Fn(usize) -> bool) -> BTreeSet<S
 fn t04_no_mistake_hides_another_one() {
     let workplace = Workplace::new();
     workplace.write("petstore.json", "{}");
-    let numbers = MISTAKES.lines().filter(|line| line.contains(" => ")).count();
+    let numbers = MISTAKES
+        .lines()
+        .filter(|line| line.contains(" => "))
+        .count();
     let all = problems(&workplace, &|_| false);
     assert!(all.len() >= numbers, "{} of {numbers}: {all:#?}", all.len());
     let none = problems(&workplace, &|_| true);
@@ -194,7 +197,9 @@ fn t04_no_mistake_hides_another_one() {
     // Whatever is mended, nothing appears that was not told at first.
     let mut seed = 1_u64;
     for number in 1..=numbers {
-        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        seed = seed
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         let some = |other: usize| other == number || (seed >> (other % 61)) & 1 == 1;
         for mended in [&|other| other == number, &some as &dyn Fn(usize) -> bool] {
             let found = problems(&workplace, mended);
@@ -256,8 +261,9 @@ fn t04_settings_that_did_nothing_are_refused_by_name_and_line() {
 
 #[test]
 fn t04_alerts_are_not_said_to_be_inactive() {
-    let workplace =
-        Workplace::with_config("[[alerts]]\nwhen = \"breaker_open\"\nnotify = { log = \"warn\" }\n");
+    let workplace = Workplace::with_config(
+        "[[alerts]]\nwhen = \"breaker_open\"\nnotify = { log = \"warn\" }\n",
+    );
     let (code, stdout, stderr) = parts(&workplace.run("config check"));
     assert_eq!(code, 0, "{stderr}");
     assert!(stdout.contains("is right"), "{stdout}");
@@ -272,7 +278,11 @@ fn t04_a_program_that_is_not_there_is_a_warning_and_arguments_in_its_place_are_a
     let (code, stdout, stderr) = parts(&workplace.run("config check"));
     assert_eq!(code, 0, "{stderr}");
     assert!(stdout.contains("2 warnings"), "{stdout}{stderr}");
-    for part in ["mcp.a.command", "no-such-program-anywhere", "tools.b.command"] {
+    for part in [
+        "mcp.a.command",
+        "no-such-program-anywhere",
+        "tools.b.command",
+    ] {
         assert!(stderr.contains(part), "{part}: {stderr}");
     }
     let workplace = Workplace::with_config("[mcp.a]\ncommand = \"ls -l 'my folder'\"\n");
@@ -321,7 +331,10 @@ command = ["sh", "-c", "echo $HOME"]
     );
     let checked = workplace.json("config check --json");
     let warnings = checked["warnings"].as_array().expect("warnings");
-    let helps: Vec<&str> = warnings.iter().filter_map(|it| it["help"].as_str()).collect();
+    let helps: Vec<&str> = warnings
+        .iter()
+        .filter_map(|it| it["help"].as_str())
+        .collect();
     assert_eq!(
         helps,
         [
@@ -341,7 +354,10 @@ fn a_number_without_its_unit_is_told_the_unit_it_needs() {
     assert_eq!(code, 8);
     let report: serde_json::Value = serde_json::from_str(&stderr).expect("one line of JSON");
     let problems = report["error"]["problems"].as_array().expect("problems");
-    let helps: BTreeSet<&str> = problems.iter().filter_map(|it| it["help"].as_str()).collect();
+    let helps: BTreeSet<&str> = problems
+        .iter()
+        .filter_map(|it| it["help"].as_str())
+        .collect();
     let expected = [
         "Write it in quotes, with its unit: \"10/s\"",
         "Write it in quotes, with its unit: \"30s\"",

@@ -39,7 +39,7 @@ fn without_a_configuration_there_is_the_demo_set_and_nothing_is_wrong_with_it() 
         .run("config check")
         .code(0)
         .stdout_eq(str![[r#"
-No configuration file, so this is the demo set: 5 tools, 1 MCP server. Your own: steadyhand init
+No configuration file, so this is the demo set: 11 tools, 1 MCP server. Your own: steadyhand init
 
 "#]])
         .stderr_eq(str![]);
@@ -53,7 +53,13 @@ No configuration file, so this is the demo set: 5 tools, 1 MCP server. Your own:
             "calculator",
             "slow_report",
             "flaky",
-            "door_unlock"
+            "door_unlock",
+            "datetime",
+            "echo",
+            "math_eval",
+            "search",
+            "uuid",
+            "volume",
         ]
     );
     // Where each value comes from can be asked, as with any other file.
@@ -106,7 +112,7 @@ fn its_model_answers_with_a_tool_and_says_that_it_is_no_ai() {
     let lines: Vec<&str> = stderr.lines().collect();
     assert_eq!(
         lines[0],
-        "demo (demo model, a fixed script, not an AI), 5 tools (broken_server not running)."
+        "demo (demo model, a fixed script, not an AI), 11 tools (broken_server not running)."
     );
     assert!(lines[1].starts_with("tool ok weather "), "{stderr}");
     assert_eq!(lines.len(), 2, "nothing else is said: {stderr}");

@@ -1,0 +1,91 @@
+//! What happens inside, as lines on stderr.
+
+use std::sync::OnceLock;
+
+use steadyhand_mcp::START_FAILED;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::{Layer, Layered, SubscriberExt};
+use tracing_subscriber::reload::{self, Handle};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Registry, fmt};
+
+use crate::config::settings::{LineFormat, LineLevel, LogSettings};
+
+/// The target of lines that are no warnings, and that are shown wherever warnings are.
+pub(crate) const NOTICE: &str = "steadyhand::notice";
+
+type Lines = Box<dyn Layer<Registry> + Send + Sync>;
+type WithLines = Layered<reload::Layer<Lines, Registry>, Registry>;
+
+/// What can be changed while the program runs: how lines are written, and which.
+static HANDLES: OnceLock<(Handle<Lines, Registry>, Handle<Targets, WithLines>)> = OnceLock::new();
+
+/// Begins to write lines of this level as text.
+pub(crate) fn begin(level: LevelFilter, in_color: bool) {
+    let (lines, lines_handle) = reload::Layer::new(lines(LineFormat::Text, in_color));
+    let (filter, filter_handle) = reload::Layer::new(filter(level, false));
+    let begun = tracing_subscriber::registry()
+        .with(lines)
+        .with(filter)
+        .try_init();
+    // An application that has one of its own keeps it.
+    if begun.is_ok() {
+        let _ = HANDLES.set((lines_handle, filter_handle));
+    }
+}
+
+/// Goes on as these settings say. `tells_starts`: the command tells of servers that do not start, and this does not.
+pub(crate) fn change(level: LevelFilter, format: LineFormat, in_color: bool, tells_starts: bool) {
+    if let Some((lines_handle, filter_handle)) = HANDLES.get() {
+        let _ = lines_handle.reload(lines(format, in_color));
+        let _ = filter_handle.reload(filter(level, tells_starts));
+    }
+}
+
+/// The level that a program writes which stays.
+pub(crate) fn level_of(settings: &LogSettings) -> LevelFilter {
+    match settings.level.unwrap_or(LineLevel::Warn) {
+        LineLevel::Off => LevelFilter::OFF,
+        LineLevel::Error => LevelFilter::ERROR,
+        LineLevel::Warn => LevelFilter::WARN,
+        LineLevel::Info => LevelFilter::INFO,
+        LineLevel::Debug => LevelFilter::DEBUG,
+    }
+}
+
+fn lines(format: LineFormat, in_color: bool) -> Lines {
+    match format {
+        LineFormat::Text => fmt::layer()
+            .with_writer(std::io::stderr)
+            .with_ansi(in_color)
+            .without_time()
+            .with_target(false)
+            .boxed(),
+        LineFormat::Json => fmt::layer()
+            .json()
+            .flatten_event(true)
+            .with_writer(std::io::stderr)
+            .with_target(false)
+            .boxed(),
+    }
+}
+
+fn filter(level: LevelFilter, tells_starts: bool) -> Targets {
+    let notices = match level >= LevelFilter::WARN {
+        true => level.max(LevelFilter::INFO),
+        false => level,
+    };
+    // Every crate of ours begins with this.
+    Targets::new()
+        .with_target("steadyhand", level)
+        .with_target(NOTICE, notices)
+        .with_target(
+            START_FAILED,
+            if tells_starts {
+                LevelFilter::OFF
+            } else {
+                level
+            },
+        )
+        .with_default(LevelFilter::ERROR.min(level))
+}
