@@ -47,6 +47,56 @@ async fn r03_a_broken_conversation_is_mended_listed_counted_and_kept_in_history(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn r03_results_in_another_order_than_their_calls_reach_the_provider_in_order() {
+    let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "look", "arguments": "{}"}});
+    let used = |id: &str| json!({"type": "tool_use", "id": id, "name": "look", "input": {}});
+    let found = |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": "r"});
+    let called = |name: &str| json!({"functionCall": {"name": name, "args": {}}});
+    let answered =
+        |name: &str| json!({"functionResponse": {"name": name, "response": {"output": "r"}}});
+    let item = |id: &str| json!({"type": "function_call", "call_id": id, "name": "look", "arguments": "{}"});
+    let output = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": "r"});
+    let rows = [
+        (
+            "openai",
+            "/v1/chat/completions",
+            json!({"model": "m", "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": null, "tool_calls": [call("aa"), call("bb")]},
+                {"role": "tool", "tool_call_id": "bb", "content": "r"}, {"role": "tool", "tool_call_id": "aa", "content": "r"}]}),
+        ),
+        (
+            "openai",
+            "/v1/responses",
+            json!({"model": "m", "input": [{"role": "user", "content": "Hi"}, item("aa"), item("bb"), output("bb"), output("aa")]}),
+        ),
+        (
+            "anthropic",
+            "/v1/messages",
+            json!({"model": "m", "max_tokens": 10, "tools": [{"name": "look", "description": "d", "input_schema": {"type": "object"}}],
+                "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [used("aa"), used("bb")]}, {"role": "user", "content": [found("bb"), found("aa")]}]}),
+        ),
+        (
+            "gemini",
+            "/v1beta/models/g:generateContent",
+            json!({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [called("aa"), called("bb")]},
+                {"role": "user", "parts": [answered("bb"), answered("aa")]}]}),
+        ),
+    ];
+    for (site, path, request) in rows {
+        let provider = Provider::json(ok()).await;
+        let served = proxy(site, provider.url()).await;
+        let reply = served.post(&format!("/proxy/{site}{path}"), request).await;
+        let fixes = reply.header("steadyhand-fixes").unwrap_or_default();
+        assert!(
+            fixes.starts_with("result_order;at="),
+            "{site}{path}: {fixes}"
+        );
+        let sent = provider.last().json().to_string();
+        let last = |word: &str| sent.rfind(&format!("\"{word}\"")).expect("it is there");
+        assert!(last("aa") < last("bb"), "{site}{path}: {sent}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn r03_a_valid_conversation_keeps_its_bytes_and_leaves_no_trace() {
     let provider = Provider::json(ok()).await;
     let served = proxy("anthropic", provider.url()).await;
