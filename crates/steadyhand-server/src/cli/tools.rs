@@ -43,6 +43,12 @@ pub(super) enum ToolsCommand {
         #[arg(add = ArgValueCandidates::new(complete::tool_names))]
         tool: String,
     },
+    /// Reject the definition of a tool as it is now: it stays away until it has another one
+    Reject {
+        /// The tool
+        #[arg(add = ArgValueCandidates::new(complete::tool_names))]
+        tool: String,
+    },
     /// Close a tool's breaker by hand
     Reset {
         /// The tool
@@ -59,6 +65,7 @@ pub(super) async fn run(
     match command {
         ToolsCommand::Changes => return changes(session).await,
         ToolsCommand::Accept { tool } => return accept(session, tool).await,
+        ToolsCommand::Reject { tool } => return reject(session, tool).await,
         ToolsCommand::Enable { tool } => return switch::set(session, tool, true).await,
         ToolsCommand::Disable { tool } => return switch::set(session, tool, false).await,
         ToolsCommand::List | ToolsCommand::Show { .. } | ToolsCommand::Reset { .. } => {}
@@ -74,6 +81,7 @@ pub(super) async fn run(
         ToolsCommand::Reset { tool } => reset(session, &place, tool).await,
         ToolsCommand::Changes
         | ToolsCommand::Accept { .. }
+        | ToolsCommand::Reject { .. }
         | ToolsCommand::Enable { .. }
         | ToolsCommand::Disable { .. } => Ok(()),
     };
@@ -98,9 +106,10 @@ async fn changes(session: &Session<'_>) -> Result<(), Failed> {
     let mut lines = Vec::new();
     for change in &changes {
         let text = |name: &str| change[name].as_str().unwrap_or_default().to_owned();
-        let kept = match change["quarantined"] == true {
-            true => "  (kept away until it is accepted)",
-            false => "",
+        let kept = match (change["rejected"] == true, change["quarantined"] == true) {
+            (true, _) => "  (rejected, kept away)",
+            (false, true) => "  (kept away until it is accepted)",
+            (false, false) => "",
         };
         lines.push(format!("{} of {}{kept}", text("tool"), text("source")));
         for word in change["suspicious"].as_array().into_iter().flatten() {
@@ -125,6 +134,19 @@ async fn accept(session: &Session<'_>, tool: &str) -> Result<(), Failed> {
     match session.screen.json {
         true => session.screen.json(&accepted),
         false => session.screen.note(&format!("{tool} counts as it is now.")),
+    }
+    Ok(())
+}
+
+async fn reject(session: &Session<'_>, tool: &str) -> Result<(), Failed> {
+    let remote = super::alerts::server(session, "definitions are compared").await?;
+    let path = format!("/v1/tool-changes/{}/reject", in_path(tool));
+    let rejected = remote.post(&path, None).await?.body;
+    match session.screen.json {
+        true => session.screen.json(&rejected),
+        false => session.screen.note(&format!(
+            "{tool} is rejected, and stays away until its server gives it another definition."
+        )),
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ mod programs;
 pub mod proxy;
 pub mod reference;
 mod repair;
+pub(crate) mod replace;
 pub mod schema;
 pub mod secret;
 pub mod settings;

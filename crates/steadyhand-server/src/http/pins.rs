@@ -1,4 +1,4 @@
-//! Tools whose definition is another than before: shown, and accepted.
+//! Tools whose definition is another than before: shown, accepted, rejected.
 
 use std::sync::Arc;
 
@@ -49,6 +49,39 @@ pub(crate) async fn accept(
     ))
 }
 
+/// Reject the definition of a tool as it is now
+///
+/// The tool stays away until its server gives it another definition, or until this one is accepted.
+#[utoipa::path(
+    post,
+    operation_id = "reject_tool_change",
+    path = "/v1/tool-changes/{name}/reject",
+    tag = "tools",
+    params(("name" = String, Path, description = "The tool")),
+    responses(
+        (status = 200, description = "It is kept away from here on", body = shapes::ToolRejected),
+        shapes::NamedErrors,
+    )
+)]
+pub(crate) async fn reject(
+    State(app): State<Arc<App>>,
+    Named(name): Named,
+) -> Result<Response, Refused> {
+    let source = turn_down(&app, &name).await?;
+    Ok(status::answer(
+        &json!({"name": name, "source": source, "rejected": true}),
+    ))
+}
+
+/// The definition as it is now stays away; the server it comes from.
+pub(crate) async fn turn_down(app: &App, name: &str) -> Result<String, Refused> {
+    let Some(source) = app.pins.reject(name) else {
+        return Err(nothing_waits(name));
+    };
+    app.runtime.renew(&source).await;
+    Ok(source)
+}
+
 /// The definition as it is now counts from here on; the server it comes from.
 pub(crate) async fn take_over(app: &App, name: &str) -> Result<String, Refused> {
     let Some(source) = app.pins.accept(name) else {
@@ -61,7 +94,7 @@ pub(crate) async fn take_over(app: &App, name: &str) -> Result<String, Refused> 
 pub(crate) fn nothing_waits(name: &str) -> Refused {
     Refused::new(
         Why::NoSuchTool,
-        format!("no change of a tool {name:?} waits to be accepted"),
+        format!("no change of a tool {name:?} waits to be accepted or rejected"),
         "GET /v1/tool-changes lists those that do",
     )
 }

@@ -749,6 +749,23 @@ pub(crate) struct ToolAccepted {
 }
 
 #[derive(Serialize, ToSchema)]
+pub(crate) struct ToolRejected {
+    name: String,
+    /// The server it comes from
+    source: String,
+    rejected: bool,
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ToolSwitched {
+    name: String,
+    enabled: bool,
+    /// What the configuration file says now
+    #[schema(example = "tools.send_mail.enabled = false")]
+    setting: String,
+}
+
+#[derive(Serialize, ToSchema)]
 pub(crate) struct AlertList {
     /// How many are not over
     active: usize,

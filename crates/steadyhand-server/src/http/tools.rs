@@ -13,6 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::status::{self, Refused, Why};
 use super::{App, Asked, Asking, Named, shapes};
 use crate::access::Right;
+use crate::runtime::{NotSwitched, ToolSwitch};
 use crate::views::{self, tools::Format};
 
 /// How the tools are wanted.
@@ -186,6 +187,72 @@ pub(crate) async fn allow_trial(
     Ok(status::answer(
         &json!({"name": tool.name(), "breaker": breaker}),
     ))
+}
+
+/// Switch a tool off
+///
+/// Writes `enabled = false` into the configuration file and puts it in force: the tool is in no list and cannot be called.
+#[utoipa::path(
+    post,
+    operation_id = "disable_tool",
+    path = "/v1/tools/{name}/disable",
+    tag = "tools",
+    params(("name" = String, Path, description = "The tool")),
+    responses(
+        (status = 200, description = "It is switched off", body = shapes::ToolSwitched),
+        shapes::NamedErrors,
+    )
+)]
+pub(crate) async fn disable(
+    State(app): State<Arc<App>>,
+    Named(name): Named,
+) -> Result<Response, Refused> {
+    switched(&app, &name, false).await
+}
+
+/// Switch a tool on again
+///
+/// Writes `enabled = true` into the configuration file and puts it in force.
+#[utoipa::path(
+    post,
+    operation_id = "enable_tool",
+    path = "/v1/tools/{name}/enable",
+    tag = "tools",
+    params(("name" = String, Path, description = "The tool")),
+    responses(
+        (status = 200, description = "It is switched on", body = shapes::ToolSwitched),
+        shapes::NamedErrors,
+    )
+)]
+pub(crate) async fn enable(
+    State(app): State<Arc<App>>,
+    Named(name): Named,
+) -> Result<Response, Refused> {
+    switched(&app, &name, true).await
+}
+
+async fn switched(app: &App, name: &str, on: bool) -> Result<Response, Refused> {
+    let switch = switch(app, name, on).await?;
+    let setting = switch.setting(on);
+    Ok(status::answer(
+        &json!({"name": switch.tool, "enabled": on, "setting": setting}),
+    ))
+}
+
+/// Switches a tool by the configuration file.
+pub(crate) async fn switch(app: &App, name: &str, on: bool) -> Result<ToolSwitch, Refused> {
+    app.runtime
+        .switch_tool(name, on)
+        .await
+        .map_err(|why| match why {
+            NotSwitched::NoSuchTool => no_such_tool(app, name),
+            NotSwitched::File { message, help } => Refused::new(Why::ConfigInvalid, message, help),
+            NotSwitched::Wrong(report) => Refused::new(
+                Why::ConfigInvalid,
+                format!("{name:?} is as it was: {report}"),
+                "See what is wrong: steadyhand config check",
+            ),
+        })
 }
 
 pub(crate) fn no_such_tool(app: &App, name: &str) -> Refused {

@@ -2,8 +2,8 @@
 //! shown, told, and – where wanted – kept away from models until somebody accepts it.
 
 mod difference;
-mod hidden;
 mod store;
+mod suspicious;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 use crate::source::mcp::PinMode;
 pub(crate) use difference::Difference;
 use store::{Pinned, Store};
+pub(crate) use suspicious::{found as suspicious_in, marked as suspicious_passages};
 
 /// Tools that are remembered.
 const TOOLS_MAX: usize = 20_000;
@@ -51,6 +52,8 @@ pub(crate) struct Change {
     pub(crate) at_ms: u64,
     /// It is kept away until somebody accepts it
     pub(crate) quarantined: bool,
+    /// Somebody rejected it: it stays away, and nobody is asked again until it is another one
+    pub(crate) rejected: bool,
     /// What is another than before; empty for a tool that is new
     pub(crate) differences: Vec<Difference>,
     /// What people do not see, or what speaks to the model and not of the tool
@@ -60,14 +63,16 @@ pub(crate) struct Change {
 impl Change {
     /// In words.
     pub(crate) fn words(&self) -> String {
-        let mut words = match self.differences.first() {
-            None => format!("{} is new", self.tool),
-            Some(first) => format!(
-                "{} changed its definition in {} places, {} first",
-                self.tool,
-                self.differences.len(),
-                first.at
-            ),
+        let mut words = match self.differences.as_slice() {
+            [] => format!("{} is new", self.tool),
+            [only] => format!("{}: its {} changed", self.tool, only.at),
+            [first, others @ ..] => {
+                let places = match others.len() {
+                    1 => "1 more place".to_owned(),
+                    count => format!("{count} more places"),
+                };
+                format!("{}: its {} and {places} changed", self.tool, first.at)
+            }
         };
         if let Some(first) = self.suspicious.first() {
             words.push_str(&format!("; suspicious: {first}"));
@@ -106,13 +111,17 @@ impl Pins {
         let mut state = self.state();
         let mut kept_away = Vec::new();
         for tool in tools {
-            if state.look_at(source, mode, tool) == Standing::KeptAway {
-                let reason = format!(
-                    "its definition is not the one that was accepted; steadyhand tools changes shows it, steadyhand tools accept {} takes it over",
-                    tool.name()
-                );
-                kept_away.push((tool.name().to_owned(), reason));
-            }
+            let name = tool.name();
+            let reason = match state.look_at(source, mode, tool) {
+                Standing::Offered => continue,
+                Standing::KeptAway => format!(
+                    "its definition is not the one that was accepted; steadyhand tools changes shows it, steadyhand tools accept {name} takes it over"
+                ),
+                Standing::Rejected => format!(
+                    "its definition was rejected; steadyhand tools changes shows it, steadyhand tools accept {name} takes it over all the same"
+                ),
+            };
+            kept_away.push((name.to_owned(), reason));
         }
         kept_away
     }
@@ -146,6 +155,26 @@ impl Pins {
         Some(change.source)
     }
 
+    /// The definition as it is now is not wanted: the tool stays away until it has another one, or until this one is
+    /// accepted. The server it comes from; none if there is no such change.
+    pub(crate) fn reject(&self, tool: &str) -> Option<String> {
+        let mut state = self.state();
+        let change = state.changes.get_mut(tool)?;
+        change.rejected = true;
+        change.quarantined = true;
+        let source = change.source.clone();
+        state.store.reject(&source, tool);
+        state.settle(tool, "it was rejected");
+        drop(state);
+        self.save();
+        Some(source)
+    }
+
+    /// What is another about this tool.
+    pub(crate) fn change_of(&self, tool: &str) -> Option<Change> {
+        self.state().changes.get(tool).cloned()
+    }
+
     /// All that are listed.
     pub(crate) fn changes(&self) -> Vec<Change> {
         self.state().changes.values().cloned().collect()
@@ -155,7 +184,9 @@ impl Pins {
     pub(crate) fn to_be_told(&self) -> Vec<Change> {
         let mut state = self.state();
         let untold = std::mem::take(&mut state.untold);
-        let is_due = |change: &&Change| change.quarantined || untold.contains(&change.tool);
+        let is_due = |change: &&Change| {
+            !change.rejected && (change.quarantined || untold.contains(&change.tool))
+        };
         state.changes.values().filter(is_due).cloned().collect()
     }
 
@@ -172,14 +203,18 @@ impl Pins {
 #[derive(PartialEq, Eq)]
 enum Standing {
     Offered,
+    /// Until somebody decides.
     KeptAway,
+    /// Somebody has decided.
+    Rejected,
 }
 
 impl State {
     fn look_at(&mut self, source: &str, mode: PinMode, tool: &Tool) -> Standing {
         let now = Pinned::of(tool);
         let known = self.store.get(source, tool.name());
-        if known.is_some_and(|known| known.is(&now)) {
+        let rejected = self.store.is_rejected(source, tool.name(), &now);
+        if known.is_some_and(|known| known.is(&now)) && !rejected {
             if self
                 .changes
                 .remove(tool.name())
@@ -190,24 +225,29 @@ impl State {
             return Standing::Offered;
         }
         let differences = known
+            .filter(|known| !known.is(&now))
             .map(|known| known.differences(&now))
             .unwrap_or_default();
-        let suspicious = hidden::found(tool);
+        let suspicious = suspicious::found_in(tool);
         let is_new = known.is_none();
-        if is_new && suspicious.is_empty() {
+        if is_new && suspicious.is_empty() && !rejected {
             self.remember(source, tool.name(), now);
             return Standing::Offered;
         }
-        let quarantined = mode == PinMode::Quarantine;
+        let quarantined = rejected || mode == PinMode::Quarantine;
         match quarantined {
             true => self.store.propose(source, tool.name(), now),
-            false => self.remember(source, tool.name(), now),
+            false => {
+                self.store.keep_previous(source, tool.name());
+                self.remember(source, tool.name(), now);
+            }
         }
         let change = Change {
             tool: tool.name().to_owned(),
             source: source.to_owned(),
             at_ms: clock::wall_ms(),
             quarantined,
+            rejected,
             differences,
             suspicious,
         };
@@ -218,13 +258,16 @@ impl State {
                     == (&change.differences, &change.suspicious)
         });
         if !is_known && (self.changes.len() < CHANGES_MAX || before.is_some()) {
-            tracing::warn!(tool = change.tool, source, "{}", change.words());
-            self.untold.push(change.tool.clone());
+            if !rejected {
+                tracing::warn!(tool = change.tool, source, "{}", change.words());
+                self.untold.push(change.tool.clone());
+            }
             self.changes.insert(change.tool.clone(), change);
         }
-        match quarantined {
-            true => Standing::KeptAway,
-            false => Standing::Offered,
+        match (rejected, quarantined) {
+            (true, _) => Standing::Rejected,
+            (false, true) => Standing::KeptAway,
+            (false, false) => Standing::Offered,
         }
     }
 

@@ -21,6 +21,8 @@ pub(super) struct Store {
     written: Written,
     /// Definitions that wait to be accepted.
     proposed: BTreeMap<(String, String), Pinned>,
+    /// What was before a definition that was taken over at once.
+    previous: BTreeMap<(String, String), Pinned>,
     is_saved: bool,
 }
 
@@ -28,6 +30,9 @@ pub(super) struct Store {
 struct Written {
     version: u32,
     tools: BTreeMap<String, BTreeMap<String, Pinned>>,
+    /// Digests of definitions that somebody rejected, by source and tool. Not in files of 0.1.0.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    rejected: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 /// A definition.
@@ -89,6 +94,7 @@ impl Store {
             path,
             written,
             proposed: BTreeMap::new(),
+            previous: BTreeMap::new(),
             is_saved: true,
         }
     }
@@ -112,8 +118,43 @@ impl Store {
             .insert((source.to_owned(), tool.to_owned()), definition);
     }
 
+    /// The definition of now is about to be replaced: a rejection goes back to it.
+    pub(super) fn keep_previous(&mut self, source: &str, tool: &str) {
+        if let Some(now) = self.get(source, tool).cloned() {
+            self.previous
+                .insert((source.to_owned(), tool.to_owned()), now);
+        }
+    }
+
+    pub(super) fn is_rejected(&self, source: &str, tool: &str, definition: &Pinned) -> bool {
+        let of_source = self.written.rejected.get(source);
+        let digest = of_source.and_then(|tools| tools.get(tool));
+        digest == Some(&definition.sha256)
+    }
+
+    /// The definition that waits, or was taken over last, is not wanted; the one before it counts again.
+    pub(super) fn reject(&mut self, source: &str, tool: &str) {
+        let key = (source.to_owned(), tool.to_owned());
+        let proposed = self.proposed.get(&key);
+        let Some(unwanted) = proposed.or_else(|| self.get(source, tool)).cloned() else {
+            return;
+        };
+        let of_source = self.written.rejected.entry(source.to_owned()).or_default();
+        of_source.insert(tool.to_owned(), unwanted.sha256.clone());
+        self.is_saved = false;
+        if let Some(before) = self.previous.remove(&key) {
+            self.put(source, tool, before);
+        }
+        self.proposed.insert(key, unwanted);
+    }
+
     pub(super) fn accept(&mut self, source: &str, tool: &str) {
         let key = (source.to_owned(), tool.to_owned());
+        if let Some(of_source) = self.written.rejected.get_mut(source) {
+            of_source.remove(tool);
+            self.is_saved = false;
+        }
+        self.previous.remove(&key);
         if let Some(definition) = self.proposed.remove(&key) {
             self.put(source, tool, definition);
         }

@@ -297,7 +297,7 @@ impl Loaded {
     }
 
     /// Whether the settings leave a tool out.
-    fn is_switched_off(&self, tool: &str) -> bool {
+    pub(super) fn is_switched_off(&self, tool: &str) -> bool {
         let said = self.each.iter().rev();
         let said =
             said.filter(|(pattern, policy)| policy.enabled.is_some() && self.means(pattern, tool));

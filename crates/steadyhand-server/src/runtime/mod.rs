@@ -5,6 +5,7 @@ mod loaded;
 pub mod policy;
 mod servers;
 mod standing_before;
+mod switch;
 pub mod watch;
 
 use std::fmt;
@@ -35,6 +36,7 @@ use crate::source::{Context, mcp};
 use inspect::{clashes, clashes_of_servers, settle_clashes};
 use loaded::Loaded;
 pub use servers::NotUsed;
+pub(crate) use switch::{NotSwitched, SWITCH, ToolSwitch};
 
 /// The tools of a configuration, ready to be called. Cheap to clone: clones are the same runtime.
 #[derive(Clone)]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::super::Session;
 use super::super::error::{Exit, Failed};
 use crate::config::document::plain;
+use crate::config::replace::{NotReplaced, replace};
 use crate::config::{Configuration, find};
 
 /// The file that applies, or the one to be made here.
@@ -85,34 +86,13 @@ impl File {
         session: &Session<'_>,
         text: &str,
     ) -> Result<Configuration, Failed> {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let new = self
-            .folder()
-            .join(format!(".{name}.{}.toml", std::process::id()));
-        let written = self.write_to(&new, text);
-        written.map_err(|error| cannot("write", &self.shown, &error))?;
-        let checked = Configuration::load(Some(&new), &session.surroundings);
-        let replaced = match &checked {
-            Ok(_) => fs::rename(&new, &self.path),
-            Err(_) => fs::remove_file(&new),
-        };
-        let configuration = checked.map_err(|mut report| {
-            report.subject = format!("what {} would say", self.shown);
-            Failed::from(report)
-        })?;
-        replaced.map_err(|error| cannot("write", &self.shown, &error))?;
-        Ok(configuration)
-    }
-
-    fn write_to(&self, new: &Path, text: &str) -> io::Result<()> {
-        if let Some(folder) = new.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        fs::write(new, text)?;
-        match fs::metadata(&self.path) {
-            Ok(old) => fs::set_permissions(new, old.permissions()),
-            Err(_) => Ok(()),
-        }
+        replace(&self.path, text, &session.surroundings).map_err(|why| match why {
+            NotReplaced::Unwritable(error) => cannot("write", &self.shown, &error),
+            NotReplaced::Wrong(mut report) => {
+                report.subject = format!("what {} would say", self.shown);
+                Failed::from(report)
+            }
+        })
     }
 }
 
