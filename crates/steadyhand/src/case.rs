@@ -310,6 +310,9 @@ impl<'a> Case<'a> {
     pub(crate) fn close_joined(&mut self, other: &Outcome) -> Outcome {
         self.closed = true;
         let execution_time = self.progress.started.elapsed();
+        self.call
+            .replay_of
+            .get_or_insert_with(|| other.call_id.clone());
         let outcome = Outcome {
             call_id: std::mem::take(&mut self.call.id),
             tool_name: std::mem::take(&mut self.call.name),

@@ -1,4 +1,4 @@
-//! `steadyhand calls`: past and running calls: listed, shown, run again, written out, ended.
+//! `steadyhand calls`: past and running calls: listed, followed, shown, run again, written out, ended.
 
 use std::io::Write;
 
@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
 use super::remote::{Remote, in_path};
+use super::tail::{self, TailArgs};
 use super::{Interrupts, STOPPING_MAX, Session, complete, value, written};
 use crate::history::{CallRecord, Cursor, Filter, History, HistoryError};
 use crate::runtime::Runtime;
@@ -35,6 +36,8 @@ pub(super) enum CallsCommand {
         #[arg(long)]
         force: bool,
     },
+    /// Calls as they end, one line each, until it is stopped
+    Tail(TailArgs),
     /// Every call that is meant, one line of JSON each
     Export {
         /// tool:home_* state:failed error:timeout caller:x since:1h >500ms, or a text
@@ -88,6 +91,7 @@ pub(super) async fn run(
             CallsCommand::List(args) => list(session, &place, args).await,
             CallsCommand::Show { id } => show(session, &place, id).await,
             CallsCommand::Replay { id, force } => replay(session, &place, id, *force).await,
+            CallsCommand::Tail(args) => tail::run(session, &place, args).await,
             CallsCommand::Export { filter } => export(&place, &filter.join(" ")).await,
             CallsCommand::Cancel { id } => cancel(session, &place, id).await,
         },
@@ -104,7 +108,7 @@ pub(super) async fn run(
 }
 
 /// Where past calls are asked for.
-enum Place {
+pub(super) enum Place {
     There(Remote),
     Here(History),
 }
@@ -156,7 +160,7 @@ async fn list(session: &Session<'_>, place: &Place, args: &ListArgs) -> Result<(
     Ok(())
 }
 
-fn row(call: &Value) -> Vec<String> {
+pub(super) fn row(call: &Value) -> Vec<String> {
     let text = |name: &str| call[name].as_str().unwrap_or_default().to_owned();
     let took = match (call["took_ms"].as_f64(), call["elapsed_ms"].as_f64()) {
         (Some(ms), _) => duration(ms),
@@ -392,7 +396,7 @@ async fn find(history: &History, id: &str) -> Result<CallRecord, Failed> {
     found.map_err(unreadable)?.ok_or_else(|| no_such_call(id))
 }
 
-fn read_filter(words: &str) -> Result<Filter, Failed> {
+pub(super) fn read_filter(words: &str) -> Result<Filter, Failed> {
     let now_ms = jiff::Timestamp::now().as_millisecond().max(0) as u64;
     Filter::parse(words, now_ms).map_err(|error| {
         Failed::new(Exit::Usage, "usage", error.to_string())
@@ -409,7 +413,7 @@ fn no_such_call(id: &str) -> Failed {
     .help("steadyhand calls list shows those that are kept")
 }
 
-fn unreadable(error: HistoryError) -> Failed {
+pub(super) fn unreadable(error: HistoryError) -> Failed {
     let exit = match error {
         HistoryError::Ambiguous { .. } => {
             return Failed::new(Exit::Usage, "usage", error.to_string())

@@ -34,6 +34,7 @@ mod secret;
 mod serve;
 mod starting;
 mod switch;
+mod tail;
 mod tools;
 mod transcriber;
 mod value;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use hyper::{Method, Request};
@@ -44,6 +45,13 @@ pub(super) enum Missing {
     None,
     /// One does, and says nothing.
     Silent(SocketAddr),
+}
+
+/// A long answer that is being read.
+pub(super) struct OpenAnswer {
+    pub(super) body: Incoming,
+    /// The connection ends with it.
+    _sender: http1::SendRequest<Full<Bytes>>,
 }
 
 /// What it said.
@@ -120,12 +128,8 @@ impl Remote {
         Ok(self.ask(Method::DELETE, path, None).await?.body)
     }
 
-    /// Hands a long answer on as it comes.
-    pub(super) async fn copy(
-        &self,
-        path: &str,
-        to: &mut impl std::io::Write,
-    ) -> Result<(), Failed> {
+    /// Begins to read a long answer.
+    pub(super) async fn open(&self, path: &str) -> Result<OpenAnswer, Failed> {
         let broken = |why: String| self.unreachable(&why);
         let stream = TcpStream::connect(self.address)
             .await
@@ -136,19 +140,33 @@ impl Remote {
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|error| broken(error.to_string()))?;
-        let _connection = tokio::spawn(connection);
+        tokio::spawn(connection);
         let request = self
             .request(Method::GET, path, None)
             .map_err(|unsent| broken(unsent.to_string()))?;
-        let mut response = sender
+        let response = sender
             .send_request(request)
             .await
             .map_err(|error| broken(error.to_string()))?;
         if response.status().as_u16() >= 400 {
-            return self.ask(Method::GET, path, None).await.map(drop);
+            self.ask(Method::GET, path, None).await?;
+            return Err(broken(format!("it answered {}", response.status())));
         }
-        while let Some(frame) = response.frame().await {
-            let frame = frame.map_err(|error| broken(error.to_string()))?;
+        Ok(OpenAnswer {
+            body: response.into_body(),
+            _sender: sender,
+        })
+    }
+
+    /// Hands a long answer on as it comes.
+    pub(super) async fn copy(
+        &self,
+        path: &str,
+        to: &mut impl std::io::Write,
+    ) -> Result<(), Failed> {
+        let mut answer = self.open(path).await?;
+        while let Some(frame) = answer.body.frame().await {
+            let frame = frame.map_err(|error| self.unreachable(&error.to_string()))?;
             // A reader that has seen enough has closed the pipe: nothing is wrong.
             if let Some(piece) = frame.data_ref()
                 && to.write_all(piece).is_err()
@@ -160,7 +178,7 @@ impl Remote {
         Ok(())
     }
 
-    fn unreachable(&self, why: &str) -> Failed {
+    pub(super) fn unreachable(&self, why: &str) -> Failed {
         Failed::new(
             Exit::NotReachable,
             "server_unreachable",

@@ -253,7 +253,7 @@ pub(super) fn trends(
         window,
         bucket_ms: width,
         times: total.times.spread(),
-        marks: marks::read(connection, first)?,
+        marks: marks::read(connection, first, tool)?,
         total: total.shown(),
         previous: previous.shown(),
         buckets,

@@ -316,10 +316,16 @@ fn moment(name: &str, text: &str, now_ms: u64) -> Result<u64, FilterError> {
     if let Ok(ms) = text.parse::<u64>() {
         return Ok(ms);
     }
-    match text.parse::<jiff::Timestamp>() {
-        Ok(moment) => Ok(moment.as_millisecond().max(0) as u64),
-        Err(_) => Err(FilterError(format!(
-            "{name}:{text} is no moment; write how long ago (15m, 2h, 3d) or a time such as 2026-01-31T14:00:00Z"
+    // Without a zone it is the time on this machine's clock.
+    let local = || {
+        let civil = text.parse::<jiff::civil::DateTime>().ok()?;
+        civil.to_zoned(jiff::tz::TimeZone::system()).ok()
+    };
+    let moment = text.parse::<jiff::Timestamp>().ok();
+    match moment.or_else(|| local().map(|local| local.timestamp())) {
+        Some(moment) => Ok(moment.as_millisecond().max(0) as u64),
+        None => Err(FilterError(format!(
+            "{name}:{text} is no moment; write how long ago (15m, 2h, 3d) or a time such as 2026-01-31T14:00:00Z (2026-01-31T14:00 is local time)"
         ))),
     }
 }

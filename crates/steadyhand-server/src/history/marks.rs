@@ -22,6 +22,9 @@ pub struct Mark {
     pub kind: MarkKind,
     /// In words.
     pub text: String,
+    /// The server it is about; absent for what concerns every tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 /// What kind of change.
@@ -73,25 +76,44 @@ impl Mark {
             at_ms,
             kind,
             text: text[..end].to_owned(),
+            source: None,
         }
+    }
+
+    /// The same about one server.
+    pub fn of_source(mut self, source: &str) -> Mark {
+        self.source = Some(source.to_owned());
+        self
+    }
+
+    /// Whether it can have an effect on the tools of a source.
+    pub fn concerns(&self, source: Option<&str>) -> bool {
+        self.source.is_none() || self.source.as_deref() == source
     }
 }
 
 pub(super) fn write(connection: &Connection, marks: &[Mark]) -> rusqlite::Result<()> {
-    let mut put =
-        connection.prepare_cached("INSERT INTO marks (at_ms, kind, text) VALUES (?1, ?2, ?3)")?;
+    let mut put = connection
+        .prepare_cached("INSERT INTO marks (at_ms, kind, text, source) VALUES (?1, ?2, ?3, ?4)")?;
     for mark in marks {
-        put.execute(params![mark.at_ms as i64, mark.kind.as_str(), mark.text])?;
+        let kind = mark.kind.as_str();
+        put.execute(params![mark.at_ms as i64, kind, mark.text, mark.source])?;
     }
     Ok(())
 }
 
-/// Since a moment, the oldest first.
-pub(super) fn read(connection: &Connection, since_ms: u64) -> rusqlite::Result<Vec<Mark>> {
+/// Since a moment, the oldest first. With a tool, those that concern one of its sources.
+pub(super) fn read(
+    connection: &Connection,
+    since_ms: u64,
+    tool: Option<&str>,
+) -> rusqlite::Result<Vec<Mark>> {
     let mut find = connection.prepare_cached(
-        "SELECT at_ms, kind, text FROM marks WHERE at_ms >= ?1 ORDER BY at_ms DESC LIMIT ?2",
+        "SELECT at_ms, kind, text, source FROM marks WHERE at_ms >= ?1
+         AND (?3 IS NULL OR source IS NULL OR source IN (SELECT source FROM tools WHERE name = ?3))
+         ORDER BY at_ms DESC LIMIT ?2",
     )?;
-    let mut rows = find.query([since_ms as i64, MARKS_MAX as i64])?;
+    let mut rows = find.query(params![since_ms as i64, MARKS_MAX as i64, tool])?;
     let mut marks = Vec::new();
     while let Some(row) = rows.next()? {
         let word = text(row, 1)?.unwrap_or_default();
@@ -102,6 +124,7 @@ pub(super) fn read(connection: &Connection, since_ms: u64) -> rusqlite::Result<V
             at_ms: row.get::<_, i64>(0)?.max(0) as u64,
             kind,
             text: text(row, 2)?.unwrap_or_default(),
+            source: text(row, 3)?,
         });
     }
     marks.reverse();

@@ -3,6 +3,7 @@
 //! Losing the file or filling the disk degrades history, says so ([`History::health`]), and never touches calls.
 
 mod buckets;
+mod callers;
 mod candidates;
 mod database;
 mod details;
@@ -44,6 +45,7 @@ use reader::Reader;
 use shared::Shared;
 use writer::Writer;
 
+pub use callers::{CallerTotals, Callers};
 pub(crate) use details::hidden as hidden_failure;
 pub use exchange::{Exchange, ExchangeFailure, Finding, LISTED_MAX, Refusal};
 pub use filter::{Filter, FilterError, StateWord};
@@ -57,6 +59,7 @@ pub use record::{
     ApprovalWait, CallDetails, CallRecord, CallState, CallSummary, Stage, StageKind, Try,
 };
 pub use recorder::Recorder;
+pub(crate) use recorder::state_of as state_of_outcome;
 pub use trends::{Bucket, Counts, Spread, Trends, Window};
 
 /// Events of calls that may wait for the recorder: about three a call, and thousands of calls may come at once.
@@ -239,6 +242,14 @@ impl History {
         self.inner.reader.trends(tool, window)
     }
 
+    /// Who called a tool, or all of them, how often, and how that went.
+    pub fn callers(&self, tool: Option<&str>, window: Window) -> Result<Callers, HistoryError> {
+        self.catch_up(SETTLE);
+        let now_ms = steadyhand::clock::wall_ms();
+        let reader = &self.inner.reader;
+        reader.read(|connection| callers::totals(connection, tool, window, now_ms))
+    }
+
     /// How all tools fared in the last hour, side by side.
     pub fn fleet(&self) -> Result<Fleet, HistoryError> {
         self.catch_up(SETTLE);
@@ -253,7 +264,7 @@ impl History {
     /// What changed since a moment, the oldest first; at most 100.
     pub fn marks(&self, since_ms: u64) -> Result<Vec<Mark>, HistoryError> {
         let reader = &self.inner.reader;
-        reader.read(|connection| marks::read(connection, since_ms))
+        reader.read(|connection| marks::read(connection, since_ms, None))
     }
 
     /// Writes every call that is meant, one JSON record a line, the newest first. Gives back how many.

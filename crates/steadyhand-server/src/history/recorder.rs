@@ -57,7 +57,9 @@ impl Recorder {
             outcome,
             secrets,
             source,
+            replay_of,
         } = end;
+        let replay_of = replay_of.map(|id| clipped(id, ID_BYTES_MAX));
         let error = outcome
             .failure()
             .map(|failure| details::hidden(failure, secrets));
@@ -87,7 +89,7 @@ impl Recorder {
             attempts: outcome.attempts,
             fallback_used: outcome.fallback.is_some(),
             replayed: outcome.replayed,
-            replay_of: open.replay_of,
+            replay_of: open.replay_of.or(replay_of),
             message: failure.map(|failure| short(&failure.message)),
             details,
         }
@@ -99,6 +101,8 @@ struct Told<'a> {
     outcome: &'a Outcome,
     secrets: &'a Secrets,
     source: Option<&'a Arc<str>>,
+    /// The call it repeats: for one with an idempotency key it is known only at the end.
+    replay_of: Option<&'a str>,
 }
 
 impl Observer for Recorder {
@@ -278,6 +282,7 @@ impl Observer for Recorder {
                     outcome,
                     secrets,
                     source: source.as_ref(),
+                    replay_of: replay_of.as_deref(),
                 };
                 let arguments = args.as_deref().or(sent.as_ref());
                 self.shared.push(self.ended(open, *at_ms, arguments, end));
@@ -362,7 +367,8 @@ fn begun(attempt: u32, start_ms: f64) -> Try {
     }
 }
 
-fn state_of(outcome: &Outcome) -> CallState {
+/// How a call ended, in the word of lists.
+pub(crate) fn state_of(outcome: &Outcome) -> CallState {
     let Some(failure) = outcome.failure() else {
         return CallState::Ok;
     };

@@ -11,7 +11,7 @@ use super::record::CallState;
 pub(super) const KIND: Kind = Kind {
     name: "history",
     application: 0x5348_4831,
-    migrations: &[FIRST, SECOND, THIRD, FOURTH, FIFTH],
+    migrations: &[FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH],
 };
 
 const FIRST: &str = "
@@ -103,6 +103,14 @@ const FOURTH: &str = "
 /// How long a call waited for an approval.
 const FIFTH: &str = "
     ALTER TABLE calls ADD COLUMN approval_us INTEGER;
+";
+
+/// Which server a mark is about: the chart of a tool leaves out those of other servers. Older marks name it in their text.
+const SIXTH: &str = "
+    ALTER TABLE marks ADD COLUMN source TEXT;
+    UPDATE marks SET source = substr(text, 1, instr(text, ': ') - 1) WHERE kind = 'server' AND instr(text, ': ') > 1;
+    UPDATE marks SET source = substr(text, 10, length(text) - 17)
+        WHERE kind = 'tools' AND text LIKE 'Tools of % changed';
 ";
 
 /// Calls at least this slow have an index of their own; the same number is in the schema.

@@ -13,7 +13,7 @@ use super::filter::Filter;
 use super::page::{Cursor, Page};
 use super::pending::{ms_of, row_at};
 use super::reader::{self, SUMMARY};
-use super::record::{CallDetails, CallSummary};
+use super::record::{CallDetails, CallRecord, CallSummary};
 
 /// A page of what the filter means. A search that has found too little goes on for so long, then says where it stopped.
 pub(super) fn page(
@@ -131,6 +131,28 @@ impl<'a> Search<'a> {
 }
 
 /// Everything but the texts.
+impl Filter {
+    /// Whether a call is meant, as far as a list shows it: texts are looked for by [`Filter::has_texts`].
+    pub(crate) fn means(&self, call: &CallSummary) -> bool {
+        self.since_ms.is_none_or(|since| call.started_ms >= since)
+            && self.until_ms.is_none_or(|until| call.started_ms < until)
+            && means(self, call)
+    }
+
+    /// Whether every text that is asked for occurs in the call.
+    pub(crate) fn has_texts(&self, record: &CallRecord) -> bool {
+        let call = &record.call;
+        let message = call.message.as_deref().unwrap_or_default();
+        let mut needles = self.text.iter().map(|text| Needle::new(text));
+        needles.all(|needle| {
+            needle.is_in(&call.id)
+                || needle.is_in(&call.tool)
+                || needle.is_in(message)
+                || needle.is_in_details(&record.details)
+        })
+    }
+}
+
 fn means(filter: &Filter, call: &CallSummary) -> bool {
     let fits = |pattern: &Option<String>, value: &Option<String>| match (pattern, value) {
         (None, _) => true,

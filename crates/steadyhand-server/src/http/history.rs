@@ -1,5 +1,6 @@
 //! Past calls: lists by filter and cursor, one in full, how tools fared over time, and running one again.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -19,8 +20,8 @@ use super::who::CallerHeaders;
 use super::{App, Asked, Asking, Caller, Named, header_text, shapes};
 use crate::access::Identity;
 use crate::history::{
-    CallDetails, CallRecord, CallState, CallSummary, Cursor, Filter, History, HistoryError, Page,
-    StateWord, Trends, Window,
+    CallDetails, CallRecord, CallState, CallSummary, Callers, Cursor, Filter, History,
+    HistoryError, Page, StateWord, Trends, Window,
 };
 use crate::views::{self, calls::NotAgain};
 
@@ -59,6 +60,10 @@ pub(crate) struct CallsAsked {
     /// 1 to 1000; 50 if not said
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
+    /// time, tool, state, took, tries or caller; with a minus before it, the largest first. The newest 1000 calls that fit
+    /// are sorted; default: -time, over all of them
+    #[param(example = "-took")]
+    sort: Option<String>,
 }
 
 /// The same without pages.
@@ -110,6 +115,9 @@ pub(crate) struct Calls {
     /// The search stopped here, to be quick: go on with next
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) searched_to_ms: Option<u64>,
+    /// So many of the newest calls that fit were sorted; absent without a sort
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sorted_of: Option<usize>,
 }
 
 /// Calls, past and running
@@ -151,14 +159,86 @@ pub(crate) async fn calls(
             calls: running,
             next: None,
             searched_to_ms: None,
+            sorted_of: None,
         });
     }
-    let (filter, cursor, limit) = (asked.filter, asked.cursor, asked.limit);
+    let (filter, cursor) = (asked.filter, asked.cursor);
+    let sort = asked.sort.filter(|sort| !sort.is_default());
+    let fetched = if sort.is_some() {
+        LIMIT_MAX
+    } else {
+        asked.limit
+    };
     let page = look(&app.history, move |history| {
-        history.page(&filter, cursor, limit)
+        history.page(&filter, cursor, fetched)
     })
     .await?;
-    Ok(together(running, page))
+    let mut calls = together(running, page);
+    if let Some(sort) = sort {
+        calls.sorted_of = Some(calls.calls.len());
+        calls.calls.sort_by(|a, b| sort.compare(a, b));
+        calls.calls.truncate(asked.limit);
+        calls.next = None;
+    }
+    Ok(calls)
+}
+
+/// What a list is sorted by.
+#[derive(Debug, Clone, Copy)]
+struct CallSort {
+    key: CallKey,
+    is_descending: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallKey {
+    Time,
+    Tool,
+    State,
+    Took,
+    Tries,
+    Caller,
+}
+
+impl CallSort {
+    fn read(text: &str) -> Option<CallSort> {
+        let key = match text.trim_start_matches('-') {
+            "time" => CallKey::Time,
+            "tool" => CallKey::Tool,
+            "state" => CallKey::State,
+            "took" => CallKey::Took,
+            "tries" => CallKey::Tries,
+            "caller" => CallKey::Caller,
+            _ => return None,
+        };
+        Some(CallSort {
+            key,
+            is_descending: text.starts_with('-'),
+        })
+    }
+
+    /// The order that lists have anyway.
+    fn is_default(&self) -> bool {
+        self.key == CallKey::Time && self.is_descending
+    }
+
+    fn compare(&self, a: &Listed, b: &Listed) -> Ordering {
+        let took = |listed: &Listed| listed.call.took_ms.or(listed.elapsed_ms).unwrap_or(0.0);
+        let (one, other) = (&a.call, &b.call);
+        let order = match self.key {
+            CallKey::Time => one.started_ms.cmp(&other.started_ms),
+            CallKey::Tool => one.tool.cmp(&other.tool),
+            CallKey::State => one.state.as_str().cmp(other.state.as_str()),
+            CallKey::Took => took(a).total_cmp(&took(b)),
+            CallKey::Tries => one.attempts.cmp(&other.attempts),
+            CallKey::Caller => one.caller.cmp(&other.caller),
+        };
+        if self.is_descending {
+            order.reverse()
+        } else {
+            order
+        }
+    }
 }
 
 /// One list: what runs is told by those who run it, not by what was written of it a moment ago.
@@ -179,6 +259,7 @@ fn together(running: Vec<Listed>, page: Page) -> Calls {
         calls,
         next: page.next.map(|cursor| cursor.to_string()),
         searched_to_ms: page.searched_to_ms,
+        sorted_of: None,
     }
 }
 
@@ -186,6 +267,7 @@ struct Question {
     filter: Filter,
     cursor: Option<Cursor>,
     limit: usize,
+    sort: Option<CallSort>,
 }
 
 impl Question {
@@ -195,7 +277,7 @@ impl Question {
             Refused::new(Why::BadRequest, message, help)
         };
         let mut filter = Vec::new();
-        let (mut cursor, mut limit) = (None, LIMIT);
+        let (mut cursor, mut limit, mut sort) = (None, LIMIT, None);
         for (name, value) in pairs {
             match name.as_str() {
                 "cursor" => {
@@ -213,6 +295,15 @@ impl Question {
                         wrong(format!("limit is {value:?}, and must be 1 to {LIMIT_MAX}"))
                     })?;
                 }
+                "sort" => {
+                    let read = CallSort::read(value).ok_or_else(|| {
+                        let words = "time, tool, state, took, tries or caller";
+                        wrong(format!(
+                            "sort is {value:?}, and must be {words}; -took is the slowest first"
+                        ))
+                    });
+                    sort = Some(read?);
+                }
                 _ => filter.push((name.as_str(), value.as_str())),
             }
         }
@@ -223,6 +314,7 @@ impl Question {
             filter,
             cursor,
             limit,
+            sort,
         })
     }
 }
@@ -513,6 +605,41 @@ pub(crate) async fn trends(
     Ok(status::answer(
         &trends_of(&app, asked.tool, asked.window).await?,
     ))
+}
+
+/// Totals per caller
+///
+/// Who called how often in a window, and how that went.
+#[utoipa::path(
+    get,
+    operation_id = "list_callers",
+    path = "/v1/callers",
+    tag = "metrics",
+    params(TrendsAsked),
+    responses(
+        (status = 200, description = "The callers, those with the most calls first", body = Callers),
+        shapes::Errors,
+    )
+)]
+pub(crate) async fn callers(
+    State(app): State<Arc<App>>,
+    Asked(asked): Asked<TrendsAsked>,
+) -> Result<Response, Refused> {
+    Ok(status::answer(
+        &callers_of(&app, asked.tool, asked.window).await?,
+    ))
+}
+
+/// Who called a tool, or all of them.
+pub(crate) async fn callers_of(
+    app: &App,
+    tool: Option<String>,
+    window: Window,
+) -> Result<Callers, Refused> {
+    look(&app.history, move |history| {
+        history.callers(tool.as_deref(), window)
+    })
+    .await
 }
 
 /// How a tool, or all of them, fared.

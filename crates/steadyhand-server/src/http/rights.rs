@@ -12,7 +12,7 @@ use crate::access::{By, Identity, Right};
 use crate::proxy;
 
 /// Every address but those that everybody may ask: whether the server lives.
-pub(crate) const TABLE: [(&str, &str, Right); 44] = [
+pub(crate) const TABLE: [(&str, &str, Right); 48] = [
     ("POST", "/v1/calls", Right::Call),
     ("GET", "/v1/calls", Right::Know),
     ("GET", "/v1/calls/{id}", Right::Know),
@@ -25,11 +25,14 @@ pub(crate) const TABLE: [(&str, &str, Right); 44] = [
     ("GET", "/v1/tools/{name}", Right::Know),
     ("POST", "/v1/tools/{name}/breaker/reset", Right::Operate),
     ("POST", "/v1/tools/{name}/breaker/trial", Right::Operate),
+    ("POST", "/v1/tools/{name}/disable", Right::Administer),
+    ("POST", "/v1/tools/{name}/enable", Right::Administer),
     ("GET", "/v1/overview", Right::View),
     ("GET", "/v1/conversations", Right::View),
     ("GET", "/v1/conversations/{id}", Right::View),
     ("GET", "/v1/tool-changes", Right::View),
     ("POST", "/v1/tool-changes/{name}/accept", Right::Operate),
+    ("POST", "/v1/tool-changes/{name}/reject", Right::Operate),
     ("POST", "/v1/validate", Right::Know),
     ("POST", "/v1/repair", Right::Know),
     ("POST", "/v1/error-response", Right::Know),
@@ -37,6 +40,7 @@ pub(crate) const TABLE: [(&str, &str, Right); 44] = [
     ("GET", "/v1/metrics/{tool}", Right::View),
     ("GET", "/metrics", Right::View),
     ("GET", "/v1/trends", Right::View),
+    ("GET", "/v1/callers", Right::View),
     ("GET", "/v1/exchanges", Right::View),
     ("GET", "/v1/events", Right::View),
     ("GET", "/v1/servers", Right::View),

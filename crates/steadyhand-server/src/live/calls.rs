@@ -12,6 +12,7 @@ use super::event::{
     LiveEvent, NAME_BYTES_MAX, TEXT_BYTES_MAX, bounded,
 };
 use super::ring::{Frame, Ring};
+use crate::history::state_of_outcome;
 
 /// Progress of one call is told this often at most.
 const PROGRESS_EVERY: Duration = Duration::from_millis(500);
@@ -112,8 +113,11 @@ impl Calls {
                 number,
                 at_ms,
                 outcome,
+                caller,
+                source,
                 ..
             } => {
+                let failure = outcome.failure();
                 let took_ms = outcome.execution_time.as_secs_f64() * 1e3;
                 let mut finished = CallFinished {
                     number: *number,
@@ -122,7 +126,15 @@ impl Calls {
                     started_ms: at_ms.saturating_sub(took_ms as u64),
                     took_ms: rounded(took_ms),
                     status: outcome.status(),
-                    code: outcome.failure().map(|failure| failure.code),
+                    state: state_of_outcome(outcome),
+                    caller: caller
+                        .as_ref()
+                        .map(|caller| bounded(caller, TEXT_BYTES_MAX)),
+                    source: source
+                        .as_ref()
+                        .map(|source| bounded(source, NAME_BYTES_MAX)),
+                    code: failure.map(|failure| failure.code),
+                    effect: failure.map(|failure| failure.effect),
                     attempts: outcome.attempts,
                     fallback_used: outcome.fallback.is_some(),
                 };

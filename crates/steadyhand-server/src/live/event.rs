@@ -1,8 +1,10 @@
 //! What is told live. Small on purpose: ids and outcomes, never arguments, results or messages of tools.
 
 use serde::Serialize;
-use steadyhand::{BreakerState, FailureCode, Status};
+use steadyhand::{BreakerState, Effect, FailureCode, Status};
 use utoipa::ToSchema;
+
+use crate::history::CallState;
 
 /// The longest name or id that is told; longer ones come from callers who make them up.
 pub(super) const NAME_BYTES_MAX: usize = 256;
@@ -150,7 +152,13 @@ impl LiveEvent {
             LiveEvent::FallbackStarted(event) => {
                 event.id.len() + event.tool.len() + event.fallback.as_ref().map_or(0, String::len)
             }
-            LiveEvent::CallFinished(event) => event.id.len() + event.tool.len(),
+            LiveEvent::CallFinished(event) => {
+                let texts = [&event.caller, &event.source];
+                let texts = texts
+                    .iter()
+                    .map(|text| text.as_ref().map_or(0, String::len));
+                event.id.len() + event.tool.len() + texts.sum::<usize>()
+            }
             LiveEvent::BreakerChanged(event) => event.tool.len(),
             LiveEvent::ConfigChanged(event) => event.problem.as_ref().map_or(0, String::len),
             LiveEvent::ServerChanged(event) => {
@@ -260,10 +268,24 @@ pub struct CallFinished {
     /// How it ended
     #[schema(value_type = String, example = "success")]
     pub status: Status,
+    /// The same in the word of lists: ok, error, timeout, cancelled, rejected
+    pub state: CallState,
+    /// Who asked
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub caller: Option<String>,
+    /// Where the tool comes from
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub source: Option<String>,
     /// Why it failed
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, value_type = String)]
     pub code: Option<FailureCode>,
+    /// What a failed call did out there
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = String, example = "unknown")]
+    pub effect: Option<Effect>,
     /// How often the tool was started; left out when once
     #[serde(skip_serializing_if = "is_one")]
     #[schema(required = false)]

@@ -42,12 +42,13 @@ fn mark_of(event: &LiveEvent) -> Option<Mark> {
         }
         LiveEvent::ServerChanged(change) => {
             let text = format!("{}: {}", change.server, change.state);
-            Some(Mark::new(change.at_ms, MarkKind::Server, &text))
+            let mark = Mark::new(change.at_ms, MarkKind::Server, &text);
+            Some(mark.of_source(&change.server))
         }
         LiveEvent::ToolsChanged(change) => {
             let source = change.source.as_ref()?;
             let text = format!("Tools of {source} changed");
-            Some(Mark::new(change.at_ms, MarkKind::Tools, &text))
+            Some(Mark::new(change.at_ms, MarkKind::Tools, &text).of_source(source))
         }
         LiveEvent::CallStarted(_)
         | LiveEvent::CallProgress(_)

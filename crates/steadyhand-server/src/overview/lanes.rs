@@ -38,6 +38,10 @@ pub(crate) struct Lanes {
 #[schema(as = TimelineLane)]
 pub(crate) struct Lane {
     pub(crate) tool: String,
+    /// Where it comes from
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub(crate) source: Option<String>,
     /// Calls that ended, the oldest first; empty where they are summed up
     pub(crate) ended: Vec<Ended>,
     /// Sums by second; empty where there are single calls
@@ -79,6 +83,7 @@ pub(super) fn lanes(
         let is_summed = is_summed || calls_of(pulse) as usize >= RECENT_MAX;
         let lane = Lane {
             tool: tool.clone(),
+            source: None,
             ended: match is_summed {
                 true => Vec::new(),
                 false => {
@@ -122,6 +127,11 @@ pub(super) fn lanes(
     let more = lanes.len().saturating_sub(LANES_MAX);
     lanes.truncate(LANES_MAX);
     lanes.sort_by(|a, b| a.tool.cmp(&b.tool));
+    let manager = app.runtime.manager();
+    for lane in &mut lanes {
+        let tool = manager.find(&lane.tool);
+        lane.source = tool.and_then(|tool| tool.source().map(str::to_owned));
+    }
     Lanes {
         span_ms: SPAN_MS,
         is_summed,

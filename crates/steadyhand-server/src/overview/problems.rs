@@ -65,7 +65,10 @@ pub(super) fn all(
     problems.extend(tools.iter().filter_map(of_tool));
     problems.extend(of_running(lanes));
     let changes = app.pins.changes();
-    problems.extend(changes.iter().filter_map(of_change).take(LISTED_MAX));
+    let undecided = changes
+        .iter()
+        .filter(|change| !change.rejected && !app.runtime.is_switched_off(&change.tool));
+    problems.extend(undecided.filter_map(of_change).take(LISTED_MAX));
     problems.extend(waiting.iter().take(LISTED_MAX).map(of_approval));
     if let Some(message) = super::history_trouble(&app.history.health()) {
         problems.push(Problem::new(
@@ -257,17 +260,16 @@ fn of_change(change: &Change) -> Option<Problem> {
         return None;
     }
     let message = match change.differences.is_empty() {
-        true => "is suspicious, and kept away until it is accepted",
-        false => "says something else of itself, and is kept away until it is accepted",
+        true => "its definition is suspicious; it is kept away until it is accepted",
+        false => "its definition changed; it is kept away until it is accepted",
     };
-    let (path, see) = ("/tools#changes", "See what changed");
-    let message = message.to_owned();
+    let path = page("tools", &change.tool);
     Some(Problem::new(
         Severity::Warning,
         &change.tool,
-        message,
-        path,
-        see,
+        message.to_owned(),
+        &path,
+        "See what changed",
     ))
 }
 

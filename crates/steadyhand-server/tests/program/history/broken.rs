@@ -4,7 +4,7 @@ use rusqlite::Connection;
 use serde_json::json;
 use steadyhand::testing::script;
 use steadyhand::{Call, Event};
-use steadyhand_server::history::{CallState, Filter, History, HistoryOptions, Window};
+use steadyhand_server::history::{CallState, Filter, History, HistoryOptions, Mark, Window};
 
 use super::{Place, call, echo, executor, ill, until};
 use crate::support::PATIENCE;
@@ -212,6 +212,48 @@ async fn a_file_of_the_first_format_is_brought_up_to_date() {
         .query_row("PRAGMA user_version", [], |row| row.get(0))
         .unwrap();
     assert!(version > 1);
+}
+
+/// A file of 0.1.0: marks name their server in the text only.
+#[tokio::test]
+async fn marks_of_the_version_before_are_kept_and_know_their_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("calls.db");
+    let history = History::open(HistoryOptions::new(&path));
+    let executor = executor([echo()]);
+    history.attach(&executor).unwrap();
+    executor.execute(call("c", "echo")).await;
+    assert!(history.flush(PATIENCE), "{:?}", history.health());
+    drop((history, executor));
+    until("the file is closed", || {
+        !folder.path().join("calls.db-wal").exists()
+    })
+    .await;
+    let now = steadyhand::clock::wall_ms();
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(&format!(
+        "ALTER TABLE marks DROP COLUMN source;
+         ALTER TABLE calls DROP COLUMN approval_us;
+         INSERT INTO marks (at_ms, kind, text) VALUES ({now}, 'server', 'mail: not running'), ({now}, 'tools', 'Tools of mail changed'), ({now}, 'start', 'Steadyhand 0.1.0 started');
+         PRAGMA user_version = 4;"
+    ))
+    .unwrap();
+    old.close().unwrap();
+    let history = History::open(HistoryOptions::new(&path));
+    assert!(history.flush(PATIENCE), "{:?}", history.health());
+    let sources = |marks: Vec<Mark>| -> Vec<Option<String>> {
+        marks.into_iter().map(|mark| mark.source).collect()
+    };
+    let mail = Some("mail".to_owned());
+    let all = sources(history.marks(0).unwrap());
+    assert_eq!(
+        all.iter().filter(|source| **source == mail).count(),
+        2,
+        "{all:?}"
+    );
+    assert_eq!(all.len(), 3, "{all:?}");
+    let trends = history.trends(Some("echo"), Window::Hour).unwrap();
+    assert_eq!(sources(trends.marks), [None]);
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ mod history;
 mod limits;
 mod load;
 mod rest;
+mod tail;
 mod tools;
 
 use std::net::SocketAddr;
