@@ -18,7 +18,9 @@ use super::{Menu, Name, Page, Request, incomplete, pages, refusal, shell};
 use crate::access::Identity;
 use crate::http::status::{Refused, Why};
 use crate::http::tools::no_such_tool;
-use crate::http::{App, Asking, Caller, RunningCall, alerts, approvals, history, pins, servers};
+use crate::http::{
+    App, Asking, Caller, RunningCall, alerts, approvals, history, pins, servers, tools,
+};
 use crate::overview::page;
 use crate::views::{self, calls::NotAgain};
 
@@ -286,24 +288,82 @@ pub(super) async fn accept(
     headers: HeaderMap,
     Form(sent): Sent,
 ) -> Response {
-    let seen = sent.iter().find(|(key, _)| key == "seen_ms");
-    let seen = seen.and_then(|(_, value)| value.parse::<u64>().ok());
-    let changes = app.pins.changes();
-    let change = changes.iter().find(|change| change.tool == name);
-    match change {
-        None => return refusal(&headers, &pins::nothing_waits(&name)),
-        Some(change) if Some(change.at_ms) != seen => {
-            let refused = Refused::new(
-                Why::CannotDecide,
-                format!("the definition of {name:?} changed again since it was shown"),
-                "Look at what it says now, and decide again",
-            );
-            return refusal(&headers, &refused);
-        }
-        Some(_) => {}
+    if let Err(refused) = as_it_was_seen(&app, &name, &sent) {
+        return refusal(&headers, &refused);
     }
     match pins::take_over(&app, &name).await {
         Ok(_) => Redirect::to("/tools").into_response(),
+        Err(refused) => refusal(&headers, &refused),
+    }
+}
+
+/// `POST /tools/{name}/reject`
+pub(super) async fn reject(
+    State(app): State<Arc<App>>,
+    Name(name): Name,
+    headers: HeaderMap,
+    Form(sent): Sent,
+) -> Response {
+    if let Err(refused) = as_it_was_seen(&app, &name, &sent) {
+        return refusal(&headers, &refused);
+    }
+    match pins::turn_down(&app, &name).await {
+        Ok(_) => Redirect::to(&page("tools", &name)).into_response(),
+        Err(refused) => refusal(&headers, &refused),
+    }
+}
+
+/// A decision is about the definition that was shown, and about nothing that came later.
+fn as_it_was_seen(app: &App, name: &str, sent: &[(String, String)]) -> Result<(), Refused> {
+    let seen = sent.iter().find(|(key, _)| key == "seen_ms");
+    let seen = seen.and_then(|(_, value)| value.parse::<u64>().ok());
+    match app.pins.change_of(name) {
+        None => Err(pins::nothing_waits(name)),
+        Some(change) if Some(change.at_ms) != seen => Err(Refused::new(
+            Why::CannotDecide,
+            format!("the definition of {name:?} changed again since it was shown"),
+            "Look at what it says now, and decide again",
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+/// `POST /tools/{name}/disable`
+pub(super) async fn disable(
+    State(app): State<Arc<App>>,
+    Name(name): Name,
+    headers: HeaderMap,
+    Form(sent): Sent,
+) -> Response {
+    let Some(switch) = app.runtime.switch_of(&name) else {
+        return refusal(&headers, &no_such_tool(&app, &name));
+    };
+    let back = page("tools", &switch.tool);
+    if !is_sure(&sent) {
+        let question = Question {
+            title: "Disable the tool?",
+            text: html! { p { strong { (visible(&switch.tool)) } " is then in no list and cannot be called. The configuration file will say " code { (visible(&switch.setting(false))) } "." } },
+            action: format!("{back}/disable"),
+            yes: "Disable it",
+            back,
+            kept: &sent,
+        };
+        return question.ask(&headers);
+    }
+    match tools::switch(&app, &name, false).await {
+        Ok(_) => Redirect::to(&back).into_response(),
+        Err(refused) => refusal(&headers, &refused),
+    }
+}
+
+/// `POST /tools/{name}/enable`
+pub(super) async fn enable(
+    State(app): State<Arc<App>>,
+    Name(name): Name,
+    headers: HeaderMap,
+) -> Response {
+    match tools::switch(&app, &name, true).await {
+        Ok(switch) => Redirect::to(&page("tools", &switch.tool)).into_response(),
         Err(refused) => refusal(&headers, &refused),
     }
 }

@@ -1,4 +1,4 @@
-//! Our own files: a style sheet, two scripts and an icon, part of the program.
+//! Our own files: a style sheet, three scripts and an icon, part of the program.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
 /// Name, kind, content.
-const FILES: [(&str, &str, &str); 4] = [
+const FILES: [(&str, &str, &str); 5] = [
     (
         "app.css",
         "text/css; charset=utf-8",
@@ -18,6 +18,11 @@ const FILES: [(&str, &str, &str); 4] = [
         "live.js",
         "text/javascript; charset=utf-8",
         include_str!("assets/live.js"),
+    ),
+    (
+        "charts.js",
+        "text/javascript; charset=utf-8",
+        include_str!("assets/charts.js"),
     ),
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
     (

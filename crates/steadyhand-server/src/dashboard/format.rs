@@ -176,6 +176,27 @@ pub(super) fn line(text: &str, chars_max: usize) -> String {
     shown
 }
 
+/// The text of a failure in one line: what it did out there stands at its end, and is never cut off.
+pub(super) fn failure_line(text: &str, chars_max: usize) -> String {
+    const EFFECT_CHARS_MAX: usize = 100;
+    let whole = line(text, chars_max + EFFECT_CHARS_MAX);
+    if whole.chars().count() <= chars_max {
+        return whole;
+    }
+    let end = text.rfind(". It ").map(|at| &text[at + 2..]);
+    match end.filter(|end| end.chars().count() <= EFFECT_CHARS_MAX) {
+        Some(effect) => {
+            let before = &text[..text.len() - effect.len()];
+            format!(
+                "{} {}",
+                line(before, chars_max),
+                line(effect, EFFECT_CHARS_MAX)
+            )
+        }
+        None => line(text, chars_max),
+    }
+}
+
 /// A long text, cut so that the page stays small whatever it holds: by what it takes in HTML.
 pub(super) fn cut(text: &str, bytes_max: usize) -> (String, usize) {
     let shown = visible(text);
@@ -250,6 +271,12 @@ mod tests {
         );
         assert_eq!(line("one\n two   three", 100), "one two three");
         assert_eq!(line("abcdef", 3), "abc…");
+        let failure = format!("{}. It was not run.", "x".repeat(50));
+        assert_eq!(failure_line(&failure, 5), "xxxxx… It was not run.");
+        assert_eq!(
+            failure_line("short. It was not run.", 100),
+            "short. It was not run."
+        );
         let (shown, rest) = cut(&"\"".repeat(1000), 600);
         assert_eq!((shown.len(), rest), (100, 900));
     }

@@ -101,7 +101,9 @@ fn right_of(request: &Request, is_read: bool) -> Right {
         Some("/logout") => Right::Know,
         _ if is_read => Right::View,
         Some("/calls/{id}/cancel" | "/calls/{id}/replay" | "/tools/{name}/run") => Right::Call,
-        Some("/config/reload") => Right::Administer,
+        Some("/config/reload" | "/tools/{name}/disable" | "/tools/{name}/enable") => {
+            Right::Administer
+        }
         _ => Right::Operate,
     }
 }

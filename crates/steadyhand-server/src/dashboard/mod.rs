@@ -14,6 +14,7 @@ mod pages;
 mod parts;
 mod sessions;
 mod shell;
+mod sort;
 
 use std::sync::Arc;
 
@@ -104,6 +105,9 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/tools/{name}/reset", post(actions::reset))
         .route("/tools/{name}/trial", post(actions::trial))
         .route("/tools/{name}/accept", post(actions::accept))
+        .route("/tools/{name}/reject", post(actions::reject))
+        .route("/tools/{name}/disable", post(actions::disable))
+        .route("/tools/{name}/enable", post(actions::enable))
         .route("/servers", get(servers))
         .route("/servers/{name}", get(server))
         .route("/servers/{name}/restart", post(actions::restart))

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use steadyhand::BreakerState;
 
-use super::format::{self, counted, cut, line, some_span, visible, when};
+use super::format::{self, counted, cut, failure_line, line, some_span, visible, when};
 use crate::history::{CallState, CallSummary, Counts, Mark};
 use crate::overview::{Problem, Severity, page};
 
@@ -81,7 +81,7 @@ pub(super) fn problems(problems: &[Problem], tools: usize) -> Markup {
                         li.(tone(problem.severity)) data-testid="problem" {
                             span.word { (word(problem.severity)) }
                             strong { (visible(&problem.subject)) }
-                            span.what { (line(&problem.message, 240))
+                            span.what { (failure_line(&problem.message, 240))
                                 @if let Some(until_ms) = problem.until_ms { "; " (next(problem)) " " (format::until(until_ms)) } }
                             a href=(problem.path) { (problem.see) span.hidden { " of " (visible(&problem.subject)) } }
                         }
@@ -111,7 +111,7 @@ fn tone(severity: Severity) -> &'static str {
 fn word(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "Broken",
-        Severity::Warning => "Look at",
+        Severity::Warning => "Warning",
     }
 }
 
@@ -119,11 +119,24 @@ fn word(severity: Severity) -> &'static str {
 pub(super) fn block(label: &str, text: &str, bytes_max: usize) -> Markup {
     let (shown, rest) = cut(text, bytes_max);
     html! {
-        pre tabindex="0" aria-label=(label) { (shown) }
+        div.copyable {
+            pre tabindex="0" aria-label=(label) data-copied { (shown) }
+            (copy_button(label))
+        }
         @if rest > 0 {
             p.note { "Cut here: " (format::bytes(rest as u64)) " more. The whole is in the REST answer." }
         }
     }
+}
+
+/// Copies what is marked as `data-copied` beside it; only where scripts run.
+pub(super) fn copy_button(what: &str) -> Markup {
+    html! { button.copy type="button" aria-live="polite" title=(format!("Copy: {what}")) { "Copy" } }
+}
+
+/// A text in one line that people carry elsewhere: an id, a command. All of it is copied, even if less is shown.
+pub(super) fn copied_code(what: &str, text: &str, chars_max: usize) -> Markup {
+    html! { span.copyable { code data-copied=(text) { (line(text, chars_max)) } " " (copy_button(what)) } }
 }
 
 /// What changed, as a list under a chart.
@@ -186,6 +199,24 @@ pub(super) fn in_words(counts: &Counts) -> String {
         }
     }
     words.join(", ")
+}
+
+/// Why a call failed, and what it did out there.
+pub(super) fn failure_text(call: &CallSummary, chars_max: usize) -> Markup {
+    let message = call.message.as_deref().unwrap_or_default();
+    html! {
+        @if !message.is_empty() { (sentence_of(&line(message, chars_max))) " " }
+        @if let Some(effect) = call.effect { (effect.sentence()) }
+    }
+}
+
+/// With a full stop, for what comes after it.
+pub(super) fn sentence_of(text: &str) -> String {
+    let text = text.trim_end();
+    match text.ends_with(['.', '!', '?', '…']) || text.is_empty() {
+        true => text.to_owned(),
+        false => format!("{text}."),
+    }
 }
 
 /// How long a call took, or has been running.

@@ -90,6 +90,7 @@ fn document(headers: &HeaderMap, page: &Page, body: Markup) -> Html<String> {
                 link rel="stylesheet" href=(format!("/assets/app.css?{build}"));
                 script src=(format!("/assets/live.js?{build}")) type="module" {}
                 script src=(format!("/assets/app.js?{build}")) type="module" {}
+                script src=(format!("/assets/charts.js?{build}")) type="module" {}
             }
             body {
                 a.skip href="#main" { "To the content" }

@@ -133,6 +133,7 @@ impl Sum {
         counts.retries += attempts.saturating_sub(1).max(0) as u64;
         counts.fallbacks += u64::from(flags & FLAG_FALLBACK != 0);
         let ran = matches!(state, CallState::Ok | CallState::Error | CallState::Timeout);
+        counts.ran += u64::from(ran);
         if let (true, Some(micros)) = (ran, took_us) {
             self.times.add(micros.max(0) as u64);
         }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use steadyhand::BreakerState;
 
-use super::super::format::{self, clock};
+use super::super::format::{self, clock, some_span};
 use super::super::parts::{call_path, state_words};
 use crate::history::{CallState, CallSummary};
 
@@ -13,7 +13,7 @@ pub(in super::super) fn squares(calls: &[CallSummary]) -> Markup {
         ol.squares aria-label="The last calls, the oldest first" {
             @for call in calls.iter().rev() {
                 @let (tone, word) = state_words(call);
-                li { a.(tone) href=(call_path(call)) { span aria-hidden="true" { (sign(call.state)) } span.hidden { (word) " " (clock(call.started_ms)) } } }
+                li { a.(tone) href=(call_path(call)) title=(format!("{word}, {}", some_span(call.took_ms))) { span aria-hidden="true" { (sign(call.state)) } span.hidden { (word) " " (clock(call.started_ms)) } } }
             }
         }
     }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::format;
-use crate::history::{Mark, Trends};
+use crate::history::{Mark, MarkKind, Trends};
 
 const HEIGHT: f64 = 100.0;
 
@@ -46,7 +46,9 @@ impl Chart<'_> {
                         span.legend { @for one in &self.series { span { span.swatch.(one.tone) {} (one.name) } } }
                     }
                 }
-                div.plot {
+                div.plot id=(format!("{}-plot", self.id)) tabindex="0" role="group" aria-label=(format!("{}, arrow keys read its values", self.title))
+                    data-start=(trends.buckets.first().map_or(0, |bucket| bucket.start_ms)) data-step=(trends.bucket_ms) data-tool=[trends.tool.as_deref()]
+                    data-names=(self.names()) data-values=(self.values()) {
                     span.high { ((self.unit)(highest)) }
                     svg viewBox=(format!("0 0 {count} {HEIGHT}")) preserveAspectRatio="none" role="img" aria-label=(label) {
                         path.grid d=(format!("M0 {HEIGHT}H{count}M0 {}H{count}M0 0H{count}", HEIGHT / 2.0)) vector-effect="non-scaling-stroke" {}
@@ -56,14 +58,29 @@ impl Chart<'_> {
                                 Shape::Line => { path.line.(one.tone) d=(line(&one.values, highest)) vector-effect="non-scaling-stroke" {} }
                             }
                         }
-                        @for mark in &trends.marks {
-                            path.mark.(mark.kind.as_str()) d=(format!("M{} 0V{HEIGHT}", super::short(place(mark, trends)))) vector-effect="non-scaling-stroke" {}
+                        @for (kind, at) in marks(trends) {
+                            path.mark.(kind.as_str()) d=(format!("M{at} 0V{HEIGHT}")) vector-effect="non-scaling-stroke" {}
                         }
                     }
+                    span.cursor hidden {}
+                    output.readout {}
                     (axis(trends))
                 }
             }
         }
+    }
+
+    fn names(&self) -> String {
+        let names: Vec<&str> = self.series.iter().map(|one| one.name).collect();
+        names.join("|")
+    }
+
+    /// Every value as people read it, for the script that shows the one under the pointer.
+    fn values(&self) -> String {
+        let shown = |value: &Option<f64>| value.map_or("–".to_owned(), self.unit);
+        let series = self.series.iter();
+        let series = series.map(|one| one.values.iter().map(shown).collect::<Vec<_>>().join("|"));
+        series.collect::<Vec<_>>().join(";")
     }
 
     /// The top of the axis: a number that reads well.
@@ -101,6 +118,21 @@ fn axis(trends: &Trends) -> Markup {
             span { "now" }
         }
     }
+}
+
+/// Where something changed: one line for a kind in a bucket, however often that was.
+fn marks(trends: &Trends) -> Vec<(MarkKind, String)> {
+    let mut shown: Vec<(MarkKind, u64)> = Vec::new();
+    let mut lines = Vec::new();
+    for mark in &trends.marks {
+        let at = place(mark, trends);
+        let drawn = (mark.kind, at as u64);
+        if !shown.contains(&drawn) {
+            shown.push(drawn);
+            lines.push((mark.kind, super::short(at)));
+        }
+    }
+    lines
 }
 
 /// Where a mark stands, in buckets.

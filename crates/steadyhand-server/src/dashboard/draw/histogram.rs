@@ -16,7 +16,7 @@ pub(in super::super) fn picture(times: &[Spread]) -> Markup {
         @if times.is_empty() {
             p.empty { "No calls in this time." }
         } @else {
-            ol.histogram aria-label="Calls by how long they took" {
+            ol.histogram tabindex="0" aria-label="Calls by how long they took" {
                 @for step in times {
                     li {
                         span.number { (count(step.calls)) span.hidden { " took up to " } }

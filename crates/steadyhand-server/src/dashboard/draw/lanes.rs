@@ -96,11 +96,12 @@ fn bars(lane: &Lane, lanes: &Lanes, origin_ms: u64, now_ms: u64) -> Markup {
     );
     html! {
         svg.bars viewBox=(view) preserveAspectRatio="none" role="img" aria-label=(label) {
+            title { (label) }
             // A script moves it on; without one the picture is as old as the page.
             g.moves transform=(format!("translate({shift} 0)")) {
                 path.good d=(good) {}
                 path.bad d=(bad) {}
-                @for mark in &lanes.marks {
+                @for mark in lanes.marks.iter().filter(|mark| mark.concerns(lane.source.as_deref())) {
                     path.mark d=(format!("M{} 0v{HEIGHT}", mark.at_ms.saturating_sub(origin_ms))) vector-effect="non-scaling-stroke" {}
                 }
                 @for (row, call) in lane.running.iter().take(ROWS_MAX).enumerate() {

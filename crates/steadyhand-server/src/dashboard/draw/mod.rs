@@ -24,8 +24,10 @@ pub(super) fn spark(values: &[u64]) -> Markup {
         path.push_str(&format!("{word}{at} {}", short(y)));
     }
     let width = steps.len().saturating_sub(1).max(1);
+    let label = format!("The last hour: at most {highest} calls in two minutes");
     html! {
-        svg.spark viewBox=(format!("0 0 {width} {HEIGHT}")) preserveAspectRatio="none" aria-hidden="true" {
+        svg.spark viewBox=(format!("0 0 {width} {HEIGHT}")) preserveAspectRatio="none" role="img" aria-label=(label) {
+            title { (label) }
             path d=(path) vector-effect="non-scaling-stroke" {}
         }
     }

@@ -73,8 +73,6 @@ fn subject(alert: &Value) -> Markup {
     let name = text(alert, "subject");
     let kind = match text(alert, "watched") {
         "server_down" => "servers",
-        // A tool that is kept away has no page.
-        "tools_changed" => return html! { a.open href="/tools#changes" { (line(name, 80)) } },
         "approval_waiting" => return html! { a.open href="/approvals" { (line(name, 80)) } },
         "invalid_responses" | "mended_conversations" => return html! { (line(name, 80)) },
         _ => "tools",

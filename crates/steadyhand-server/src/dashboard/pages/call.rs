@@ -7,7 +7,9 @@ use steadyhand::{Effect, Failure, FailureCode, Outcome, Output, StopReason};
 
 use super::super::draw;
 use super::super::format::{self, bytes, clock, counted, json, line, moment, span, visible};
-use super::super::parts::{begun_ms, block, button, call_state, tool_link};
+use super::super::parts::{
+    begun_ms, block, button, call_state, copied_code, sentence_of, tool_link,
+};
 use super::super::{Menu, Page, Request};
 use crate::history::{CallDetails, CallState, CallSummary};
 use crate::http::history::whole;
@@ -83,6 +85,9 @@ fn sentence(call: &CallSummary, details: &CallDetails) -> Markup {
         .map(|error| line(&error.message, 400))
         .or_else(|| call.message.as_ref().map(|text| line(text, 400)));
     let why = why.map(|text| sentence_of(&text)).unwrap_or_default();
+    let error = details.error.as_ref();
+    let effect = error.map(Failure::effect_sentence);
+    let effect = effect.or(call.effect.map(Effect::sentence));
     let fallback = details
         .stages
         .iter()
@@ -105,11 +110,15 @@ fn sentence(call: &CallSummary, details: &CallDetails) -> Markup {
             CallState::Timeout => { strong { "Timed out" } " after " (tries) ", " (time) ": " (why) }
             CallState::Error => { strong { "Failed" } " after " (tries) " and " (took) ": " (why) }
             CallState::Cancelled => { strong { "Cancelled" } " by its caller after " (took) "." }
-            CallState::Rejected => { strong { "Refused" } ", the tool was not started: " (why) }
+            CallState::Rejected => { strong { "Refused: " } (why) }
             CallState::Interrupted => { strong { "Interrupted" } ": " (why) }
         }
-        @if let Some(effect) = call.effect.filter(|_| call.attempts > 0) { " " (what_it_did(effect)) }
-        @if call.replayed { " Answered with the outcome of an earlier call of the same idempotency key." }
+        @if let Some(effect) = effect { " " (effect) }
+        @if call.replayed {
+            " Answered with the outcome of "
+            @match &call.replay_of { Some(of) => { a data-testid="first-call" href=(earlier_call(call, of)) { "the first call" } } None => { "an earlier call" } }
+            " of the same idempotency key."
+        }
     }
 }
 
@@ -130,20 +139,14 @@ fn time(call: &CallSummary) -> String {
     }
 }
 
-/// With a full stop, for what comes after it.
-pub(super) fn sentence_of(text: &str) -> String {
-    let text = text.trim_end();
-    match text.ends_with(['.', '!', '?', '…']) || text.is_empty() {
-        true => text.to_owned(),
-        false => format!("{text}."),
-    }
-}
-
-fn what_it_did(effect: Effect) -> &'static str {
-    match effect {
-        Effect::None => "The tool did nothing.",
-        Effect::Unknown => "It is not known whether the tool did what was asked.",
-        Effect::Done => "The tool did what was asked, all the same.",
+/// The page of the call that this one repeats. Callers may use one id for both: then the list has them.
+fn earlier_call(call: &CallSummary, of: &str) -> String {
+    match call.id == of {
+        true => format!(
+            "/calls{}",
+            super::calls::text(&[("text".to_owned(), of.to_owned())])
+        ),
+        false => overview::page("calls", of),
     }
 }
 
@@ -166,7 +169,7 @@ fn received(call: &CallSummary, details: &CallDetails) -> Markup {
         section.panel aria-labelledby="result-title" data-testid="received" {
             div.head { h2 id="result-title" { "What the model received" } }
             dl.pairs {
-                dt { "Call id" } dd { code { (line(&call.id, 120)) } }
+                dt { "Call id" } dd { (copied_code("the id", &call.id, 120)) }
                 dt { "is_error" } dd { (if call.state == CallState::Ok { "false" } else { "true" }) }
                 @if let Some(count) = details.result_bytes { dt { "Size" } dd { (bytes(count)) } }
                 dt { "Truncated" } dd {
@@ -256,18 +259,18 @@ fn facts(call: &CallSummary, details: &CallDetails) -> Markup {
         section.panel aria-labelledby="facts-title" {
             div.head { h2 id="facts-title" { "About this call" } }
             dl.pairs {
-                dt { "Id" } dd { code { (line(&call.id, 200)) } }
+                dt { "Id" } dd { (copied_code("the id", &call.id, 200)) }
                 dt { "Tool" } dd { (tool_link(&call.tool)) @if let Some(source) = call.source.as_ref().filter(|source| **source != call.tool) { span.mute { " of " (line(source, 80)) } } }
                 dt { "Came in" } dd { (moment(call.started_ms)) " (" (clock(call.started_ms)) ")" }
                 dt { "From" } dd { (line(call.caller.as_deref().unwrap_or("unknown"), 120)) }
                 @if let Some(waited) = call.approval_ms { dt { "Approval" } dd data-testid="approval" { "Waited " (span(waited)) @if let Some(by) = details.approval.as_ref().and_then(|wait| wait.approved_by.as_deref()) { ", approved by " (line(by, 120)) } } }
-                @if let Some(of) = &call.replay_of { dt { "Replay of" } dd { a href=(overview::page("calls", of)) { code { (line(of, 120)) } } } }
+                @if let Some(of) = &call.replay_of { dt { @if call.replayed { "First call of its key" } @else { "Replay of" } } dd { a href=(earlier_call(call, of)) { code { (line(of, 120)) } } } }
                 @if let Some(trace) = &details.traceparent { dt { "Trace" } dd { code { (line(trace, 80)) } } }
                 @if let Some(code) = call.code { dt { "Code" } dd { code { (code.as_str()) } " " (retryable(error, code)) } }
                 @if let Some(error) = error.filter(|error| !error.user_message.is_empty()) { dt { "For people" } dd { (line(&error.user_message, 300)) } }
             }
             @if let Some(command) = command(call, details) {
-                details { summary { "Copy as command" } (block("Command", &command, VALUE_BYTES)) }
+                details { summary { "As a command" } (block("Command", &command, VALUE_BYTES)) }
             }
         }
     }

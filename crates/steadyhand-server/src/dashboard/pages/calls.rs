@@ -3,12 +3,21 @@
 use maud::{Markup, html};
 
 use super::super::format::{clock, count, line, moment, visible};
-use super::super::parts::{button, call_path, call_state, short_id, took, tool_link};
+use super::super::parts::{button, call_path, call_state, failure_text, short_id, took, tool_link};
+use super::super::sort::{First, Sort};
 use super::super::{Menu, Page, Request};
 use crate::history::{CallState, CallSummary};
 use crate::http::history::{self, Calls};
 use crate::http::status::Refused;
 
+/// How far back, by one click.
+const RANGES: [(&str, &str); 5] = [
+    ("Any time", ""),
+    ("15 min", "15m"),
+    ("1 h", "1h"),
+    ("1 day", "1d"),
+    ("7 days", "7d"),
+];
 /// What is asked for by one click.
 const QUICK: [(&str, &str); 5] = [
     ("All", ""),
@@ -34,8 +43,9 @@ pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
                     || (state.is_empty() && !query.iter().any(|(key, _)| key == "state"));
                 a href=(with(&query, "state", state)) aria-current=[is_here.then_some("true")] { (name) }
             }
-            span.mute { "Words: " code { "tool:home_*" } " " code { "state:failed" } " " code { "error:timeout" } " " code { ">500ms" } " " code { "since:1h" } }
         }
+        (range(&query))
+        p.words.mute { "Words: " code { "tool:home_*" } " " code { "state:failed" } " " code { "error:timeout" } " " code { ">500ms" } " " code { "since:1h" } ". The list follows new calls by itself; in a terminal: " code { "steadyhand calls tail" } }
         @match &calls {
             Ok(calls) => { (list(calls, &query)) }
             Err(refused) => {
@@ -44,6 +54,53 @@ pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
         }
     };
     Ok(Page::new("Calls", Menu::Calls, body))
+}
+
+/// When the calls came in: the last so long, or from one moment to another.
+fn range(query: &[(String, String)]) -> Markup {
+    let said = |wanted: &str| {
+        let found = query.iter().find(|(name, _)| name == wanted);
+        found.map_or("", |(_, value)| value.as_str())
+    };
+    let is_custom =
+        !said("until").is_empty() || RANGES.iter().all(|(_, since)| *since != said("since"));
+    let kept = |name: &str| !matches!(name, "since" | "until" | "cursor");
+    html! {
+        div.range {
+            nav.quick aria-label="Calls by time" {
+                @for (name, since) in RANGES {
+                    @let is_here = !is_custom && said("since") == since;
+                    a href=(with(&without_pairs(query, &["until"]), "since", since)) aria-current=[is_here.then_some("true")] { (name) }
+                }
+            }
+            details open[is_custom] {
+                summary { "From … to …" }
+                form action="/calls" method="get" {
+                    label for="since" { "From" } input id="since" name="since" type="datetime-local" data-keep data-moment=[moment_of(said("since"))];
+                    label for="until" { "to" } input id="until" name="until" type="datetime-local" data-keep data-moment=[moment_of(said("until"))];
+                    @for (name, value) in query.iter().filter(|(name, _)| kept(name)) { input type="hidden" name=(name) value=(value); }
+                    button type="submit" { "Show" }
+                }
+                @if is_custom { p.note { @if let Some(ms) = moment_of(said("since")) { "From " (moment(ms)) } @if let Some(ms) = moment_of(said("until")) { " to " (moment(ms)) } } }
+            }
+        }
+    }
+}
+
+/// A moment of a query, in milliseconds since 1970; none for how long ago.
+fn moment_of(text: &str) -> Option<u64> {
+    let ms = text.parse::<u64>().ok();
+    ms.or_else(|| {
+        let moment: jiff::Timestamp = text.parse().ok()?;
+        u64::try_from(moment.as_millisecond()).ok()
+    })
+}
+
+fn without_pairs(query: &[(String, String)], names: &[&str]) -> Vec<(String, String)> {
+    let kept = query
+        .iter()
+        .filter(|(name, _)| !names.contains(&name.as_str()));
+    kept.cloned().collect()
 }
 
 fn search(query: &[(String, String)]) -> Markup {
@@ -62,6 +119,7 @@ fn search(query: &[(String, String)]) -> Markup {
 }
 
 fn list(calls: &Calls, query: &[(String, String)]) -> Markup {
+    let sort = Sort::of("/calls", query, "-time");
     let is_newest = !query.iter().any(|(name, _)| name == "cursor");
     html! {
         section.panel {
@@ -70,10 +128,10 @@ fn list(calls: &Calls, query: &[(String, String)]) -> Markup {
             } @else {
                 div.scroll tabindex="0" role="region" aria-label="Calls" {
                     table.rows id="calls" {
-                        caption.hidden { "Calls, the newest first" }
+                        caption.hidden { "Calls" }
                         thead { tr {
-                            th scope="col" { "Time" } th scope="col" { "Tool" } th scope="col" { "Result" }
-                            th.number scope="col" { "Took" } th.number scope="col" { "Tries" } th scope="col" { "From" }
+                            (sort.head("time", "Time", "", First::Largest)) (sort.head("tool", "Tool", "", First::Smallest)) (sort.head("state", "Result", "", First::Smallest))
+                            (sort.head("took", "Took", "number", First::Largest)) (sort.head("tries", "Tries", "number", First::Largest)) (sort.head("caller", "From", "", First::Smallest))
                             th scope="col" { "Id" } th scope="col" { "What it said" } th scope="col" { span.hidden { "Actions" } }
                         } }
                         tbody { @for listed in &calls.calls { (row(&listed.call, query)) } }
@@ -81,7 +139,7 @@ fn list(calls: &Calls, query: &[(String, String)]) -> Markup {
                 }
             }
             div.foot {
-                span.mute { "Showing " (count(calls.calls.len() as u64)) @if let Some(ms) = calls.searched_to_ms { ", searched back to " (moment(ms)) } }
+                span.mute { "Showing " (count(calls.calls.len() as u64)) @if let Some(ms) = calls.searched_to_ms { ", searched back to " (moment(ms)) } @if let Some(of) = calls.sorted_of { ", sorted among the newest " (count(of as u64)) " that fit" } }
                 @if !is_newest { a href=(without(query, "cursor")) { "Newest" } }
                 @if let Some(next) = &calls.next { a rel="next" href=(with(query, "cursor", next)) { "Older" } }
                 a href=(format!("/v1/calls.ndjson{}", text(&filter_of(query)))) { "Export NDJSON" }
@@ -101,9 +159,9 @@ fn row(call: &CallSummary, query: &[(String, String)]) -> Markup {
             td { (call_state(call)) }
             td.number { (took(call)) }
             td.number { (call.attempts) }
-            td.mute { (line(call.caller.as_deref().unwrap_or("–"), 30)) }
+            td.mute { @match &call.caller { Some(caller) => { a href=(format!("/calls{}", text(&[("caller".to_owned(), caller.clone())]))) { (line(caller, 30)) } } None => "–" } }
             td { a.open href=(format!("{path}{within}")) title=(visible(&call.id)) { code { (short_id(&call.id)) } } }
-            td.said { (line(call.message.as_deref().unwrap_or(""), 100)) }
+            td.said { (failure_text(call, 100)) }
             td.act {
                 @if call.state == CallState::Running { (button(&format!("{path}/cancel"), "Cancel", &visible(&call.tool))) }
                 @else { (button(&format!("{path}/replay"), "Replay", &visible(&call.tool))) }
@@ -114,7 +172,7 @@ fn row(call: &CallSummary, query: &[(String, String)]) -> Markup {
 
 /// The filter without the place in it.
 fn filter_of(query: &[(String, String)]) -> Vec<(String, String)> {
-    let is_filter = |name: &str| !matches!(name, "cursor" | "limit");
+    let is_filter = |name: &str| !matches!(name, "cursor" | "limit" | "sort");
     query
         .iter()
         .filter(|(name, _)| is_filter(name))
@@ -140,7 +198,7 @@ fn without(query: &[(String, String)], name: &str) -> String {
 }
 
 /// The pairs as they stand in an address.
-pub(super) fn text(pairs: &[(String, String)]) -> String {
+pub(in super::super) fn text(pairs: &[(String, String)]) -> String {
     if pairs.is_empty() {
         return String::new();
     }

@@ -1,70 +1,139 @@
-//! Tools whose definition is another than before: what it was, what it is, and the button that accepts it. A part of
-//! `/tools`, from `GET /v1/tool-changes`.
+//! Tools whose definition is another than before: what it was, what it is, what is suspicious about it, and the buttons
+//! that decide. A part of `/tools` and of the tool's own page, from `GET /v1/tool-changes`.
 
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::super::format::{counted, line, visible, when};
+use super::super::format::{counted, cut, line, visible, when};
 use super::super::parts::badge;
+use crate::access::{Identity, Right};
 use crate::overview;
-use crate::pins::{Change, Difference};
+use crate::pins::{Change, Difference, suspicious_passages};
 
 /// Tools, and places in one of them, that are shown.
 const TOOLS: usize = 8;
 const PLACES: usize = 8;
+/// Places on the page of the tool itself.
+const ALL_PLACES: usize = 50;
+/// What is shown of one text: in the list, and on the page of the tool itself.
 const SHOWN_CHARS: usize = 160;
+const SHOWN_BYTES: usize = 2000;
+/// All texts of one page together.
+const PAGE_BYTES: usize = 24 * 1024;
 
-pub(super) fn panel(changes: &[Change]) -> Markup {
+pub(super) fn panel(changes: &[Change], identity: &Identity) -> Markup {
     // What is kept away waits for somebody.
-    let (kept_away, others): (Vec<&Change>, Vec<&Change>) =
-        changes.iter().partition(|change| change.quarantined);
-    let shown = kept_away.into_iter().chain(others).take(TOOLS);
+    let weight = |change: &&Change| (change.rejected, !change.quarantined);
+    let mut shown: Vec<&Change> = changes.iter().collect();
+    shown.sort_by_key(weight);
     html! {
         @if !changes.is_empty() {
             section.panel id="changes" aria-labelledby="changes-title" data-testid="tool-changes" {
                 div.head { h2 id="changes-title" { "Not the definition that was accepted" } span.mute { "from MCP servers" } }
-                @for change in shown { (one(change)) }
+                @for change in shown.iter().take(TOOLS) {
+                    div.change id=(format!("change-{}", visible(&change.tool))) data-testid="tool-change" data-tool=(change.tool) {
+                        p { strong { a href=(overview::page("tools", &change.tool)) { (visible(&change.tool)) } } " " (state(change)) }
+                        (signs(change))
+                        (places(change, PLACES, &mut |text| marked(&line(text, SHOWN_CHARS))))
+                        (buttons(change, identity))
+                    }
+                }
                 @if changes.len() > TOOLS { p.note { (counted((changes.len() - TOOLS) as u64, "more tool")) ": see GET /v1/tool-changes." } }
             }
         }
     }
 }
 
-fn one(change: &Change) -> Markup {
-    let action = format!("{}/accept", overview::page("tools", &change.tool));
+/// The change on the page of the tool itself, with all of its texts.
+pub(super) fn of_tool(change: &Change, identity: &Identity) -> Markup {
+    let mut room = PAGE_BYTES;
+    let mut shown = |text: &str| {
+        let (shown, rest) = cut(text, SHOWN_BYTES.min(room));
+        room -= shown.len().min(room);
+        html! { (marked(&shown)) @if rest > 0 { span.mute { " … " (rest) " bytes more: see GET /v1/tool-changes" } } }
+    };
     html! {
-        div.change id=(format!("change-{}", visible(&change.tool))) data-testid="tool-change" data-tool=(change.tool) {
-            p {
-                strong { (visible(&change.tool)) } " "
-                @if change.quarantined { (badge("bad", "Kept away")) } @else { (badge("warn", "Taken over")) }
-                span.mute { " from " (line(&change.source, 60)) ", seen " (when(change.at_ms)) }
-            }
-            @for sign in change.suspicious.iter().take(PLACES) { p.bad { "Suspicious: " (line(sign, 200)) } }
-            @if !change.differences.is_empty() {
-                dl.pairs {
-                    @for place in change.differences.iter().take(PLACES) { dt { code { (line(&place.at, 60)) } } dd { (difference(place)) } }
-                }
-                @if change.differences.len() > PLACES { p.note { (counted((change.differences.len() - PLACES) as u64, "more place")) ": see GET /v1/tool-changes." } }
-            }
-            form.inline method="post" action=(action) {
-                // What was seen here is what is accepted, and nothing that came later.
-                input type="hidden" name="seen_ms" value=(change.at_ms);
-                button type="submit" { "Accept" span.hidden { " " (visible(&change.tool)) } }
-            }
+        section.panel id="changes" aria-labelledby="changes-title" data-testid="tool-change" data-tool=(change.tool) {
+            div.head { h2 id="changes-title" { @if change.differences.is_empty() { "Its definition is suspicious" } @else { "Its definition changed" } } }
+            p { (state(change)) }
+            (signs(change))
+            div.change { (places(change, ALL_PLACES, &mut shown)) }
+            (buttons(change, identity))
         }
     }
 }
 
-fn difference(place: &Difference) -> Markup {
+fn state(change: &Change) -> Markup {
     html! {
-        @if !place.before.is_null() { del { span.hidden { "Before: " } (text(&place.before)) } }
-        @if !place.after.is_null() { ins { span.hidden { "Now: " } (text(&place.after)) } }
+        @if change.rejected { (badge("bad", "Rejected")) }
+        @else if change.quarantined { (badge("bad", "Kept away")) }
+        @else { (badge("warn", "Taken over")) }
+        span.mute { " from " (line(&change.source, 60)) ", seen " (when(change.at_ms)) }
+    }
+}
+
+fn signs(change: &Change) -> Markup {
+    html! { @for sign in change.suspicious.iter().take(PLACES) { p.bad data-testid="suspicious" { "Suspicious: " (line(sign, 200)) } } }
+}
+
+fn places(change: &Change, most: usize, shown: &mut dyn FnMut(&str) -> Markup) -> Markup {
+    html! {
+        @if !change.differences.is_empty() {
+            dl.pairs {
+                @for place in change.differences.iter().take(most) { dt { code { (line(&place.at, 60)) } } dd { (difference(place, shown)) } }
+            }
+            @if change.differences.len() > most { p.note { (counted((change.differences.len() - most) as u64, "more place")) ": see GET /v1/tool-changes." } }
+        }
+    }
+}
+
+fn difference(place: &Difference, shown: &mut dyn FnMut(&str) -> Markup) -> Markup {
+    html! {
+        @if !place.before.is_null() { del { span.hidden { "Before: " } (shown(&text(&place.before))) } }
+        @if !place.after.is_null() { ins { span.hidden { "Now: " } (shown(&text(&place.after))) } }
     }
 }
 
 fn text(value: &Value) -> String {
     match value {
-        Value::String(text) => line(text, SHOWN_CHARS),
-        value => line(&value.to_string(), SHOWN_CHARS),
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+/// A text of somebody else's with its suspicious passages marked.
+pub(super) fn marked(text: &str) -> Markup {
+    let mut pieces: Vec<(&str, &str)> = Vec::new();
+    let mut at = 0;
+    for range in suspicious_passages(text) {
+        pieces.push((&text[at..range.start], &text[range.start..range.end]));
+        at = range.end;
+    }
+    html! {
+        @for (before, passage) in pieces { (visible(before)) mark title="suspicious" { (visible(passage)) } }
+        (visible(&text[at..]))
+    }
+}
+
+/// What may be done about it, by whom. Nothing but what was seen here is decided.
+fn buttons(change: &Change, identity: &Identity) -> Markup {
+    let path = overview::page("tools", &change.tool);
+    let one = |action: &str, label: &str| {
+        html! {
+            form.inline method="post" action=(format!("{path}/{action}")) {
+                input type="hidden" name="seen_ms" value=(change.at_ms);
+                button type="submit" { (label) span.hidden { " " (visible(&change.tool)) } }
+            }
+        }
+    };
+    html! {
+        @if identity.may(Right::Operate) {
+            div.actions {
+                (one("accept", "Accept"))
+                @if !change.rejected { (one("reject", "Reject")) }
+                @if identity.may(Right::Administer) { (one("disable", "Disable")) }
+            }
+            p.note { "Accept: models get it as it is now. " @if !change.rejected { "Reject: it stays away until its server gives it another definition. " } @if identity.may(Right::Administer) { "Disable: it stays away whatever it says; the configuration file says so." } }
+        }
     }
 }

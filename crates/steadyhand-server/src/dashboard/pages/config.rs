@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::super::format::{bytes, counted, line, moment, visible};
-use super::super::parts::{badge, button};
+use super::super::parts::{badge, button, copied_code};
 use super::super::{Menu, Page, Request};
 use crate::connect::{Client, Us, own_command, token_variable};
 use crate::history::{Health, HealthState};
@@ -159,7 +159,7 @@ fn connect(app: &App) -> Markup {
             dl.pairs data-testid="connect" {
                 @for client in Client::ALL {
                     dt { (client.title()) }
-                    dd { code { (visible(&client.line(client.usual_way(), &us))) } }
+                    dd { (copied_code("the command", &client.line(client.usual_way(), &us), 400)) }
                 }
             }
         }

@@ -117,7 +117,7 @@ fn state(conversation: &SeenConversation) -> Markup {
         // Its client runs them, and comes back with their results.
         (false, _) if conversation.through == Through::Proxy => badge("info", "Calls"),
         (false, _) => badge("bad", "Open call"),
-        (true, false) => badge("warn", "Look at"),
+        (true, false) => badge("warn", "Warning"),
     }
 }
 

@@ -6,10 +6,11 @@ use super::super::draw::{
     self,
     chart::{Chart, Series, Shape},
 };
-use super::super::format::{self, clock, count, some_share, some_span, visible};
+use super::super::format::{self, clock, count, line, some_share, some_span};
 use super::super::parts::{self, call_path, call_state, took};
+use super::super::sort::Sort;
 use super::super::{Menu, Page, Request};
-use super::tools::table;
+use super::tools::{sort, table};
 use crate::history::{CallState, CallSummary, Counts, Trends};
 use crate::http::status::Refused;
 use crate::overview::{self, Figures};
@@ -20,7 +21,9 @@ const TOOLS: usize = 15;
 const MARKS: usize = 4;
 
 pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
-    let overview = overview::look(&request.app).await;
+    let mut overview = overview::look(&request.app).await;
+    let order = Sort::of("/", &request.query, "");
+    sort(&mut overview.tools, &order);
     let count = overview.problems.len();
     let title = match count {
         0 => "Overview".to_owned(),
@@ -53,7 +56,7 @@ pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
                     h2 id="tools-title" { "Tools" span.mute { " by trouble, last hour" } }
                     @if overview.tools.len() > TOOLS { a href="/tools" { "All " (overview.tools.len()) } }
                 }
-                (table(&overview.tools, TOOLS, "/"))
+                (table(&overview.tools, TOOLS, &order, false))
             }
             section.panel.recent aria-labelledby="recent-title" {
                 div.head { h2 id="recent-title" { "Recent calls" } a href="/calls" { "All" } }
@@ -132,7 +135,7 @@ fn recent(calls: &[CallSummary]) -> Markup {
                     @for call in calls {
                         tr id=(format!("recent-{}", call.key)) data-testid="call" data-status=(call.state.as_str()) {
                             td.mute { (clock(call.started_ms)) }
-                            th scope="row" { a href=(call_path(call)) { (visible(&call.tool)) } }
+                            th scope="row" { a href=(call_path(call)) { (line(&call.tool, 64)) } }
                             td { (call_state(call)) }
                             td.number { @if call.state == CallState::Running { (format::running(parts::begun_ms(call), None)) } @else { (took(call)) } }
                         }

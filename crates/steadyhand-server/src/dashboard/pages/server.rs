@@ -7,9 +7,8 @@ use serde_json::Value;
 use super::super::format::{
     self, bytes, clock, counted, cut, html_bytes, line, moment, span, visible,
 };
-use super::super::parts::button;
+use super::super::parts::{button, copied_code, copy_button, sentence_of};
 use super::super::{Menu, Page, Request};
-use super::call::sentence_of;
 use super::servers::status;
 use crate::http::servers::find;
 use crate::http::status::Refused;
@@ -134,12 +133,15 @@ fn lines(log: &[steadyhand_mcp::LogLine]) -> Markup {
     html! {
         @if shown.is_empty() { p.empty { "Nothing." } }
         @else {
-            div.log tabindex="0" role="log" aria-label="What it printed" data-testid="log" {
+            div.copyable {
+            div.log tabindex="0" role="log" aria-label="What it printed" data-testid="log" data-copied {
                 @for (one, text, rest) in shown {
                     @let stream = serde_json::json!(one.stream);
                     @let stream = stream.as_str().unwrap_or("stderr");
                     div.(stream) { (clock(one.at_ms)) " " @if stream != "stderr" { span.word { (stream) } " " } span.text { (text) } @if rest > 0 { span.mute { " … " (bytes(rest as u64)) " more" } } }
                 }
+            }
+            (copy_button("what it printed"))
             }
         }
     }
@@ -152,7 +154,7 @@ fn facts(view: &Value) -> Markup {
         section.panel aria-labelledby="facts-title" {
             div.head { h2 id="facts-title" { "About this server" } }
             dl.pairs {
-                @if let Some(command) = text("command") { dt { "Command" } dd { code { (line(command, 300)) } } }
+                @if let Some(command) = text("command") { dt { "Command" } dd { (copied_code("the command", command, 300)) } }
                 @if let Some(place) = text("place") { dt { "Configured at" } dd { code { (line(place, 120)) } } }
                 @if let Some(transport) = text("transport") { dt { "Transport" } dd { (transport) } }
                 dt { "Starts" } dd { (number("starts")) " of " (number("tries")) " tries, ended by itself " (counted(number("deaths"), "time")) }

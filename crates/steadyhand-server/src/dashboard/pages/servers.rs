@@ -1,17 +1,27 @@
 //! `/servers`: every MCP server in a line. From `GET /v1/servers`.
 
+use std::cmp::Ordering;
+
 use maud::{Markup, html};
 use serde_json::Value;
 
 use super::super::format::{counted, line, visible};
 use super::super::parts::badge;
+use super::super::sort::{First, Sort};
 use super::super::{Menu, Page, Request};
 use crate::http::status::Refused;
 use crate::overview;
 use crate::views;
 
 pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
-    let servers = views::servers::all(&request.app.runtime);
+    let mut servers = views::servers::all(&request.app.runtime);
+    let sort = Sort::of("/servers", &request.query, "");
+    let text = |server: &Value, key: &str| server[key].as_str().map(str::to_owned);
+    servers.sort_by(|a, b| match sort.key() {
+        key @ ("name" | "status" | "place") => sort.by(text(a, key), text(b, key)),
+        key @ ("tools" | "starts" | "deaths") => sort.by(a[key].as_u64(), b[key].as_u64()),
+        _ => Ordering::Equal,
+    });
     let body = html! {
         div.head.page { h1 { "Servers" span.mute { " " (servers.len()) } } }
         section.panel {
@@ -21,7 +31,11 @@ pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
                 div.scroll tabindex="0" role="region" aria-label="Servers" {
                     table.rows id="servers" {
                         caption.hidden { "MCP servers" }
-                        thead { tr { th scope="col" { "Server" } th scope="col" { "State" } th.number scope="col" { "Tools" } th.number scope="col" { "Starts" } th.number scope="col" { "Deaths" } th scope="col" { "Configured at" } th scope="col" { "What is the matter" } } }
+                        thead { tr {
+                            (sort.head("name", "Server", "", First::Smallest)) (sort.head("status", "State", "", First::Smallest)) (sort.head("tools", "Tools", "number", First::Largest))
+                            (sort.head("starts", "Starts", "number", First::Largest)) (sort.head("deaths", "Deaths", "number", First::Largest)) (sort.head("place", "Configured at", "", First::Smallest))
+                            th scope="col" { "What is the matter" }
+                        } }
                         tbody { @for server in &servers { (row(server)) } }
                     }
                 }

@@ -8,13 +8,17 @@ use steadyhand::BreakerState;
 use super::super::draw;
 use super::super::form::{self, Filled};
 use super::super::format::{self, clock, count, counted, line, some_share, visible};
-use super::super::parts::{badge, block, breaker_state, button, call_path, call_state, took};
+use super::super::parts::{
+    badge, block, breaker_state, button, call_path, call_state, failure_text, took,
+};
 use super::super::{Menu, Page, Request};
+use crate::access::Right;
 use crate::history::{CallSummary, Counts, Trends, Window};
 use crate::http::history::{Calls, calls, trends_of};
 use crate::http::status::Refused;
 use crate::http::tools::no_such_tool;
 use crate::overview;
+use crate::pins::suspicious_in;
 use crate::views;
 
 /// The last calls, as squares and in a list.
@@ -38,12 +42,16 @@ pub(in super::super) async fn with_form(
 ) -> Result<Page, Refused> {
     let app = &request.app;
     let Some(view) = views::tools::one(&app.runtime, name) else {
-        return Err(no_such_tool(app, name));
+        return left_out(request, name);
     };
     let name = view["name"].as_str().unwrap_or(name);
-    let trends = trends_of(app, Some(name.to_owned()), Window::Hour)
-        .await
-        .ok();
+    let window: Window = request
+        .asked("window")
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_default();
+    let trends = trends_of(app, Some(name.to_owned()), window).await.ok();
+    let change = app.pins.change_of(name);
+    let is_foreign = view["kind"] == "mcp";
     let pairs =
         [("tool", name), ("limit", "20")].map(|(key, value)| (key.to_owned(), value.to_owned()));
     let last = calls(app, &request.identity, &pairs).await.ok();
@@ -61,12 +69,18 @@ pub(in super::super) async fn with_form(
             h1 { (visible(name)) " " (state(&view)) }
             span.mute { (line(&kind(&view), 120)) }
         }
-        p.about { (line(view["description"].as_str().unwrap_or_default(), 600)) }
+        (description(&view, is_foreign && change.is_none()))
+        @if let Some(change) = &change { (super::changes::of_tool(change, &request.identity)) }
         @if let Some(reason) = view["reason"].as_str() { p.bad data-testid="reason" { (line(reason, 600)) } }
+        nav.quick aria-label="How far back" {
+            @for (one, label) in super::trends::WINDOWS {
+                a href=(format!("{}?window={}", overview::page("tools", name), one.as_str())) aria-current=[(one == window).then_some("true")] { (label) }
+            }
+        }
         @if let Some(trends) = &trends { (figures(&view, trends)) }
         div.columns.even {
             section.panel aria-labelledby="times-title" {
-                div.head { h2 id="times-title" { "Latency, last hour" } a href=(format!("/trends?tool={}", query(name))) { "Trends" } }
+                div.head { h2 id="times-title" { "Latency, last " (window_word(window)) } a href=(format!("/trends?window={}&tool={}", window.as_str(), query(name))) { "Trends" } }
                 @if let Some(trends) = &trends {
                     (draw::histogram::picture(&trends.times))
                     @if !trends.times.is_empty() { (super::trends::times(trends).draw(trends)) }
@@ -90,6 +104,62 @@ pub(in super::super) async fn with_form(
             div.head { h2 id="definition-title" { "Definition" } span.mute { "about " (count(tokens(&view))) " tokens in a model's context" } }
             details { summary { "JSON Schema of its arguments" } (block("JSON Schema", &format::json(&view["schema"]), SCHEMA_BYTES)) }
         }
+    };
+    Ok(Page::new(line(name, 60), Menu::Tools, body))
+}
+
+fn window_word(window: Window) -> &'static str {
+    match window {
+        Window::Hour => "hour",
+        Window::Day => "day",
+        Window::Week => "week",
+    }
+}
+
+/// What the tool says of itself. A server's text may speak to the model: such passages are marked.
+fn description(view: &Value, is_checked: bool) -> Markup {
+    let text = line(view["description"].as_str().unwrap_or_default(), 600);
+    let found = match is_checked {
+        true => suspicious_in(
+            view["description"].as_str().unwrap_or_default(),
+            &view["schema"],
+        ),
+        false => Vec::new(),
+    };
+    html! {
+        p.about { @if is_checked { (super::changes::marked(&text)) } @else { (text) } }
+        @for sign in found.iter().take(5) { p.bad data-testid="suspicious" { "Suspicious: " (line(sign, 200)) } }
+    }
+}
+
+/// A tool that is known and not offered: why, and what can be done about it.
+fn left_out(request: &Request, name: &str) -> Result<Page, Refused> {
+    let app = &request.app;
+    let change = app.pins.change_of(name);
+    let is_off = app.runtime.is_switched_off(name);
+    let all = app.runtime.left_out().into_iter();
+    let mut reasons = all.filter(|(_, it)| it.name == name);
+    // That it is switched off is the last reason, and weighs more than the others.
+    let found = if is_off {
+        reasons.next_back()
+    } else {
+        reasons.next()
+    };
+    if change.is_none() && found.is_none() {
+        return Err(no_such_tool(app, name));
+    }
+    let body = html! {
+        p.way { a href="/tools" { "Tools" } }
+        div.head.page {
+            h1 { (visible(name)) " " @if is_off { (badge("mute", "Disabled")) } @else { (badge("bad", "Not offered")) } }
+            @if let Some((source, _)) = &found { span.mute { "from " (line(source, 60)) } }
+        }
+        @if let Some((_, it)) = &found { p.bad data-testid="reason" { (line(&it.reason, 600)) } }
+        @if is_off && request.identity.may(Right::Administer) {
+            div.actions { (button(&format!("{}/enable", overview::page("tools", name)), "Enable", &visible(name))) }
+        }
+        @if let Some(change) = &change { (super::changes::of_tool(change, &request.identity)) }
+        p { a href=(format!("/calls?tool={}", query(name))) { "Its calls" } }
     };
     Ok(Page::new(line(name, 60), Menu::Tools, body))
 }
@@ -153,7 +223,7 @@ fn figures(view: &Value, trends: &Trends) -> Markup {
     let number = |counts: &Counts| count(counts.calls);
     html! {
         dl.figures {
-            div { dt { "Calls, 1 h" } dd { (number(now)) span.before { "before: " (number(before)) } } }
+            div { dt { "Calls, " (trends.window.as_str()) } dd { (number(now)) span.before { "before: " (number(before)) } } }
             div title="Errors and time-outs among the calls that ran" { dt { "Errors" } dd class=[now.error_rate().filter(|rate| *rate >= 0.05).map(|_| "bad")] { (some_share(now.error_rate())) span.before { "before: " (some_share(before.error_rate())) } } }
             div { dt { "p50" } dd { (format::some_span(now.p50)) span.before { "before: " (format::some_span(before.p50)) } } }
             div { dt { "p95" } dd { (format::some_span(now.p95)) span.before { "before: " (format::some_span(before.p95)) } } }
@@ -220,7 +290,7 @@ fn list(calls: &[CallSummary]) -> Markup {
                         th scope="row" { a.open href=(call_path(call)) { (clock(call.started_ms)) } }
                         td { (call_state(call)) }
                         td.number { (took(call)) }
-                        td.said { (line(call.message.as_deref().unwrap_or(""), 120)) }
+                        td.said { (failure_text(call, 120)) }
                     }
                 } }
             }

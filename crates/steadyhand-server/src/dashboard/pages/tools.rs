@@ -1,11 +1,14 @@
 //! `/tools`: every tool in a line, those in trouble first. From the tools of `GET /v1/overview`, and
 //! `GET /v1/tool-changes`.
 
+use std::cmp::Ordering;
+
 use maud::{Markup, html};
 
 use super::super::draw;
-use super::super::format::{clock, count, line, some_share, some_span, visible};
+use super::super::format::{clock, count, failure_line, line, some_share, some_span, visible};
 use super::super::parts::{badge, breaker_state, tool_link};
+use super::super::sort::{First, Sort};
 use super::super::{Menu, Page, Request};
 use crate::http::status::Refused;
 use crate::overview::{self, ToolRow};
@@ -25,18 +28,21 @@ pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
             .any(|text| text.to_lowercase().contains(&asked))
     };
     let all = overview.tools.len();
-    let tools: Vec<ToolRow> = overview.tools.into_iter().filter(is_meant).collect();
+    let mut tools: Vec<ToolRow> = overview.tools.into_iter().filter(is_meant).collect();
+    let order = Sort::of("/tools", &request.query, "");
+    sort(&mut tools, &order);
     let body = html! {
         div.head.page {
             h1 { "Tools" span.mute { " " (count(all as u64)) } }
             form.search role="search" action="/tools" method="get" {
                 label.hidden for="q" { "Search tools" }
                 input id="q" name="q" type="search" placeholder="Name, description or source" value=(asked) data-keep;
+                @if let Some(order) = request.asked("sort") { input type="hidden" name="sort" value=(order); }
                 button type="submit" { "Search" }
             }
         }
-        (super::changes::panel(&request.app.pins.changes()))
-        section.panel { (table(&tools, ROWS, "/tools")) }
+        (super::changes::panel(&request.app.pins.changes(), &request.identity))
+        section.panel { (table(&tools, ROWS, &order, true)) }
         @if tools.len() > ROWS { p.mute { (count((tools.len() - ROWS) as u64)) " more: search for them." } }
         @if all == 0 {
             section.panel { p.empty { "No tools. A configuration names them: " a href="/config" { "Config" } } }
@@ -47,23 +53,41 @@ pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
     Ok(Page::new("Tools", Menu::Tools, body))
 }
 
+/// In the order that was asked for; those in trouble first if none was.
+pub(super) fn sort(tools: &mut [ToolRow], order: &Sort<'_>) {
+    let breaker = |tool: &ToolRow| tool.breaker.map(|state| format!("{state:?}"));
+    tools.sort_by(|a, b| match order.key() {
+        "name" => order.by(Some(&a.name), Some(&b.name)),
+        "from" => order.by(Some((&a.kind, &a.source)), Some((&b.kind, &b.source))),
+        "breaker" => order.by(breaker(a), breaker(b)),
+        "calls" => order.by(Some(a.hour.calls), Some(b.hour.calls)),
+        "errors" => order.by(a.error_rate, b.error_rate),
+        "p50" => order.by(a.hour.p50, b.hour.p50),
+        "p95" => order.by(a.hour.p95, b.hour.p95),
+        "last" => {
+            let at_ms = |tool: &ToolRow| tool.last_error.as_ref().map(|error| error.at_ms);
+            order.by(at_ms(a), at_ms(b))
+        }
+        _ => Ordering::Equal,
+    });
+}
+
 /// Tools in lines.
-pub(super) fn table(tools: &[ToolRow], most: usize, place: &str) -> Markup {
-    let is_full = place == "/tools";
+pub(super) fn table(tools: &[ToolRow], most: usize, order: &Sort<'_>, is_full: bool) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Tools" {
             table.rows id="tools" {
-                caption.hidden { "Tools, those in trouble first" }
+                caption.hidden { "Tools" }
                 thead { tr {
-                    th scope="col" { "Tool" }
-                    @if is_full { th.wide scope="col" { "From" } }
-                    th scope="col" { "Breaker" }
-                    th.number scope="col" { "Calls" }
-                    th.number scope="col" title="Errors and time-outs among the calls that ran" { "Errors" }
-                    th.number.wide scope="col" { "p50" }
-                    th.number scope="col" { "p95" }
+                    (order.head("name", "Tool", "", First::Smallest))
+                    @if is_full { (order.head("from", "From", "wide", First::Smallest)) }
+                    (order.head("breaker", "Breaker", "", First::Largest))
+                    (order.head("calls", "Calls", "number", First::Largest))
+                    (order.head("errors", "Errors", "number", First::Largest))
+                    (order.head("p50", "p50", "number wide", First::Largest))
+                    (order.head("p95", "p95", "number", First::Largest))
                     th.wide scope="col" { "Trend" }
-                    th scope="col" { "Last error" }
+                    (order.head("last", "Last error", "", First::Largest))
                 } }
                 tbody {
                     @for tool in tools.iter().take(most) { (row(tool, is_full)) }
@@ -106,7 +130,7 @@ fn row(tool: &ToolRow, is_full: bool) -> Markup {
             td.said {
                 @if let Some(reason) = &tool.reason { (line(reason, 100)) }
                 @else if let Some(error) = &tool.last_error {
-                    a href=(overview::page("calls", &error.call)) { (clock(error.at_ms)) } " " (line(&error.message, 100))
+                    a href=(overview::page("calls", &error.call)) { (clock(error.at_ms)) } " " (failure_line(&error.message, 100))
                 } @else { span.mute { "–" } }
             }
         }

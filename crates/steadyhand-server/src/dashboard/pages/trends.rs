@@ -4,15 +4,20 @@ use maud::{Markup, html};
 
 use super::super::draw::chart::{Chart, Series, Shape};
 use super::super::draw::histogram;
-use super::super::format::{count, counted, share, some_share, some_span, span, visible};
+use super::super::format::{
+    count, counted, line, moment, share, some_share, some_span, span, visible, when,
+};
 use super::super::parts;
+use super::super::sort::{First, Sort};
 use super::super::{Menu, Page, Request};
-use crate::history::{Counts, Trends, Window};
-use crate::http::history::trends_of;
+use crate::history::{CallerTotals, Callers, Counts, Trends, Window};
+use crate::http::history::{callers_of, trends_of};
 use crate::http::status::Refused;
 
 const MARKS: usize = 12;
-const WINDOWS: [(Window, &str); 3] = [
+/// Callers that are listed.
+const CALLERS: usize = 30;
+pub(super) const WINDOWS: [(Window, &str); 3] = [
     (Window::Hour, "Hour"),
     (Window::Day, "Day"),
     (Window::Week, "Week"),
@@ -25,6 +30,7 @@ pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
         .unwrap_or_default();
     let tool = request.asked("tool").map(str::to_owned);
     let trends = trends_of(&request.app, tool.clone(), window).await?;
+    let callers = callers_of(&request.app, tool.clone(), window).await?;
     let tools = request.app.runtime.manager().list();
     let body = html! {
         div.head.page {
@@ -48,12 +54,71 @@ pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
         }
         (sums(&trends.total, &trends.previous))
         section.panel { (charts(&trends)) (parts::marks(&trends.marks, MARKS)) }
+        (by_caller(&callers, &request.query))
         section.panel aria-labelledby="times-title" {
             div.head { h2 id="times-title" { "How long calls took" } }
             (histogram::picture(&trends.times))
         }
     };
     Ok(Page::new("Trends", Menu::Trends, body))
+}
+
+/// Who called, how often, and how that went.
+fn by_caller(callers: &Callers, query: &[(String, String)]) -> Markup {
+    let sort = Sort::of("/trends", query, "-calls");
+    let mut rows: Vec<&CallerTotals> = callers.callers.iter().collect();
+    rows.sort_by(|a, b| match sort.key() {
+        "caller" => sort.by(a.caller.as_ref(), b.caller.as_ref()),
+        "failed" => sort.by(Some(a.counts.failed()), Some(b.counts.failed())),
+        "refused" => sort.by(Some(a.counts.rejected), Some(b.counts.rejected)),
+        "errors" => sort.by(a.counts.error_rate(), b.counts.error_rate()),
+        "p95" => sort.by(a.counts.p95, b.counts.p95),
+        "last" => sort.by(Some(a.last_ms), Some(b.last_ms)),
+        _ => sort.by(Some(a.counts.calls), Some(b.counts.calls)),
+    });
+    html! {
+        section.panel id="callers" aria-labelledby="callers-title" {
+            div.head { h2 id="callers-title" { "Totals per caller" } @if let Some(ms) = callers.counted_from_ms { span.mute { "calls since " (moment(ms)) ": there are too many to count all" } } }
+            @if rows.is_empty() { p.empty { "No calls in this time." } }
+            @else {
+                div.scroll tabindex="0" role="region" aria-label="Callers" {
+                    table.rows {
+                        caption.hidden { "Totals per caller" }
+                        thead { tr {
+                            (sort.head("caller", "Caller", "", First::Smallest)) (sort.head("calls", "Calls", "number", First::Largest)) (sort.head("failed", "Failed", "number", First::Largest)) (sort.head("refused", "Refused", "number", First::Largest))
+                            (sort.head("errors", "Errors", "number", First::Largest)) (sort.head("p95", "p95", "number", First::Largest)) (sort.head("last", "Last call", "number", First::Largest))
+                        } }
+                        tbody { @for one in rows.iter().take(CALLERS) {
+                            tr data-testid="caller" data-caller=(one.caller.as_deref().unwrap_or_default()) {
+                                th scope="row" { @match &one.caller { Some(caller) => { a.open href=(calls_of(caller, callers)) { (line(caller, 60)) } } None => "without a name" } }
+                                td.number { (count(one.counts.calls)) }
+                                td.number { (count(one.counts.failed())) }
+                                td.number { (count(one.counts.rejected)) }
+                                td.number { (some_share(one.counts.error_rate())) }
+                                td.number { (some_span(one.counts.p95)) }
+                                td.number { (when(one.last_ms)) }
+                            }
+                        } }
+                    }
+                }
+                @if rows.len() > CALLERS { p.note { (count((rows.len() - CALLERS) as u64)) " more: see GET /v1/callers." } }
+            }
+        }
+    }
+}
+
+fn calls_of(caller: &str, callers: &Callers) -> String {
+    let mut pairs = vec![
+        ("caller".to_owned(), caller.to_owned()),
+        ("since".to_owned(), callers.window.as_str().to_owned()),
+    ];
+    pairs.extend(
+        callers
+            .tool
+            .iter()
+            .map(|tool| ("tool".to_owned(), tool.clone())),
+    );
+    format!("/calls{}", super::calls::text(&pairs))
 }
 
 fn address(tool: Option<&str>, window: Window) -> String {

@@ -105,7 +105,7 @@ async fn hostile_texts_of_tools_callers_and_servers_are_inert_on_every_page() {
         );
         let scripts = seen["scripts"].as_array().expect("a list");
         assert!(
-            scripts.len() == 2
+            scripts.len() == 3
                 && scripts
                     .iter()
                     .all(|src| src.as_str().unwrap_or_default().contains("/assets/")),

@@ -8,8 +8,10 @@ mod hostile;
 mod keeps;
 mod live;
 mod pages;
+mod phone;
 mod proxied;
 mod questions;
+mod reading;
 mod talks;
 
 use std::process::Stdio;

@@ -304,6 +304,7 @@ async fn t02_a_file_of_0_1_0_goes_on_and_keeps_its_rows() {
     let old = Connection::open(&path).unwrap();
     old.execute_batch(
         "ALTER TABLE calls DROP COLUMN approval_us;
+         ALTER TABLE marks DROP COLUMN source;
          INSERT INTO calls (row, id, tool, state, attempts, flags, run)
              SELECT row + 1, id, tool, 6, 0, 0, run FROM calls;
          PRAGMA user_version = 4;",
