@@ -301,11 +301,11 @@ async fn settings_of_an_issuer_that_make_no_sense_are_told_with_their_place() {
     for (more, why) in [
         (
             "issuer = \"login\"\naudience = \"http://127.0.0.1/mcp\"",
-            "issuer is no web address",
+            "server.jwt.issuer: \"login\" is no web address",
         ),
         (
             "issuer = \"https://login.example\"\naudience = \"tools\"",
-            "audience is no web address",
+            "server.jwt.audience: \"tools\" is no web address",
         ),
         (
             "issuer = \"https://login.example\"\naudience = \"https://t.example/mcp\"\nalgorithms = [\"HS256\"]",
