@@ -666,6 +666,12 @@ pub(crate) struct Server {
     /// How often it ended by itself after it had been up
     #[schema(required = false, nullable = false)]
     deaths: Option<u64>,
+    /// How it ended the last time, with its last words
+    #[schema(required = false, nullable = false)]
+    last_death: Option<String>,
+    /// It ends again and again, although it is up each time: how often, and how
+    #[schema(required = false, nullable = false)]
+    unstable: Option<String>,
     /// The steps of its last start that it has done
     #[schema(required = false)]
     steps: Vec<Value>,
