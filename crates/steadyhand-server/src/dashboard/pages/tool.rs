@@ -108,6 +108,14 @@ pub(in super::super) async fn with_form(
     Ok(Page::new(line(name, 60), Menu::Tools, body))
 }
 
+fn window_length(window: Window) -> &'static str {
+    match window {
+        Window::Hour => "1 h",
+        Window::Day => "1 day",
+        Window::Week => "7 days",
+    }
+}
+
 fn window_word(window: Window) -> &'static str {
     match window {
         Window::Hour => "hour",
@@ -223,7 +231,7 @@ fn figures(view: &Value, trends: &Trends) -> Markup {
     let number = |counts: &Counts| count(counts.calls);
     html! {
         dl.figures {
-            div { dt { "Calls, " (trends.window.as_str()) } dd { (number(now)) span.before { "before: " (number(before)) } } }
+            div { dt { "Calls, " (window_length(trends.window)) } dd { (number(now)) span.before { "before: " (number(before)) } } }
             div title="Errors and time-outs among the calls that ran" { dt { "Errors" } dd class=[now.error_rate().filter(|rate| *rate >= 0.05).map(|_| "bad")] { (some_share(now.error_rate())) span.before { "before: " (some_share(before.error_rate())) } } }
             div { dt { "p50" } dd { (format::some_span(now.p50)) span.before { "before: " (format::some_span(before.p50)) } } }
             div { dt { "p95" } dd { (format::some_span(now.p95)) span.before { "before: " (format::some_span(before.p95)) } } }

@@ -206,7 +206,7 @@ async fn r13_trends_show_an_hour_a_day_and_a_week() {
             .filter_map(Value::as_str)
             .collect();
         for words in [
-            "Calls: 13 calls, 7 failed",
+            "Calls: 13 calls, 4 of the 10 that ran failed (40 %), 3 refused",
             "Error rate:",
             "Time: p50",
             "Retries and breaker trips: 5 retries, 1 trip",

@@ -9,7 +9,7 @@ use crate::book::root;
 use crate::requirements::rust_files;
 
 /// Every operation: its name, which generators make a function of, and where it is. Clients break when a name changes.
-const OPERATIONS: [(&str, &str, &str); 47] = [
+const OPERATIONS: [(&str, &str, &str); 51] = [
     (
         "accept_tool_change",
         "post",
@@ -28,6 +28,8 @@ const OPERATIONS: [(&str, &str, &str); 47] = [
     ("create_key", "post", "/v1/keys"),
     ("create_turn", "post", "/v1/turns"),
     ("decide_approval", "post", "/v1/approvals/{id}"),
+    ("disable_tool", "post", "/v1/tools/{name}/disable"),
+    ("enable_tool", "post", "/v1/tools/{name}/enable"),
     ("export_calls", "get", "/v1/calls.ndjson"),
     ("get_call", "get", "/v1/calls/{id}"),
     ("get_caller", "get", "/v1/whoami"),
@@ -54,6 +56,7 @@ const OPERATIONS: [(&str, &str, &str); 47] = [
     ("get_trends", "get", "/v1/trends"),
     ("list_alerts", "get", "/v1/alerts"),
     ("list_approvals", "get", "/v1/approvals"),
+    ("list_callers", "get", "/v1/callers"),
     ("list_calls", "get", "/v1/calls"),
     ("list_conversations", "get", "/v1/conversations"),
     ("list_exchanges", "get", "/v1/exchanges"),
@@ -63,6 +66,11 @@ const OPERATIONS: [(&str, &str, &str); 47] = [
     ("list_servers", "get", "/v1/servers"),
     ("list_tool_changes", "get", "/v1/tool-changes"),
     ("list_tools", "get", "/v1/tools"),
+    (
+        "reject_tool_change",
+        "post",
+        "/v1/tool-changes/{name}/reject",
+    ),
     ("reload_config", "post", "/v1/config/reload"),
     ("repair_conversation", "post", "/v1/repair"),
     ("replay_call", "post", "/v1/calls/{id}/replay"),
