@@ -30,6 +30,8 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
 }
 
 /// Say that somebody knows
+///
+/// The alert stays on the list, with who acknowledged it.
 #[utoipa::path(
     post,
     operation_id = "acknowledge_alert",

@@ -146,6 +146,8 @@ impl From<Part> for What {
 }
 
 /// What a provider would refuse
+///
+/// Every problem with its place, in the words of the provider where it has any; none if it is valid.
 #[utoipa::path(
     post,
     operation_id = "validate_conversation",
@@ -348,13 +350,10 @@ impl ShortNames<'_> {
 #[schema(as = ErrorResponseRequest, example = json!({"id": "toolu_1", "name": "weather", "message": "it did not answer"}))]
 pub(crate) struct ErrorWanted {
     /// The call that is answered; needed for a result
-    #[schema(nullable = false)]
     id: Option<String>,
     /// The tool that was asked for; needed for a result
-    #[schema(nullable = false)]
     name: Option<String>,
     /// The model that was asked; only for a response
-    #[schema(nullable = false)]
     model: Option<String>,
     /// What went wrong
     message: String,

@@ -12,6 +12,8 @@ use crate::access::Right;
 use crate::views;
 
 /// Whether the process lives
+///
+/// It runs and answers. No credentials are asked for.
 #[utoipa::path(
     get,
     operation_id = "get_liveness",

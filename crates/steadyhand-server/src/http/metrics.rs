@@ -12,6 +12,8 @@ use super::{App, Named, shapes};
 use crate::{telemetry, views};
 
 /// The counters of all tools
+///
+/// Of calls since the server started.
 #[utoipa::path(
     get,
     operation_id = "list_metrics",
@@ -27,6 +29,8 @@ pub(crate) async fn all(State(app): State<Arc<App>>) -> Response {
 }
 
 /// The counters of one tool
+///
+/// Of calls since the server started.
 #[utoipa::path(
     get,
     operation_id = "get_tool_metrics",

@@ -28,6 +28,8 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
 }
 
 /// Accept the definition of a tool as it is now
+///
+/// It counts from here on; a tool that was kept away can be called again.
 #[utoipa::path(
     post,
     operation_id = "accept_tool_change",

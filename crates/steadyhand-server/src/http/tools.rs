@@ -134,6 +134,8 @@ pub(crate) async fn one(
 }
 
 /// Close a breaker by hand
+///
+/// Calls pass again at once, and its failures are counted from zero.
 #[utoipa::path(
     post,
     operation_id = "reset_breaker",

@@ -271,6 +271,8 @@ pub(crate) async fn whoami(Asking(identity): Asking) -> Response {
 }
 
 /// What was refused lately, and to whom
+///
+/// The last 1000, the newest first; more of them are in a file of the state folder.
 #[utoipa::path(
     get,
     operation_id = "list_refusals",
