@@ -1,7 +1,7 @@
 //! One call is one row (SPEC T02): whatever it waits for, however late its end is heard of, however often the process
 //! ends in between.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -83,6 +83,9 @@ struct World {
     connection: Connection,
     run: i64,
     fates: HashMap<u64, Fate>,
+    /// Calls whose tool was started, and calls whose end is in the file.
+    started: HashSet<u64>,
+    written: HashSet<u64>,
     last: u64,
 }
 
@@ -99,6 +102,8 @@ impl World {
             connection,
             run: 1,
             fates: HashMap::new(),
+            started: HashSet::new(),
+            written: HashSet::new(),
             last: 0,
         };
         world.begin();
@@ -144,7 +149,8 @@ impl World {
         });
     }
 
-    fn start(&self, number: u64) {
+    fn start(&mut self, number: u64) {
+        self.started.insert(number);
         self.recorder.observe(&Event::AttemptStarted {
             number,
             call_id: id(number),
@@ -226,6 +232,9 @@ impl World {
             .write(&mut self.connection, &batch)
             .expect("written");
         self.shared.pending().wrote(&batch);
+        let ended = self.fates.iter();
+        let ended = ended.filter(|(_, fate)| matches!(fate, Fate::Ended(_)));
+        self.written.extend(ended.map(|(number, _)| *number));
     }
 
     fn fail_to_write(&self) {
@@ -235,11 +244,10 @@ impl World {
 
     /// Another process opens the file; what the one before it had not written is gone.
     fn restart(&mut self) {
-        for fate in self.fates.values_mut() {
-            match *fate {
-                Fate::Waiting => *fate = Fate::Lost { started: false },
-                Fate::Running => *fate = Fate::Lost { started: true },
-                Fate::Ended(_) | Fate::Lost { .. } => {}
+        for (number, fate) in &mut self.fates {
+            if !self.written.contains(number) {
+                let started = self.started.contains(number);
+                *fate = Fate::Lost { started };
             }
         }
         self.shared = Arc::new(Shared::new(HistoryOptions::new("not a file")));
