@@ -35,6 +35,10 @@ pub(super) async fn run(session: &Session<'_>, args: &McpStdioArgs) -> Result<()
     session.log_as(&runtime.generation().configuration);
     session.tell_problems(&runtime);
     let history = session.remember(&runtime);
+    // After a crash the history knows which calls were never started.
+    if let Some(history) = history.clone() {
+        desk.before_start(move || history.written_down());
+    }
     let take = rehearsal.begin(session, &runtime)?;
     let gateway = Gateway::new(Arc::new(Behind::alone(runtime.clone())));
     let serving = gateway.serve(tokio::io::stdin(), tokio::io::stdout());

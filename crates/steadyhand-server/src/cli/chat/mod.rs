@@ -125,6 +125,10 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
     // Nothing waits for MCP servers but what needs their tools: the first request to the model, and calls (SPEC V16).
     starting::first_tools(session, &runtime).await?;
     let history = session.remember(&runtime);
+    // After a crash the history knows which calls were never started.
+    if let (Some(history), Some(desk)) = (history.clone(), &desk) {
+        desk.before_start(move || history.written_down());
+    }
     let take = rehearsal.begin(session, &runtime)?;
     let at_limit = match is_talk {
         true => AtLimit::Return,
