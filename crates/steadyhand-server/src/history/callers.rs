@@ -21,6 +21,7 @@ const CALLERS_MAX: usize = 100;
 
 /// Totals per caller.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = CallerList)]
 pub struct Callers {
     /// The tool that was called; absent for all of them together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
