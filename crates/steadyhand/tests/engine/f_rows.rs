@@ -139,7 +139,7 @@ async fn f02_near_names_go_into_their_own_field() {
 #[tokio::test(start_paused = true)]
 async fn f02_no_name_makes_anything_panic() {
     let executor = executor([script("t").tool()]);
-    for name in [" ", "'", "\"", "\0", "🔧", "t ", &"x".repeat(10_000)] {
+    for name in ["'", "\"", "\0", "🔧", "t ", &"x".repeat(10_000)] {
         let outcome = executor.execute(once(name)).await;
         assert_eq!(
             failure(&outcome).message,
@@ -147,8 +147,10 @@ async fn f02_no_name_makes_anything_panic() {
         );
     }
     // No name at all asks for no tool: that is no call.
-    let outcome = executor.execute(once("")).await;
-    assert_eq!(code(&outcome), "VALIDATION_ERROR");
+    for name in ["", " "] {
+        let outcome = executor.execute(once(name)).await;
+        assert_eq!(code(&outcome), "VALIDATION_ERROR");
+    }
 }
 
 #[tokio::test(start_paused = true)]
