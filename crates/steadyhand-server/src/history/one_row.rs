@@ -218,7 +218,9 @@ impl World {
 
     fn write(&mut self) {
         let now = Instant::now();
-        for open in self.shared.pending().lost(now) {
+        // Not in the head of the loop: that would hold the lock while `push` wants it.
+        let lost = self.shared.pending().lost(now);
+        for open in lost {
             self.shared
                 .push(recorder::lost(&open, clock::wall_ms(), 1000));
         }
