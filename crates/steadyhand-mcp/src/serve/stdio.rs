@@ -23,7 +23,7 @@ use super::gateway::{Gateway, Handled, Inner, Origin};
 use super::inquiry::{Answer, Inquiry, Next, Sink};
 use super::listen::Wish;
 use super::message::Message;
-use super::news::{Ear, Mailbox, Wanted};
+use super::news::{Ear, Mailbox, News, Wanted};
 use super::reading::{cancelled, greeted, modern_client};
 use super::request::{Meta, Params, Request};
 use super::work::Work;
@@ -103,6 +103,15 @@ struct Link {
     /// It speaks one of the older protocols, which tell news unasked.
     is_legacy: AtomicBool,
     became_legacy: Notify,
+    listed: Mutex<ListedVersions>,
+}
+
+/// The versions of the lists that the client has got, where it has asked for them.
+#[derive(Debug, Clone, Copy, Default)]
+struct ListedVersions {
+    tools: Option<u64>,
+    prompts: Option<u64>,
+    resources: Option<u64>,
 }
 
 impl Link {
@@ -117,6 +126,7 @@ impl Link {
             listening: Mutex::default(),
             is_legacy: AtomicBool::new(false),
             became_legacy: Notify::new(),
+            listed: Mutex::default(),
         }
     }
 
@@ -201,10 +211,11 @@ impl Link {
         match self.inner.handle(request, &params, &meta, origin) {
             Handled::Now(answer) => self.answer(request.id, answer).await,
             Handled::Page(page) => {
+                self.has_listed(request.method);
                 self.send(Message::list(request.id, list_start(era), page))
                     .await;
             }
-            Handled::Work(work) => self.spawn(request.id, *work, tasks),
+            Handled::Work(work) => self.spawn(request, *work, tasks),
         }
         Ok(())
     }
@@ -222,7 +233,8 @@ impl Link {
         self.client.load_full()
     }
 
-    fn spawn(self: &Arc<Self>, id: &RawValue, mut work: Work, tasks: &mut JoinSet<()>) {
+    fn spawn(self: &Arc<Self>, request: &Request<'_>, mut work: Work, tasks: &mut JoinSet<()>) {
+        let (id, method) = (request.id, request.method.to_owned());
         let key = id.get().to_owned();
         let inquiry = Arc::clone(&work.inquiry);
         lock(&self.running).insert(key.clone(), Arc::clone(&inquiry));
@@ -248,9 +260,36 @@ impl Link {
                 }
             }
             if let Some(answer) = answer {
+                link.has_listed(&method);
                 link.answer(&id, answer).await;
             }
         });
+    }
+
+    /// The client gets a list as it is now.
+    fn has_listed(&self, method: &str) {
+        let now = *self.inner.versions.borrow();
+        let mut listed = lock(&self.listed);
+        match method {
+            "tools/list" => listed.tools = Some(now.tools),
+            "prompts/list" => listed.prompts = Some(now.prompts),
+            "resources/list" | "resources/templates/list" => {
+                listed.resources = Some(now.resources);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the client has to hear of it. A message that it does not need can hurt: some clients fail when one
+    /// arrives while they end, as LangChain's do right after their first list.
+    fn is_news(&self, news: &News) -> bool {
+        let (now, listed) = (*self.inner.versions.borrow(), *lock(&self.listed));
+        match news {
+            News::Tools => listed.tools != Some(now.tools),
+            News::Prompts => listed.prompts.is_some_and(|it| it != now.prompts),
+            News::Resources => listed.resources.is_some_and(|it| it != now.resources),
+            News::Letter(_) => true,
+        }
     }
 
     fn listen(self: &Arc<Self>, request: &Request<'_>, tasks: &mut JoinSet<()>) {
@@ -292,7 +331,9 @@ impl Link {
         self.became_legacy.notified().await;
         let mut ear = Ear::new(now, told, Wanted::ALL, Arc::clone(&self.mailbox));
         while let Some(news) = ear.next().await {
-            self.send(news.message(None)).await;
+            if self.is_news(&news) {
+                self.send(news.message(None)).await;
+            }
         }
         std::future::pending::<()>().await;
     }

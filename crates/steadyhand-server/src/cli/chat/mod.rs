@@ -13,8 +13,7 @@ mod talk;
 mod turn;
 
 use std::io::IsTerminal;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -110,12 +109,12 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
         desk.set_wait(serve::approval_wait(&configuration));
     }
     let keys = session.keys(configuration.file.as_deref());
-    let is_top_told = Arc::new(AtomicBool::new(false));
+    let told_at_top = ToldAtTop::default();
     let runtime = session.runtime_of(configuration, |options| {
         options.approved.clone_from(&args.approve);
         options.keys = Some(keys);
         options.desk.clone_from(&desk);
-        options.degraded = told_after_the_top(session, &is_top_told);
+        options.degraded = told_after_the_top(session, &told_at_top);
         rehearsal.apply(options);
     });
     let runtime = tokio::select! {
@@ -143,8 +142,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
         chat.keeps(Keeps::No);
     }
     let _watch = chat.watch();
-    is_top_told.store(true, Ordering::Release);
-    tell_the_top(&chat, is_talk);
+    tell_the_top(&chat, is_talk, &told_at_top);
     if let Some(found) = found {
         tell_what_was_found(&chat, &found);
         chat.go_on(found.stored, found.messages);
@@ -229,12 +227,16 @@ fn print_json(chat: &Chat<'_>, ended: &Ended, before: usize) {
     chat.session.screen.answer(&line);
 }
 
+/// The servers that were told as not running at the top; empty until the top is told.
+type ToldAtTop = Arc<OnceLock<Vec<String>>>;
+
 /// A server that does not start is told at the top, if that is known then; else as soon as it is.
-fn told_after_the_top(session: &Session<'_>, is_top_told: &Arc<AtomicBool>) -> Degraded {
+fn told_after_the_top(session: &Session<'_>, told_at_top: &ToldAtTop) -> Degraded {
     let is_silent = session.screen.quiet || session.screen.json;
-    let is_top_told = Arc::clone(is_top_told);
+    let told_at_top = Arc::clone(told_at_top);
     Arc::new(move |_, failure| {
-        if is_top_told.load(Ordering::Acquire) && !is_silent {
+        let told = told_at_top.get();
+        if told.is_some_and(|told| !told.contains(&failure.server)) && !is_silent {
             let text = not_running(&failure.server, &failure.summary());
             screen::line(&text);
         }
@@ -246,7 +248,7 @@ fn not_running(server: &str, reason: &str) -> String {
 }
 
 /// Which model, which tools, what failed to start.
-fn tell_the_top(chat: &Chat<'_>, is_talk: bool) {
+fn tell_the_top(chat: &Chat<'_>, is_talk: bool, told: &ToldAtTop) {
     let runtime = chat.runtime;
     let servers = views::servers::all(runtime);
     let running = servers
@@ -267,6 +269,8 @@ fn tell_the_top(chat: &Chat<'_>, is_talk: bool) {
         let servers = value::counted(running, "server");
         top.push_str(&format!(", {servers} running"));
     }
+    // The top is told once: the first value stays.
+    let _ = told.set(down.iter().map(|&name| name.to_owned()).collect());
     if !down.is_empty() {
         top.push_str(&format!(" ({} not running)", down.join(", ")));
     }
