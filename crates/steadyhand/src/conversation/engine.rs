@@ -194,7 +194,7 @@ impl Pass<'_> {
         for (offset, message) in tail.iter_mut().enumerate() {
             self.push(model_end + offset, message.take());
         }
-        self.mend_silence(begin, model_end, !tail.is_empty());
+        self.mend_silence(begin, model_end, tail.len());
     }
 
     /// Takes over what is left of a message that was given.
@@ -211,17 +211,19 @@ impl Pass<'_> {
     }
 
     /// A turn of the user in which nothing at all is said is refused by providers that lead with parts.
-    fn mend_silence(&mut self, begin: usize, model_end: usize, has_tail: bool) {
+    /// `tail` is how many messages it has.
+    fn mend_silence(&mut self, begin: usize, model_end: usize, tail: usize) {
         let is_silent = self.out[begin..].iter().all(|one| self.wire.is_empty(one));
-        if !has_tail || !is_silent || self.wire.layout() != Layout::LeadingParts {
+        if tail == 0 || !is_silent || self.wire.layout() != Layout::LeadingParts {
             return;
         }
-        let says = match self.wire.provider() {
+        let provider = self.wire.provider();
+        let says = |index: usize| match provider {
             Provider::Anthropic => {
-                format!("messages.{model_end}: user messages must have non-empty content")
+                format!("messages.{index}: user messages must have non-empty content")
             }
             _ => format!(
-                "* GenerateContentRequest.contents[{model_end}].parts: contents.parts must not be empty."
+                "* GenerateContentRequest.contents[{index}].parts: contents.parts must not be empty."
             ),
         };
         self.log
@@ -230,8 +232,20 @@ impl Pass<'_> {
                 Code::EmptyContent,
                 "nothing is said in this turn",
             )
-            .says(says)
+            .says(says(model_end))
             .fixed("a note says that it was empty");
+        for index in model_end + 1..model_end + tail {
+            if !self.origins.contains(&index) {
+                self.log
+                    .found(
+                        format!("{}/{index}", self.base),
+                        Code::EmptyContent,
+                        "nothing is said in this message",
+                    )
+                    .says(says(index))
+                    .fixed("it is left out");
+            }
+        }
         let mut said = self.wire.user(super::texts::EMPTY);
         if let Some(kept) = self.out.get_mut(begin) {
             if let (Value::Object(said), Value::Object(kept)) = (&mut said, kept.take()) {

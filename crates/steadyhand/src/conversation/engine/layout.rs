@@ -157,7 +157,6 @@ impl Pass<'_> {
         while let Some((_, text)) = texts.next_if(|(of, _)| *of < models) {
             of_model.push(text);
         }
-        let has_tail = !tail.is_empty();
         for (offset, message) in tail.iter_mut().enumerate() {
             let origin = model_end + offset;
             self.push(origin, message.take());
@@ -171,7 +170,7 @@ impl Pass<'_> {
             self.put(last.saturating_sub(1).max(first), text);
         }
         if !brings_results {
-            self.mend_silence(begin, model_end, has_tail);
+            self.mend_silence(begin, model_end, tail.len());
         }
     }
 

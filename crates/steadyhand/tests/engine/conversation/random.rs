@@ -88,7 +88,9 @@ proptest! {
         let wanted: Vec<String> = (0..count).map(|index| long(&index.to_string())).collect();
         prop_assert_eq!(&found, &wanted, "{} {:#}", provider, repaired);
         let was_right = picks.iter().map(|(pick, _)| pick % count).eq(0..count)
-            && picks.iter().all(|(_, is_interrupted)| !is_interrupted);
+            // Responses lets a message stand between a call and its output.
+            && (provider == Provider::OpenAiResponses
+                || picks.iter().all(|(_, is_interrupted)| !is_interrupted));
         prop_assert_eq!(was_right, fixes.is_empty() , "{} {:#?}", provider, fixes);
         if was_right {
             prop_assert_eq!(repaired.to_string(), conversation.to_string());

@@ -129,7 +129,7 @@ fn words(fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) {
         Some(_) => false,
     };
     if !is_silent {
-        return;
+        return words_beside_a_value(fields, at, log);
     }
     for key in ["text", "parts"] {
         let Some(value) = fields
@@ -150,6 +150,33 @@ fn words(fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) {
         );
         fields.insert("content".to_owned(), json!(said));
         return;
+    }
+}
+
+/// What is said beside a content that is neither a text nor blocks is said with it.
+fn words_beside_a_value(fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) {
+    let content = match fields.get("content") {
+        None | Some(Value::Null | Value::String(_) | Value::Array(_)) => return,
+        Some(other) => as_text(other),
+    };
+    let mut blocks = vec![json!({"type": "text", "text": content})];
+    for key in ["text", "parts"] {
+        let said = super::content_text(fields.get(key));
+        if said.is_empty() {
+            continue;
+        }
+        fields.shift_remove(key);
+        blocks.push(json!({"type": "text", "text": said}));
+        found(
+            key,
+            at,
+            "what is said stands beside the content",
+            "it is part of the content now",
+            log,
+        );
+    }
+    if blocks.len() > 1 {
+        fields.insert("content".to_owned(), Value::Array(blocks));
     }
 }
 
