@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use super::era::Era;
+use super::news::Versions;
 use crate::wire::RpcError;
 
 /// Questions one client may have open at the same time.
@@ -37,7 +38,16 @@ pub(super) struct Client {
     level: AtomicU8,
     /// It has asked for the list of tools.
     has_listed: AtomicBool,
+    listed: Mutex<ListedVersions>,
     pub(super) questions: Questions,
+}
+
+/// The versions of the lists that a client has got, where it has asked for them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ListedVersions {
+    pub(super) tools: Option<u64>,
+    pub(super) prompts: Option<u64>,
+    pub(super) resources: Option<u64>,
 }
 
 impl Client {
@@ -52,7 +62,26 @@ impl Client {
             capabilities,
             level: AtomicU8::new(UNSAID),
             has_listed: AtomicBool::new(false),
+            listed: Mutex::default(),
             questions: Questions::default(),
+        }
+    }
+
+    /// The versions of the lists that it has got.
+    pub(super) fn listed(&self) -> ListedVersions {
+        *self.listed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It gets a list that is at least as new as `versions`.
+    pub(super) fn gets_list(&self, method: &str, versions: Versions) {
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        match method {
+            "tools/list" => listed.tools = Some(versions.tools),
+            "prompts/list" => listed.prompts = Some(versions.prompts),
+            "resources/list" | "resources/templates/list" => {
+                listed.resources = Some(versions.resources);
+            }
+            _ => {}
         }
     }
 

@@ -153,6 +153,11 @@ impl Inner {
         {
             return self.list_after(missing, permit, origin);
         }
+        if request.method.ends_with("/list") {
+            origin
+                .client
+                .gets_list(request.method, self.renewed_versions());
+        }
         if let Some(permit) = permit
             && let Some(handled) = self.limited(request.method, params.cursor, &*permit)
         {
@@ -218,6 +223,7 @@ impl Inner {
         origin: Origin<'_>,
     ) -> Handled {
         let (inner, era) = (Arc::clone(self), origin.client.era);
+        let client = Arc::clone(&origin.client);
         let subject = Subject {
             method: "tools/list",
             name: String::new(),
@@ -226,6 +232,7 @@ impl Inner {
         let inquiry = Inquiry::new(origin.client, origin.sink, None, Default::default());
         let work = async move {
             missing.await;
+            client.gets_list("tools/list", inner.renewed_versions());
             let limited = permit.and_then(|permit| inner.limited("tools/list", None, &*permit));
             let listed = limited.unwrap_or_else(|| inner.page(None, |listing| &listing.tools))?;
             match listed {
@@ -235,6 +242,13 @@ impl Inner {
             }
         };
         Handled::Work(Box::new(Work::new(inquiry, subject, work.boxed())))
+    }
+
+    /// The versions of the lists as they are now. Read before a list is made: a change in between is told once too
+    /// often, and never missed.
+    fn renewed_versions(&self) -> Versions {
+        drop(self.listing());
+        *self.versions.borrow()
     }
 
     fn page(

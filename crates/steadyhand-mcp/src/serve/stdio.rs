@@ -103,15 +103,6 @@ struct Link {
     /// It speaks one of the older protocols, which tell news unasked.
     is_legacy: AtomicBool,
     became_legacy: Notify,
-    listed: Mutex<ListedVersions>,
-}
-
-/// The versions of the lists that the client has got, where it has asked for them.
-#[derive(Debug, Clone, Copy, Default)]
-struct ListedVersions {
-    tools: Option<u64>,
-    prompts: Option<u64>,
-    resources: Option<u64>,
 }
 
 impl Link {
@@ -126,7 +117,6 @@ impl Link {
             listening: Mutex::default(),
             is_legacy: AtomicBool::new(false),
             became_legacy: Notify::new(),
-            listed: Mutex::default(),
         }
     }
 
@@ -211,11 +201,10 @@ impl Link {
         match self.inner.handle(request, &params, &meta, origin) {
             Handled::Now(answer) => self.answer(request.id, answer).await,
             Handled::Page(page) => {
-                self.has_listed(request.method);
                 self.send(Message::list(request.id, list_start(era), page))
                     .await;
             }
-            Handled::Work(work) => self.spawn(request, *work, tasks),
+            Handled::Work(work) => self.spawn(request.id, *work, tasks),
         }
         Ok(())
     }
@@ -233,8 +222,7 @@ impl Link {
         self.client.load_full()
     }
 
-    fn spawn(self: &Arc<Self>, request: &Request<'_>, mut work: Work, tasks: &mut JoinSet<()>) {
-        let (id, method) = (request.id, request.method.to_owned());
+    fn spawn(self: &Arc<Self>, id: &RawValue, mut work: Work, tasks: &mut JoinSet<()>) {
         let key = id.get().to_owned();
         let inquiry = Arc::clone(&work.inquiry);
         lock(&self.running).insert(key.clone(), Arc::clone(&inquiry));
@@ -260,30 +248,15 @@ impl Link {
                 }
             }
             if let Some(answer) = answer {
-                link.has_listed(&method);
                 link.answer(&id, answer).await;
             }
         });
     }
 
-    /// The client gets a list as it is now.
-    fn has_listed(&self, method: &str) {
-        let now = *self.inner.versions.borrow();
-        let mut listed = lock(&self.listed);
-        match method {
-            "tools/list" => listed.tools = Some(now.tools),
-            "prompts/list" => listed.prompts = Some(now.prompts),
-            "resources/list" | "resources/templates/list" => {
-                listed.resources = Some(now.resources);
-            }
-            _ => {}
-        }
-    }
-
     /// Whether the client has to hear of it. A message that it does not need can hurt: some clients fail when one
     /// arrives while they end, as LangChain's do right after their first list.
     fn is_news(&self, news: &News) -> bool {
-        let (now, listed) = (*self.inner.versions.borrow(), *lock(&self.listed));
+        let (now, listed) = (*self.inner.versions.borrow(), self.client.load().listed());
         match news {
             News::Tools => listed.tools != Some(now.tools),
             News::Prompts => listed.prompts.is_some_and(|it| it != now.prompts),
