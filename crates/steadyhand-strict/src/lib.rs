@@ -96,6 +96,7 @@ impl StrictProviders {
             }
             Provider::Gemini => format!("http://{at}/gemini"),
             Provider::Mistral => format!("http://{at}/mistral"),
+            Provider::BedrockConverse => format!("http://{at}/bedrock"),
             Provider::Ollama => format!("http://{at}/ollama"),
         }
     }

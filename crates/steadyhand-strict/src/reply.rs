@@ -35,6 +35,11 @@ pub(super) fn ok(provider: Provider, asked: &Value) -> Value {
                 json!({"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2});
             json!({"candidates": [{"content": content, "finishReason": "STOP", "index": 0}], "usageMetadata": usage})
         }
+        Provider::BedrockConverse => {
+            let message = json!({"role": "assistant", "content": [{"text": "ok"}]});
+            let usage = json!({"inputTokens": 1, "outputTokens": 1, "totalTokens": 2});
+            json!({"output": {"message": message}, "stopReason": "end_turn", "usage": usage, "metrics": {"latencyMs": 1}})
+        }
         Provider::Ollama => {
             json!({"model": model, "created_at": "2026-01-01T00:00:00Z",
                 "message": {"role": "assistant", "content": "ok"}, "done": true, "done_reason": "stop"})
@@ -51,6 +56,8 @@ pub(super) fn stream(provider: Provider, reply: &Value, is_sse: bool) -> (&'stat
         Provider::OpenAiResponses => responses(reply, &mut text),
         Provider::Gemini if is_sse => data(reply, &mut text),
         Provider::Gemini => return ("application/json", json!([reply]).to_string()),
+        // Its stream is binary; here it answers whole.
+        Provider::BedrockConverse => return ("application/json", reply.to_string()),
         Provider::Ollama => {
             ollama(reply, &mut text);
             return ("application/x-ndjson", text);

@@ -60,6 +60,7 @@ async fn answer(State(memory): State<Arc<Memory>>, request: Request) -> Response
         // Ollama streams where it is not told otherwise; Google's address says it.
         Provider::Ollama => asked["stream"] != false,
         Provider::Gemini => path.contains(":streamGenerateContent"),
+        Provider::BedrockConverse => false,
         _ => asked["stream"] == true,
     };
     remember(Some(asked), 200, &said);
@@ -84,6 +85,7 @@ fn provider_of(path: &str) -> Option<Provider> {
         "openai" if ends("responses") => Some(Provider::OpenAiResponses),
         "mistral" if ends("chat/completions") => Some(Provider::Mistral),
         "ollama" if ends("api/chat") => Some(Provider::Ollama),
+        "bedrock" if ends("/converse") => Some(Provider::BedrockConverse),
         "gemini" if ends(":generateContent") || ends(":streamGenerateContent") => {
             Some(Provider::Gemini)
         }
@@ -107,6 +109,7 @@ fn no_json(provider: Provider) -> strict::Refusal {
         Provider::Gemini => {
             json!({"error": {"code": 400, "message": "Invalid JSON payload received.", "status": "INVALID_ARGUMENT"}})
         }
+        Provider::BedrockConverse => json!({"message": "The request body is not valid JSON"}),
         Provider::Ollama => json!({"error": "invalid character in the body: it is no JSON"}),
     };
     (400, body)

@@ -13,6 +13,7 @@ pub(super) fn translated(provider: Provider, said: &[Value]) -> Vec<Message> {
     for message in said {
         match provider {
             Provider::Anthropic => reader.anthropic(message),
+            Provider::BedrockConverse => reader.converse(message),
             Provider::OpenAi | Provider::Mistral | Provider::Ollama => reader.chat(message),
             Provider::OpenAiResponses => reader.item(message),
             Provider::Gemini => reader.gemini(message),
@@ -76,6 +77,31 @@ impl Reader {
                         &block["content"],
                         is_error,
                     );
+                }
+                kind => parts.name(kind),
+            }
+        }
+        self.push(text(message, "role"), parts);
+    }
+
+    /// Of Bedrock's Converse: a block is what its only key says.
+    fn converse(&mut self, message: &Value) {
+        let mut parts = Parts::default();
+        for block in message["content"].as_array().into_iter().flatten() {
+            let kind = block.as_object().and_then(|fields| fields.keys().next());
+            match kind.map_or("", String::as_str) {
+                "text" => parts.say(text(block, "text")),
+                "reasoningContent" | "cachePoint" => {}
+                "toolUse" => {
+                    let call = &block["toolUse"];
+                    let id = call.get("toolUseId");
+                    self.call(&mut parts, id, text(call, "name"), &call["input"]);
+                }
+                "toolResult" => {
+                    let result = &block["toolResult"];
+                    let is_error = result["status"] == "error";
+                    let id = result.get("toolUseId");
+                    self.result(&mut parts, id, "", &result["content"], is_error);
                 }
                 kind => parts.name(kind),
             }

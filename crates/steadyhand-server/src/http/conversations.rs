@@ -104,6 +104,7 @@ pub(crate) enum ProviderName {
     Gemini,
     Mistral,
     Ollama,
+    BedrockConverse,
     #[serde(rename = "langchain")]
     LangChain,
 }
@@ -117,6 +118,7 @@ impl From<ProviderName> for Provider {
             ProviderName::Gemini => Provider::Gemini,
             ProviderName::Mistral => Provider::Mistral,
             ProviderName::Ollama => Provider::Ollama,
+            ProviderName::BedrockConverse => Provider::BedrockConverse,
             ProviderName::LangChain => Provider::LangChain,
         }
     }

@@ -39,6 +39,7 @@ pub(crate) enum FormatName {
     Gemini,
     Mistral,
     Ollama,
+    BedrockConverse,
     #[serde(rename = "langchain")]
     LangChain,
     Mcp,
@@ -53,6 +54,7 @@ impl From<FormatName> for Format {
             FormatName::Gemini => Provider::Gemini,
             FormatName::Mistral => Provider::Mistral,
             FormatName::Ollama => Provider::Ollama,
+            FormatName::BedrockConverse => Provider::BedrockConverse,
             FormatName::LangChain => Provider::LangChain,
             FormatName::Mcp => return Format::Mcp,
         })

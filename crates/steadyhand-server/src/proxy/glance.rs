@@ -37,6 +37,7 @@ pub(super) fn glance(provider: Provider, bytes: &[u8]) -> Option<Sound> {
         | Provider::Gemini
         | Provider::Mistral
         | Provider::Ollama
+        | Provider::BedrockConverse
         | Provider::LangChain => None,
     }
 }

@@ -70,7 +70,7 @@ fn is_explained(answer: &Value) -> bool {
 fn unusable(provider: Provider, answer: &Value) -> Option<Problem> {
     if !matches!(
         provider,
-        Provider::Anthropic | Provider::Gemini | Provider::Ollama
+        Provider::Anthropic | Provider::Gemini | Provider::Ollama | Provider::BedrockConverse
     ) {
         return None;
     }
@@ -83,7 +83,7 @@ fn unusable(provider: Provider, answer: &Value) -> Option<Problem> {
 fn answers_key(provider: Provider) -> &'static str {
     match provider {
         Provider::OpenAi | Provider::Mistral | Provider::LangChain => "choices",
-        Provider::OpenAiResponses => "output",
+        Provider::OpenAiResponses | Provider::BedrockConverse => "output",
         Provider::Anthropic => "content",
         Provider::Gemini => "candidates",
         Provider::Ollama => "message",

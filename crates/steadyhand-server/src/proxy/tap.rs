@@ -74,6 +74,8 @@ impl Tap {
             (Provider::Anthropic, _) => assembler(Dialect::Anthropic),
             (Provider::Ollama, _) => assembler(Dialect::Ollama),
             (Provider::OpenAiResponses, _) => assembler(Dialect::OpenAiResponses),
+            // Its stream is binary and is not looked into.
+            (Provider::BedrockConverse, _) => SoFar::Array(Vec::new()),
             (Provider::OpenAi | Provider::Mistral | Provider::LangChain, _) => {
                 assembler(Dialect::OpenAi)
             }
@@ -81,7 +83,7 @@ impl Tap {
         Tap {
             provider,
             framing,
-            is_off: decoder.is_none(),
+            is_off: decoder.is_none() || provider == Provider::BedrockConverse,
             decoder: decoder.unwrap_or(Decoder::Plain),
             lines: Lines::new(LINE_BYTES_MAX),
             event: Vec::new(),
@@ -256,6 +258,7 @@ fn says_words_only(provider: Provider, event: &[u8]) -> bool {
                 || has("\"response.reasoning_text.delta\"")
         }
         Provider::Ollama => !has("\"tool_calls\"") && has("\"done\":false"),
+        Provider::BedrockConverse => true,
         Provider::Gemini => !has("\"functionCall\"") && !has("\"finishReason\""),
     }
 }

@@ -138,7 +138,11 @@ pub(super) fn event(shape: Provider, trouble: &Trouble, words: &str) -> Bytes {
             format!("event: error\ndata: {told}\n\n")
         }
         Provider::Ollama => format!("{body}\n"),
-        Provider::OpenAi | Provider::Mistral | Provider::Gemini | Provider::LangChain => {
+        Provider::OpenAi
+        | Provider::Mistral
+        | Provider::Gemini
+        | Provider::BedrockConverse
+        | Provider::LangChain => {
             format!("data: {body}\n\n")
         }
     };
@@ -174,6 +178,7 @@ fn body(shape: Provider, code: &str, status: StatusCode, words: &str) -> Value {
             json!({"error": {"code": status.as_u16(), "message": words, "status": kind}})
         }
         Provider::Ollama => json!({ "error": words }),
+        Provider::BedrockConverse => json!({ "message": words }),
     }
 }
 

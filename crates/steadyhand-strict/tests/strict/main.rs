@@ -31,24 +31,29 @@ fn refusal(provider: Provider) -> (&'static str, &'static str) {
             "/message",
             "Not the same number of function calls and responses",
         ),
+        Provider::BedrockConverse => (
+            "/message",
+            "Expected toolResult blocks at messages.2.content for the following Ids: call00001",
+        ),
         // The real one says nothing and misleads the model.
         Provider::Ollama => ("/error", "strict: a call has no result"),
     }
 }
 
-const SIX: [Provider; 6] = [
+const SEVEN: [Provider; 7] = [
     Provider::Anthropic,
     Provider::OpenAi,
     Provider::OpenAiResponses,
     Provider::Gemini,
     Provider::Mistral,
     Provider::Ollama,
+    Provider::BedrockConverse,
 ];
 
 #[tokio::test]
 async fn r01_a_call_without_its_result_is_refused_in_the_providers_words_and_its_repair_is_not() {
     let providers = StrictProviders::start().await.expect("a port");
-    for provider in SIX {
+    for provider in SEVEN {
         let broken = broken(provider);
         let url = format!("{}{}", providers.base_url(provider), path(provider));
         let (status, body) = post(&url, &broken).await;
@@ -64,14 +69,14 @@ async fn r01_a_call_without_its_result_is_refused_in_the_providers_words_and_its
     }
     let heard = providers.heard();
     let statuses: Vec<u16> = heard.iter().map(|one| one.status).collect();
-    assert_eq!(statuses, [400, 200].repeat(SIX.len()));
+    assert_eq!(statuses, [400, 200].repeat(SEVEN.len()));
     assert_eq!(heard[0].request, broken(Provider::Anthropic));
 }
 
 #[tokio::test]
 async fn r01_each_envelope_is_its_providers() {
     let providers = StrictProviders::start().await.expect("a port");
-    for provider in SIX {
+    for provider in SEVEN {
         let url = format!("{}{}", providers.base_url(provider), path(provider));
         let (status, body) = post(&url, &json!("no request")).await;
         assert_eq!(status, 400, "{provider}: {body}");
@@ -87,6 +92,7 @@ async fn r01_each_envelope_is_its_providers() {
             Provider::Gemini => body["error"]["status"] == "INVALID_ARGUMENT",
             Provider::Mistral => body["object"] == "error",
             Provider::Ollama => body["error"].is_string(),
+            Provider::BedrockConverse => body["message"].is_string(),
         };
         assert!(fits, "{provider}: {body}");
     }

@@ -25,6 +25,7 @@ pub(super) fn path(provider: Provider) -> &'static str {
         Provider::Gemini => "/v1beta/models/gemini-2.5-pro:generateContent",
         Provider::Mistral => "/v1/chat/completions",
         Provider::Ollama => "/api/chat",
+        Provider::BedrockConverse => "/model/amazon.nova-pro-v1:0/converse",
     }
 }
 
@@ -55,6 +56,14 @@ pub(super) fn broken(provider: Provider) -> Value {
         Provider::OpenAiResponses => {
             let call = json!({"type": "function_call", "call_id": "call00001", "name": "look", "arguments": "{}"});
             json!({"model": "m", "input": [hello, call, again]})
+        }
+        Provider::BedrockConverse => {
+            let text = |text: &str| json!({"role": "user", "content": [{"text": text}]});
+            let call = json!({"toolUse": {"toolUseId": "call00001", "name": "look", "input": {}}});
+            let said = json!({"role": "assistant", "content": [call]});
+            let spec =
+                json!({"name": "look", "description": "Looks", "inputSchema": {"json": schema}});
+            json!({"messages": [text("Hello"), said, text("Hello?")], "toolConfig": {"tools": [{"toolSpec": spec}]}})
         }
         Provider::Gemini => {
             let text = |text: &str| json!({"role": "user", "parts": [{"text": text}]});

@@ -79,7 +79,8 @@ fn conversation(
     mut messages: Vec<Value>,
     log: &mut Log,
 ) -> Mended {
-    let wire = wire::of(provider);
+    let host = options.served_by();
+    let wire = wire::at(provider, host);
     let base = envelope.base();
     let mut behind = HashMap::new();
     request::prepare(provider, &mut messages, &base, log);
@@ -90,7 +91,7 @@ fn conversation(
             behind.insert(index, extra);
         }
     }
-    request::settle(provider, &mut messages, &base, log);
+    request::settle(provider, host, &mut messages, &base, log);
     let mut pass = Pass {
         wire,
         options,
@@ -110,6 +111,9 @@ fn conversation(
         origins: pass.origins,
     };
     start_with_user(wire, &mut mended, &base, log);
+    if provider == Provider::BedrockConverse {
+        wire::join_turns(&mut mended.messages, &mut mended.origins);
+    }
     mended
 }
 
@@ -122,6 +126,18 @@ fn start_with_user(wire: &dyn Wire, mended: &mut Mended, base: &str, log: &mut L
             "Please ensure that function call turn comes immediately after a user turn or after a function response turn.".to_owned(),
         ),
         Provider::Mistral => (1, "Unexpected tool call id in tool results".to_owned()),
+        Provider::BedrockConverse if messages.first().is_some_and(|one| wire.is_model(one)) => {
+            log.found(
+                format!("{base}/0"),
+                Code::WrongRole,
+                "the conversation begins with the model's words",
+            )
+            .says("A conversation must start with a user message. Try again with a conversation that starts with a user message.".to_owned())
+            .fixed("a note of the user's says that its beginning is missing");
+            messages.insert(0, wire.user(super::texts::NO_BEGINNING));
+            mended.origins.insert(0, 0);
+            return;
+        }
         _ => return,
     };
     let mut calls = Vec::new();
@@ -222,6 +238,9 @@ impl Pass<'_> {
             Provider::Anthropic => {
                 format!("messages.{index}: user messages must have non-empty content")
             }
+            Provider::BedrockConverse => format!(
+                "The content field in the Message object at messages.{index} is empty. Add a ContentBlock object to the content field and try again."
+            ),
             _ => format!(
                 "* GenerateContentRequest.contents[{index}].parts: contents.parts must not be empty."
             ),

@@ -9,6 +9,7 @@ use super::provider::Provider;
 /// What OpenAI's chat takes; its Responses take 64.
 const CHAT_ID_MAX: usize = 40;
 const RESPONSES_ID_MAX: usize = 64;
+const BEDROCK_ID_MAX: usize = 64;
 const MISTRAL_ID_LEN: usize = 9;
 
 /// Whether a provider takes calls without ids: it matches results by name and order then.
@@ -19,6 +20,7 @@ pub(super) fn are_optional(provider: Provider) -> bool {
         | Provider::OpenAi
         | Provider::OpenAiResponses
         | Provider::Mistral
+        | Provider::BedrockConverse
         | Provider::LangChain => false,
     }
 }
@@ -33,6 +35,9 @@ pub(super) fn is_legal(provider: Provider, id: &str) -> bool {
         Provider::Anthropic => !id.is_empty() && of_letters(b"_-"),
         Provider::OpenAi => !id.is_empty() && id.chars().count() <= CHAT_ID_MAX,
         Provider::OpenAiResponses => !id.is_empty() && id.chars().count() <= RESPONSES_ID_MAX,
+        Provider::BedrockConverse => {
+            !id.is_empty() && id.len() <= BEDROCK_ID_MAX && of_letters(b"_-.:")
+        }
         Provider::Mistral => id.len() == MISTRAL_ID_LEN && of_letters(b""),
         Provider::LangChain => !id.is_empty(),
         Provider::Gemini | Provider::Ollama => true,
@@ -72,6 +77,7 @@ pub(super) fn made(provider: Provider, of: &str) -> String {
     match provider {
         Provider::Anthropic => format!("toolu_{}", digest(of, 24)),
         Provider::Mistral => digest(of, MISTRAL_ID_LEN),
+        Provider::BedrockConverse => format!("tooluse_{}", digest(of, 22)),
         _ => format!("call_{}", digest(of, 24)),
     }
 }

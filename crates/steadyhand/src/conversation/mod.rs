@@ -24,6 +24,7 @@
 mod counts;
 mod engine;
 mod explain;
+mod host;
 mod ids;
 mod matching;
 mod options;
@@ -42,6 +43,7 @@ mod wire;
 
 pub use counts::fixes_made;
 pub use explain::explain;
+pub use host::Host;
 pub use options::{Fate, Options};
 pub use place::{key as messages_key, messages};
 pub use problem::{Code, Fix, Problem};

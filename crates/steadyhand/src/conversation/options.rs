@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::host::Host;
+
 /// What became of a call that has no result in the conversation. A placeholder says it in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Fate {
@@ -21,6 +23,7 @@ pub enum Fate {
 pub struct Options {
     fates: HashMap<String, Fate>,
     model: Option<String>,
+    host: Host,
 }
 
 impl Options {
@@ -41,6 +44,17 @@ impl Options {
     pub fn model(mut self, model: impl Into<String>) -> Options {
         self.model = Some(model.into());
         self
+    }
+
+    /// Who serves the provider's API, where it is not the provider itself.
+    #[must_use]
+    pub fn host(mut self, host: Host) -> Options {
+        self.host = host;
+        self
+    }
+
+    pub(super) fn served_by(&self) -> Host {
+        self.host
     }
 
     pub(super) fn fate_of(&self, call_id: &str) -> Fate {

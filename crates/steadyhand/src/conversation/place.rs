@@ -13,6 +13,7 @@ pub fn key(provider: Provider) -> &'static str {
         | Provider::OpenAi
         | Provider::Mistral
         | Provider::Ollama
+        | Provider::BedrockConverse
         | Provider::LangChain => "messages",
     }
 }

@@ -118,6 +118,8 @@ codes! {
     DuplicateItem = "duplicate_item",
     /// The conversation ends with the model's words and this model does not go on from there.
     TrailingAssistant = "trailing_assistant",
+    /// Two messages of one role follow each other where the roles must alternate.
+    ConsecutiveRoles = "consecutive_roles",
     /// The conversation begins with a call.
     StartsWithCall = "starts_with_call",
     /// There are no messages.

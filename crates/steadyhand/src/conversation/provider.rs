@@ -26,6 +26,9 @@ pub enum Provider {
     /// Ollama's own `/api/chat`.
     #[serde(rename = "ollama")]
     Ollama,
+    /// Amazon Bedrock's Converse, whichever model is behind it.
+    #[serde(rename = "bedrock-converse")]
+    BedrockConverse,
     /// LangChain's messages, in any of its shapes.
     #[serde(rename = "langchain")]
     LangChain,
@@ -33,13 +36,14 @@ pub enum Provider {
 
 impl Provider {
     /// All of them.
-    pub const ALL: [Provider; 7] = [
+    pub const ALL: [Provider; 8] = [
         Provider::Anthropic,
         Provider::OpenAi,
         Provider::OpenAiResponses,
         Provider::Gemini,
         Provider::Mistral,
         Provider::Ollama,
+        Provider::BedrockConverse,
         Provider::LangChain,
     ];
 
@@ -52,6 +56,7 @@ impl Provider {
             Provider::Gemini => "gemini",
             Provider::Mistral => "mistral",
             Provider::Ollama => "ollama",
+            Provider::BedrockConverse => "bedrock-converse",
             Provider::LangChain => "langchain",
         }
     }
@@ -66,7 +71,7 @@ impl fmt::Display for Provider {
 /// No provider has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown provider {name:?}: use anthropic, openai, openai-responses, gemini, mistral, ollama or langchain"
+    "unknown provider {name:?}: use anthropic, openai, openai-responses, gemini, mistral, ollama, bedrock-converse or langchain"
 )]
 pub struct UnknownProvider {
     /// The name that was given.

@@ -1,6 +1,7 @@
 //! What concerns a request as a whole: its fields and tools, and rules that look beyond one message.
 
 mod anthropic;
+mod converse;
 mod fields;
 mod gemini;
 mod neighbours;
@@ -20,7 +21,11 @@ pub(super) use neighbours::{prepare, settle};
 /// Says what is wrong with a request and cannot be mended: only its sender knows what was meant.
 pub(super) fn check(provider: Provider, options: &Options, value: &Value, log: &mut Log) {
     fields::check(provider, options, value, log);
-    if let Some(tools) = value.get("tools").filter(|tools| !tools.is_null()) {
+    let tools = match provider {
+        Provider::BedrockConverse => value.pointer("/toolConfig/tools"),
+        _ => value.get("tools"),
+    };
+    if let Some(tools) = tools.filter(|tools| !tools.is_null()) {
         tools::check(provider, tools, log);
     }
 }
@@ -38,7 +43,8 @@ pub(super) fn mend(
     let model = options.model_or(model).map(str::to_owned);
     match provider {
         Provider::Anthropic => {
-            anthropic::mend(request, messages, model.as_deref(), places, log);
+            let host = options.served_by();
+            anthropic::mend(request, messages, model.as_deref(), host, places, log);
         }
         Provider::Gemini => gemini::mend(messages, model.as_deref(), places, log),
         Provider::Mistral => {
@@ -54,6 +60,9 @@ pub(super) fn mend(
             } else if ends_badly {
                 go_on(messages, places, says, log);
             }
+        }
+        Provider::BedrockConverse => {
+            converse::mend(request, messages, model.as_deref(), places, log);
         }
         Provider::OpenAi | Provider::OpenAiResponses | Provider::Ollama | Provider::LangChain => {}
     }

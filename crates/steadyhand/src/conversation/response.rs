@@ -22,6 +22,7 @@ pub(super) fn said(provider: Provider, value: &Value) -> Vec<(String, &Value)> {
         }
         Provider::Ollama => vec![found("/message").unwrap_or_else(itself)],
         Provider::Gemini => vec![found("/candidates/0/content").unwrap_or_else(itself)],
+        Provider::BedrockConverse => vec![found("/output/message").unwrap_or_else(itself)],
         Provider::OpenAiResponses => {
             let (base, items) = match value {
                 Value::Array(items) => ("", items.as_slice()),
@@ -116,6 +117,7 @@ pub(super) fn check(provider: Provider, value: &Value, log: &mut Log) {
     }
     let stops_for_tools = match provider {
         Provider::Anthropic => value["stop_reason"] == "tool_use",
+        Provider::BedrockConverse => value["stopReason"] == "tool_use",
         Provider::OpenAi | Provider::Mistral => {
             value.pointer("/choices/0/finish_reason") == Some(&Value::from("tool_calls"))
         }
@@ -145,6 +147,7 @@ fn absent(provider: Provider, value: &Value) -> Option<(String, String)> {
             &["role", "parts"][..],
         ),
         Provider::Ollama => ("message", "/message", &["role", "content"][..]),
+        Provider::BedrockConverse => ("output", "/output/message", &["role", "content"][..]),
         // An item of it may be given by itself. What is not done yet has nothing to show.
         Provider::OpenAiResponses => {
             let is_response =
@@ -175,6 +178,7 @@ fn absent(provider: Provider, value: &Value) -> Option<(String, String)> {
     let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
     let is_list = value.pointer(&format!("/{list}/0")).is_some();
     let (at, what) = match (provider, is_list) {
+        (Provider::BedrockConverse, _) => (answer.to_owned(), "no message of the model"),
         (Provider::Ollama, _) => ("/message".to_owned(), "no message of the model"),
         (_, false) => (format!("/{list}"), "no answer of the model"),
         (_, true) => (
@@ -217,14 +221,17 @@ fn without_content(provider: Provider, message: &Value) -> Option<&'static str> 
         "refusal",
         "content_blocks",
     ];
-    let may_act = !matches!(provider, Provider::Anthropic | Provider::Gemini);
+    let may_act = !matches!(
+        provider,
+        Provider::Anthropic | Provider::Gemini | Provider::BedrockConverse
+    );
     (!(may_act && acts.iter().any(|key| has(key)))).then_some(place)
 }
 
 /// Whether nothing follows this part of a message: where the tokens ran out, they ran out in it.
 pub(super) fn is_last(provider: Provider, message: &Value, part: usize) -> bool {
     let parts = match provider {
-        Provider::Anthropic => &message["content"],
+        Provider::Anthropic | Provider::BedrockConverse => &message["content"],
         Provider::OpenAi | Provider::Mistral | Provider::Ollama => &message["tool_calls"],
         Provider::Gemini => &message["parts"],
         // One call each.
@@ -238,6 +245,7 @@ pub(super) fn is_last(provider: Provider, message: &Value, part: usize) -> bool 
 fn unsure(provider: Provider, message: &Value, part: usize) -> Option<String> {
     let place = match provider {
         Provider::Anthropic => format!("/content/{part}/input"),
+        Provider::BedrockConverse => format!("/content/{part}/toolUse/input"),
         Provider::Ollama => format!("/tool_calls/{part}/function/arguments"),
         Provider::Gemini => format!("/parts/{part}/functionCall/args"),
         Provider::OpenAi | Provider::Mistral | Provider::OpenAiResponses | Provider::LangChain => {
@@ -255,6 +263,10 @@ fn is_error(provider: Provider, value: &Value) -> bool {
         Provider::Mistral => text(value, "object") == Some("error") || error,
         Provider::Gemini => error || value.get(0).is_some_and(|one| one.get("error").is_some()),
         Provider::OpenAi | Provider::OpenAiResponses | Provider::Ollama => error,
+        // An exception of the service's is a message by itself.
+        Provider::BedrockConverse => {
+            value.get("output").is_none() && value.get("message").is_some_and(Value::is_string)
+        }
         Provider::LangChain => false,
     }
 }
@@ -263,6 +275,7 @@ fn is_error(provider: Provider, value: &Value) -> bool {
 pub(super) fn is_cut_off(provider: Provider, value: &Value) -> bool {
     let reason = match provider {
         Provider::Anthropic => text(value, "stop_reason"),
+        Provider::BedrockConverse => text(value, "stopReason"),
         Provider::OpenAi | Provider::Mistral => value
             .pointer("/choices/0/finish_reason")
             .and_then(Value::as_str),

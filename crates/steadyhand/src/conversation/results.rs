@@ -52,6 +52,11 @@ pub(super) fn of_outcome(provider: Provider, id: Option<&str>, outcome: &Outcome
                 fields.shift_remove("is_error");
             }
         }
+        Provider::BedrockConverse => {
+            if let Some(fields) = result["toolResult"].as_object_mut() {
+                fields.shift_remove("status");
+            }
+        }
         Provider::Gemini => result["functionResponse"]["response"] = json!({ "output": text }),
         Provider::LangChain => result["status"] = json!("success"),
         Provider::OpenAi | Provider::OpenAiResponses | Provider::Mistral | Provider::Ollama => {}

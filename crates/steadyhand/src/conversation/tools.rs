@@ -129,7 +129,10 @@ fn limit(provider: Provider) -> usize {
         Provider::OpenAi | Provider::OpenAiResponses | Provider::Gemini | Provider::Mistral => {
             TOOLS_MAX
         }
-        Provider::Anthropic | Provider::Ollama | Provider::LangChain => usize::MAX,
+        Provider::Anthropic
+        | Provider::Ollama
+        | Provider::BedrockConverse
+        | Provider::LangChain => usize::MAX,
     }
 }
 
@@ -158,6 +161,15 @@ fn one(provider: Provider, name: &str, tool: &Value) -> Result<Value, String> {
     Ok(match provider {
         Provider::Anthropic => {
             json!({"name": name, "description": description, "input_schema": schema})
+        }
+        Provider::BedrockConverse => {
+            let schema = json!({ "json": schema });
+            let mut spec = json!({"name": name, "inputSchema": schema});
+            // The service takes no empty description.
+            if !description.is_empty() {
+                spec = json!({"name": name, "description": description, "inputSchema": schema});
+            }
+            json!({ "toolSpec": spec })
         }
         Provider::Ollama => ollama::function(name, description, schema),
         Provider::OpenAi | Provider::Mistral => {
@@ -197,7 +209,7 @@ fn object_schema(tool: &Value) -> Value {
 fn dialect(provider: Provider, schema: Value) -> Result<Value, String> {
     match provider {
         Provider::LangChain => Ok(schema),
-        Provider::Anthropic => {
+        Provider::Anthropic | Provider::BedrockConverse => {
             let schema = roots::plain(rewrite::modern(schema))?;
             rewrite::check_keys(&schema)?;
             Ok(schema)

@@ -95,7 +95,10 @@ impl Turn {
                 Provider::Gemini => result["functionResponse"]["name"] = json!(name),
                 Provider::Ollama => result["tool_name"] = json!(name),
                 Provider::Mistral | Provider::LangChain => result["name"] = json!(name),
-                Provider::Anthropic | Provider::OpenAi | Provider::OpenAiResponses => {}
+                Provider::Anthropic
+                | Provider::OpenAi
+                | Provider::OpenAiResponses
+                | Provider::BedrockConverse => {}
             }
             result
         };
@@ -121,6 +124,7 @@ fn cut_off(args: Arguments) -> Arguments {
 fn arguments(provider: Provider, message: &Value, part: usize) -> Arguments {
     let found = match provider {
         Provider::Anthropic => &message["content"][part]["input"],
+        Provider::BedrockConverse => &message["content"][part]["toolUse"]["input"],
         Provider::OpenAi | Provider::Mistral | Provider::Ollama => {
             let call = &message["tool_calls"][part];
             match call.get("custom") {

@@ -14,6 +14,7 @@
 //! ```
 
 mod anthropic;
+mod bedrock_converse;
 mod gemini;
 mod mistral;
 mod ollama;
@@ -25,6 +26,7 @@ use serde_json::Value;
 use crate::conversation::Provider;
 
 pub use anthropic::anthropic;
+pub use bedrock_converse::bedrock_converse;
 pub use gemini::gemini;
 pub use mistral::mistral;
 pub use ollama::ollama;
@@ -47,6 +49,7 @@ pub fn check(provider: Provider, request: &Value) -> Result<(), Refusal> {
         Provider::Gemini => gemini(request),
         Provider::Mistral => mistral(request),
         Provider::Ollama => ollama(request),
+        Provider::BedrockConverse => bedrock_converse(request),
         Provider::LangChain => Ok(()),
     }
 }

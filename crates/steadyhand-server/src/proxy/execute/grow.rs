@@ -13,6 +13,7 @@ pub(in super::super) fn said(provider: Provider, answer: &Value) -> Vec<Value> {
         Provider::OpenAi | Provider::Mistral => found("/choices/0/message"),
         Provider::Ollama => found("/message"),
         Provider::Gemini => found("/candidates/0/content"),
+        Provider::BedrockConverse => found("/output/message"),
         Provider::OpenAiResponses => {
             let output = answer.get("output").and_then(Value::as_array);
             output.cloned().unwrap_or_default()
@@ -63,6 +64,11 @@ pub(super) fn with_calls(
             part.get("functionCall")
                 .is_none_or(|call| call["name"].as_str().is_some_and(&is_meant))
         }),
+        Provider::BedrockConverse => {
+            keep(answer.pointer_mut("/output/message/content"), &|block| {
+                block.get("toolUse").is_none_or(named)
+            });
+        }
         Provider::LangChain => {}
     }
     answer
@@ -97,6 +103,12 @@ pub(super) fn without_words(provider: Provider, mut answer: Value) -> Value {
                 parts.retain(|part| part.get("text").is_none());
             }
         }
+        Provider::BedrockConverse => {
+            let blocks = answer.pointer_mut("/output/message/content");
+            if let Some(Value::Array(blocks)) = blocks {
+                blocks.retain(|block| block.get("text").is_none());
+            }
+        }
         Provider::LangChain => {}
     }
     answer
@@ -119,6 +131,7 @@ pub(super) fn words(provider: Provider, answer: &Value) -> String {
         }
         Provider::Ollama => text("/message/content").unwrap_or_default().to_owned(),
         Provider::Gemini => texts(answer.pointer("/candidates/0/content/parts"), "text"),
+        Provider::BedrockConverse => texts(answer.pointer("/output/message/content"), "text"),
         Provider::OpenAiResponses => {
             let items = answer["output"].as_array().into_iter().flatten();
             items

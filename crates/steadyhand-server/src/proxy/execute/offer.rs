@@ -116,6 +116,9 @@ impl Offer {
                 fields.insert("toolConfig".to_owned(), config);
             }
             // It has no way to forbid tools but not to have them.
+            Provider::BedrockConverse => {
+                fields.shift_remove("toolConfig");
+            }
             Provider::Ollama | Provider::LangChain => {
                 fields.shift_remove("tools");
             }
@@ -145,6 +148,7 @@ fn declared(provider: Provider, tools: Option<&Value>) -> HashSet<String> {
         Provider::OpenAi | Provider::Mistral | Provider::Ollama => {
             tools.filter_map(|tool| name(&tool["function"])).collect()
         }
+        Provider::BedrockConverse => tools.filter_map(|tool| name(&tool["toolSpec"])).collect(),
         Provider::Gemini => tools
             .flat_map(|tool| {
                 let of = |key: &str| tool.get(key).and_then(Value::as_array);

@@ -32,7 +32,11 @@ impl Reader {
             Provider::Anthropic => Dialect::Anthropic,
             Provider::Ollama => Dialect::Ollama,
             Provider::OpenAiResponses => Dialect::OpenAiResponses,
-            Provider::OpenAi | Provider::Mistral | Provider::LangChain => Dialect::OpenAi,
+            // Tools are run here only for whole answers of it: its stream is binary.
+            Provider::OpenAi
+            | Provider::Mistral
+            | Provider::BedrockConverse
+            | Provider::LangChain => Dialect::OpenAi,
             Provider::Gemini => {
                 return Reader::Gemini(Box::new(Pieces {
                     framing,

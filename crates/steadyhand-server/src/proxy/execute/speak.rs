@@ -82,6 +82,7 @@ impl Speaker {
                     json!({"model": self.model, "message": message, "done": false})
                 );
             }
+            Provider::BedrockConverse => {}
             Provider::Gemini => {
                 out += &self.piece(json!([{"text": words}]), Value::Null, Value::Null);
             }
@@ -144,6 +145,7 @@ impl Speaker {
                 last["done"] = json!(true);
                 out += &format!("{last}\n");
             }
+            Provider::BedrockConverse => {}
             Provider::Gemini => {
                 let candidate = &answer["candidates"][0];
                 let parts = candidate["content"]["parts"]
@@ -186,7 +188,7 @@ impl Speaker {
                     "parallel_tool_calls": true, "tool_choice": "auto", "tools": []});
                 self.responses_event("response.created", json!({ "response": response }))
             }
-            Provider::Ollama | Provider::Gemini => String::new(),
+            Provider::Ollama | Provider::Gemini | Provider::BedrockConverse => String::new(),
         }
     }
 

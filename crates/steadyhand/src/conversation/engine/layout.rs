@@ -21,7 +21,11 @@ impl Pass<'_> {
         model_end: usize,
         plan: Plan,
     ) {
-        let Plan { calls, results } = plan;
+        let Plan {
+            calls,
+            results,
+            is_put_in_order,
+        } = plan;
         for call in calls.iter().filter(|call| call.renamed) {
             let id = call.id.as_deref().unwrap_or_default();
             self.wire
@@ -51,6 +55,7 @@ impl Pass<'_> {
                     calls: &calls,
                     results: &results,
                     first,
+                    is_put_in_order,
                 };
                 self.lay_out_messages(messages, model_end, results, carried, texts);
             }
@@ -205,7 +210,9 @@ impl Pass<'_> {
             while let Some(one) = carried.next_if(|one| is_here(one.call)) {
                 here.push(one);
             }
-            here.sort_by_key(|one| one.call);
+            if plan.is_put_in_order {
+                here.sort_by_key(|one| one.call);
+            }
             for one in here {
                 self.push(index, one.value);
             }
@@ -295,4 +302,5 @@ struct Following<'a> {
     calls: &'a [PlannedCall],
     results: &'a [PlannedResult],
     first: usize,
+    is_put_in_order: bool,
 }

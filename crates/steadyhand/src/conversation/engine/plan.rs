@@ -22,6 +22,8 @@ const IDS_TOLD_MAX: usize = 50;
 pub(super) struct Plan {
     pub(super) calls: Vec<PlannedCall>,
     pub(super) results: Vec<PlannedResult>,
+    /// Results that stay are put in the order of their calls.
+    pub(super) is_put_in_order: bool,
 }
 
 pub(super) struct PlannedCall {
@@ -93,10 +95,14 @@ impl Plan {
         let ids = draft.unique_ids();
         let fits = draft.real_before_placeholder();
         let mut actions = draft.actions(&fits);
-        draft.check_places(&mut actions);
+        let is_put_in_order = draft.check_places(&mut actions);
         let results = draft.results(actions, &ids);
         let calls = draft.calls(ids);
-        draft.changed.then_some(Plan { calls, results })
+        draft.changed.then_some(Plan {
+            calls,
+            results,
+            is_put_in_order,
+        })
     }
 }
 

@@ -1,8 +1,9 @@
-//! Anthropic's rules about a request as a whole: tools, thinking, the end, cache marks.
+//! Anthropic's rules about a request as a whole: what hosts want in it, thinking, the end, cache marks.
 
 use serde_json::{Value, json};
 
 use super::go_on;
+use crate::conversation::host::Host;
 use crate::conversation::place::Places;
 use crate::conversation::problem::{Code, Log};
 use crate::conversation::wire::text;
@@ -14,10 +15,11 @@ pub(super) fn mend(
     request: &mut Value,
     messages: &mut Vec<Value>,
     model: Option<&str>,
+    host: Host,
     places: Places<'_>,
     log: &mut Log,
 ) {
-    tools(request, messages, log);
+    envelope(request, host, log);
     thinking(request, messages, log);
     end(messages, model, places, log);
     cache_marks(request, messages, places, log);
@@ -30,36 +32,44 @@ fn blocks(message: &Value) -> &[Value] {
     }
 }
 
-/// A history with calls needs tools in the request. One that says it is none keeps the request the same
-/// however the history grows.
-fn tools(request: &mut Value, messages: &[Value], log: &mut Log) {
-    let has_tools = match request.get("tools") {
-        Some(Value::Array(tools)) => !tools.is_empty(),
-        None | Some(Value::Null) => false,
-        Some(_) => true,
+/// Hosts that name the model in their address take none in the body, and want to know the version of it.
+fn envelope(request: &mut Value, host: Host, log: &mut Log) {
+    let version = match host {
+        Host::Bedrock => "bedrock-2023-05-31",
+        Host::Vertex => "vertex-2023-10-16",
+        Host::Original | Host::Azure | Host::DeepSeek | Host::Compatible => return,
     };
-    let is_tool = |block: &Value| matches!(text(block, "type"), Some("tool_use" | "tool_result"));
-    let is_used = || {
-        messages
-            .iter()
-            .any(|message| blocks(message).iter().any(is_tool))
-    };
-    if has_tools || !is_used() {
+    let Some(fields) = request.as_object_mut() else {
         return;
+    };
+    // Bedrock says by its address whether the answer is a stream; Vertex wants it said in the body as well.
+    let refused: &[&str] = match host {
+        Host::Bedrock => &["model", "stream"],
+        _ => &["model"],
+    };
+    for key in refused.iter().filter(|key| fields.contains_key(**key)) {
+        log.found(
+            format!("/{key}"),
+            Code::BadField,
+            format!("{host} takes this from the address, not from the body"),
+        )
+        .says(format!("{key}: Extra inputs are not permitted"))
+        .fixed("it is left out");
     }
-    log.found(
-        "/tools",
-        Code::MissingTools,
-        "the history calls tools and the request defines none",
-    )
-    .says("Requests which include `tool_use` or `tool_result` blocks must define tools.".to_owned())
-    .fixed("a tool that says there is none is defined, and not to be chosen");
-    request["tools"] = json!([{
-        "name": "no_tools_available",
-        "description": "There are no tools in this conversation any more. Do not call this.",
-        "input_schema": {"type": "object", "properties": {}},
-    }]);
-    request["tool_choice"] = json!({"type": "none"});
+    fields.retain(|key, _| !refused.contains(&key.as_str()));
+    if !fields
+        .get("anthropic_version")
+        .is_some_and(Value::is_string)
+    {
+        log.found(
+            "/anthropic_version",
+            Code::MissingField,
+            format!("{host} wants to know the version of Anthropic's API"),
+        )
+        .says("anthropic_version: Field required".to_owned())
+        .fixed(format!("it is {version:?}"));
+        fields.insert("anthropic_version".to_owned(), json!(version));
+    }
 }
 
 fn thinking(request: &mut Value, messages: &[Value], log: &mut Log) {
@@ -137,7 +147,7 @@ fn end(messages: &mut Vec<Value>, model: Option<&str>, places: Places<'_>, log: 
 }
 
 /// Models from 4.6 on do not go on from their own words.
-fn refuses_prefill(model: &str) -> bool {
+pub(super) fn refuses_prefill(model: &str) -> bool {
     let Some(name) = model
         .rsplit(['/', '.'])
         .find(|part| part.contains("claude"))

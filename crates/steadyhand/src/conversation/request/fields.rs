@@ -28,7 +28,11 @@ pub(super) fn check(provider: Provider, options: &Options, value: &Value, log: &
         None if is_stored(provider, value) => {}
         Some(_) | None => no_messages(provider, &format!("/{key}"), log),
     }
-    let needs_model = !matches!(provider, Provider::Gemini | Provider::LangChain);
+    let is_in_address = matches!(
+        provider,
+        Provider::Gemini | Provider::LangChain | Provider::BedrockConverse
+    );
+    let needs_model = !is_in_address && !options.served_by().names_model();
     if needs_model
         && !request.get("model").is_some_and(Value::is_string)
         && !is_stored(provider, value)
@@ -68,6 +72,7 @@ fn is_foreign(provider: Provider, key: &str) -> bool {
         | Provider::Gemini
         | Provider::Mistral
         | Provider::Ollama
+        | Provider::BedrockConverse
         | Provider::LangChain => false,
     }
 }
@@ -124,6 +129,9 @@ fn no_messages(provider: Provider, at: &str, log: &mut Log) {
         Provider::OpenAiResponses => Some("Missing required parameter: 'input'."),
         Provider::Gemini => Some("* GenerateContentRequest.contents: contents is not specified"),
         Provider::Mistral => Some("Conversation must have at least one message"),
+        Provider::BedrockConverse => Some(
+            "The messages field in the request is empty. Add a message to the messages field and try again.",
+        ),
         Provider::Ollama | Provider::LangChain => None,
     };
     log.found(at, Code::NoMessages, "there are no messages")
@@ -179,6 +187,7 @@ fn contents(
         | Provider::Gemini
         | Provider::Mistral
         | Provider::Ollama
+        | Provider::BedrockConverse
         | Provider::LangChain => {}
     }
 }

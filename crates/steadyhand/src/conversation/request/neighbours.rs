@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
+use crate::conversation::host::Host;
 use crate::conversation::problem::{Code, Log};
 use crate::conversation::provider::Provider;
 use crate::conversation::wire::{self, text};
@@ -22,6 +23,7 @@ pub(in crate::conversation) fn prepare(
         | Provider::OpenAiResponses
         | Provider::Gemini
         | Provider::Ollama
+        | Provider::BedrockConverse
         | Provider::LangChain => {}
     }
 }
@@ -29,13 +31,35 @@ pub(in crate::conversation) fn prepare(
 /// Mends what is there twice or has lost its neighbour. Runs after each message was looked at by itself.
 pub(in crate::conversation) fn settle(
     provider: Provider,
+    host: Host,
     messages: &mut [Value],
     base: &str,
     log: &mut Log,
 ) {
-    if provider == Provider::OpenAiResponses {
-        unique_items(messages, base, log);
-        dangling_reasoning(messages, base, log);
+    match provider {
+        // Other hosts keep no items, and tie nothing to their ids.
+        Provider::OpenAiResponses if host.is_strict() => {
+            unique_items(messages, base, log);
+            dangling_reasoning(messages, base, log);
+            parted_reasoning(messages, base, log);
+        }
+        Provider::BedrockConverse => alternation(messages, base, log),
+        _ => {}
+    }
+}
+
+/// Bedrock wants the roles to alternate. What follows in the same role is joined to it once everything is in its place.
+fn alternation(messages: &[Value], base: &str, log: &mut Log) {
+    for index in 1..messages.len() {
+        if text(&messages[index], "role") == text(&messages[index - 1], "role") {
+            log.found(
+                format!("{base}/{index}"),
+                Code::ConsecutiveRoles,
+                "the message before it has the same role",
+            )
+            .says("A conversation must alternate between user and assistant roles. Make sure the conversation alternates between user and assistant roles and try again.".to_owned())
+            .fixed("they are one message");
+        }
     }
 }
 
@@ -132,6 +156,72 @@ fn unique_items(items: &mut [Value], base: &str, log: &mut Log) {
             if let Some(fields) = items[index].as_object_mut() {
                 fields.shift_remove("id");
             }
+        }
+    }
+}
+
+/// Reasoning with an id is tied to the item behind it by the ids of both. Where that item has lost its id, the reasoning
+/// is refused; without the reasoning, so are the ids of what else belonged to it.
+fn parted_reasoning(items: &mut [Value], base: &str, log: &mut Log) {
+    let wire = wire::of(Provider::OpenAiResponses);
+    let mut index = 0;
+    while index < items.len() {
+        let is_reasoning = text(&items[index], "type") == Some("reasoning");
+        let Some(id) = wire::id(&items[index], "id").filter(|_| is_reasoning) else {
+            index += 1;
+            continue;
+        };
+        let id = id.to_owned();
+        let is_passed = |item: &Value| item.is_null() || text(item, "type") == Some("reasoning");
+        let next = (index + 1..items.len()).find(|next| !is_passed(&items[*next]));
+        let is_parted = next.is_some_and(|next| {
+            wire.is_model(&items[next]) && wire::id(&items[next], "id").is_none()
+        });
+        let Some(next) = next.filter(|_| is_parted) else {
+            index += 1;
+            continue;
+        };
+        log.found(
+            format!("{base}/{index}"),
+            Code::DanglingReasoning,
+            format!("the item behind this reasoning, {base}/{next}, has lost the id by which they belong together"),
+        )
+        .says(format!(
+            "Item '{id}' of type 'reasoning' was provided without its required following item."
+        ))
+        .fixed("the reasoning is left out");
+        items[index] = Value::Null;
+        free_ids(&mut items[next..], next, base, &id, log);
+        index += 1;
+    }
+}
+
+/// Takes the ids of the model's items up to the user's next words or the next reasoning: they belong to reasoning that
+/// is left out.
+fn free_ids(items: &mut [Value], first: usize, base: &str, reasoning: &str, log: &mut Log) {
+    let wire = wire::of(Provider::OpenAiResponses);
+    for (offset, item) in items.iter_mut().enumerate() {
+        let kind = text(item, "type").unwrap_or("message").to_owned();
+        if item.is_null() {
+            continue;
+        }
+        if !wire.is_model(item) || kind == "reasoning" || kind == "item_reference" {
+            return;
+        }
+        let Some(id) = wire::id(item, "id").map(str::to_owned) else {
+            continue;
+        };
+        log.found(
+            format!("{base}/{}/id", first + offset),
+            Code::DanglingReasoning,
+            "the reasoning that this item belongs to is left out",
+        )
+        .says(format!(
+            "Item '{id}' of type '{kind}' was provided without its required 'reasoning' item: '{reasoning}'."
+        ))
+        .fixed("it goes without its id");
+        if let Some(fields) = item.as_object_mut() {
+            fields.shift_remove("id");
         }
     }
 }

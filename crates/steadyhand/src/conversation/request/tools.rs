@@ -32,6 +32,7 @@ pub(super) fn check(provider: Provider, tools: &Value, log: &mut Log) {
         Provider::Ollama => ollama(list, log),
         Provider::OpenAiResponses => responses(list, log),
         Provider::Gemini => gemini(list, log),
+        Provider::BedrockConverse => converse(list, log),
         Provider::LangChain => langchain(list, log),
     }
 }
@@ -158,6 +159,56 @@ fn ollama(tools: &[Value], log: &mut Log) {
 
 const OLLAMAS_SHAPE: &str =
     r#"{"type": "function", "function": {"name": …, "description": …, "parameters": …}}"#;
+
+/// `{toolSpec: {name, description, inputSchema: {json}}}`, under `toolConfig`.
+fn converse(tools: &[Value], log: &mut Log) {
+    let mut names = HashSet::new();
+    for (index, tool) in tools.iter().enumerate() {
+        let at = format!("/toolConfig/tools/{index}");
+        if tool.get("cachePoint").is_some() || tool.get("systemTool").is_some() {
+            continue;
+        }
+        let Some(spec) = tool.get("toolSpec").filter(|spec| spec.is_object()) else {
+            log.found(at, Code::BadToolShape, "a tool is described under toolSpec")
+                .says(format!(
+                    "The format of the value at toolConfig.tools.{index} is invalid. Provide a json object for the field and try again."
+                ));
+            continue;
+        };
+        let name = text(spec, "name").unwrap_or_default();
+        if !is_name(name, 64) {
+            log.found(
+                format!("{at}/toolSpec/name"),
+                Code::BadToolName,
+                format!("the name {name:?} is not taken"),
+            )
+            .says(format!(
+                "1 validation error detected: Value '{name}' at 'toolConfig.tools.{}.member.toolSpec.name' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
+                index + 1
+            ));
+        } else if !names.insert(name) {
+            log.found(
+                format!("{at}/toolSpec/name"),
+                Code::BadToolName,
+                format!("another tool is called {name}"),
+            )
+            .says(format!(
+                "The tool {name} is already defined at toolConfig.tools.{index}."
+            ));
+        }
+        description(&format!("{at}/toolSpec"), spec, log);
+        if !spec["inputSchema"]["json"].is_object() {
+            log.found(
+                format!("{at}/toolSpec/inputSchema"),
+                Code::BadToolSchema,
+                "the tool has no schema under inputSchema.json",
+            )
+            .says(format!(
+                "The value at toolConfig.tools.{index}.toolSpec.inputSchema.json is invalid. Provide a json object for the field and try again."
+            ));
+        }
+    }
+}
 
 /// `{name, description, schema}`, which every other shape is made from.
 fn langchain(tools: &[Value], log: &mut Log) {

@@ -66,6 +66,12 @@ pub fn error_response(provider: Provider, model: &str, message: &str) -> Value {
             "modelVersion": model,
             "usageMetadata": {"promptTokenCount": 0, "candidatesTokenCount": 0, "totalTokenCount": 0},
         }),
+        Provider::BedrockConverse => json!({
+            "output": {"message": {"role": "assistant", "content": [{"text": said}]}},
+            "stopReason": "end_turn",
+            "usage": {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0},
+            "metrics": {"latencyMs": 0},
+        }),
         Provider::Ollama => json!({
             "model": model,
             "created_at": "1970-01-01T00:00:00Z",

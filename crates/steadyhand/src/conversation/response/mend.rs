@@ -104,6 +104,10 @@ impl Mender<'_> {
                 None => self.chat(value, ""),
             },
             Provider::Anthropic => self.anthropic(value),
+            Provider::BedrockConverse => match value.pointer_mut("/output/message") {
+                Some(message) => self.converse(message, "/output/message"),
+                None => self.converse(value, ""),
+            },
             Provider::Gemini => {
                 let candidates = value.get_mut("candidates").and_then(Value::as_array_mut);
                 let Some(candidates) = candidates else {
@@ -272,6 +276,50 @@ impl Mender<'_> {
             self.id(fields, "id", &at);
             self.name(fields, &at);
             self.object(fields, "input", &format!("{at}/input"));
+        }
+    }
+
+    fn converse(&mut self, message: &mut Value, at: &str) {
+        if !message.is_object() {
+            let said = match message.take() {
+                Value::Null => String::new(),
+                other => as_text(&other),
+            };
+            self.fixed(at, Code::BadContent, "this is no message", "it is one now");
+            *message = json!({"role": "assistant", "content": [{"text": said}]});
+            return;
+        }
+        self.role(message, at);
+        let mended = match message.get_mut("content") {
+            Some(Value::Array(_)) => None,
+            None | Some(Value::Null) => {
+                self.content(at);
+                Some(json!([]))
+            }
+            Some(Value::String(said)) => Some(json!([{"text": said}])),
+            Some(other) => Some(json!([other.take()])),
+        };
+        if let Some(content) = mended {
+            if message["content"].is_string() || message["content"].is_null() {
+                let at = format!("{at}/content");
+                let fault = "the content is no list of blocks";
+                if message["content"].is_string() {
+                    self.fixed(&at, Code::BadContent, fault, "it is one now");
+                }
+            }
+            message["content"] = content;
+        }
+        let Some(Value::Array(blocks)) = message.get_mut("content") else {
+            return;
+        };
+        for (index, block) in blocks.iter_mut().enumerate() {
+            let at = format!("{at}/content/{index}/toolUse");
+            let Some(call) = block.get_mut("toolUse").and_then(Value::as_object_mut) else {
+                continue;
+            };
+            self.id(call, "toolUseId", &at);
+            self.name(call, &at);
+            self.object(call, "input", &format!("{at}/input"));
         }
     }
 

@@ -10,8 +10,14 @@ use crate::conversation::problem::{Code, Log};
 use crate::conversation::provider::Provider;
 use crate::conversation::texts::{self, as_text};
 
-/// See the file's first line.
-pub(in crate::conversation) struct Anthropic;
+/// Whose Messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::conversation) enum Anthropic {
+    /// Anthropic itself, Bedrock or Vertex.
+    Strict,
+    /// Another service in Anthropic's language, of whose own rules nothing is known.
+    Compatible,
+}
 
 const PROVIDER: Provider = Provider::Anthropic;
 
@@ -34,12 +40,20 @@ impl Wire for Anthropic {
         let is_model = self.is_model(message);
         foreign::take_in(message, is_model, at, log);
         mend_content(message, is_model, at, log);
-        foreign::leave_out(message, at, log);
+        let is_strict = *self == Anthropic::Strict;
+        if is_strict {
+            foreign::leave_out(message, at, log);
+        }
         let Some(Value::Array(blocks)) = message.get_mut("content") else {
             return;
         };
         for (part, block) in blocks.iter_mut().enumerate() {
-            let place = block::Block { at, part, is_model };
+            let place = block::Block {
+                at,
+                part,
+                is_model,
+                is_strict,
+            };
             place.mend(block, log);
         }
         block::rescue_cache_marks(blocks);

@@ -13,7 +13,12 @@ mod mend;
 /// Whose chat completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::conversation) enum Chat {
+    /// OpenAI itself, or Azure.
     OpenAi,
+    /// DeepSeek, which takes most of what OpenAI refuses.
+    DeepSeek,
+    /// Another service in OpenAI's language, of whose own rules nothing is known.
+    Compatible,
     Mistral,
     Ollama,
 }
@@ -21,7 +26,7 @@ pub(in crate::conversation) enum Chat {
 impl Wire for Chat {
     fn provider(&self) -> Provider {
         match self {
-            Chat::OpenAi => Provider::OpenAi,
+            Chat::OpenAi | Chat::DeepSeek | Chat::Compatible => Provider::OpenAi,
             Chat::Mistral => Provider::Mistral,
             Chat::Ollama => Provider::Ollama,
         }
@@ -106,7 +111,7 @@ impl Wire for Chat {
         };
         let key = match self {
             Chat::Ollama => "tool_name",
-            Chat::OpenAi | Chat::Mistral => "name",
+            Chat::OpenAi | Chat::DeepSeek | Chat::Compatible | Chat::Mistral => "name",
         };
         // Where a name is given it must be the call's; Ollama's results have nothing else.
         if *self == Chat::Ollama || fields.contains_key(key) {
@@ -133,7 +138,9 @@ impl Wire for Chat {
                 json!({"role": "tool", "tool_name": name, "tool_call_id": id, "content": text})
             }
             (Chat::Ollama, None) => json!({"role": "tool", "tool_name": name, "content": text}),
-            (Chat::OpenAi, id) => json!({"role": "tool", "tool_call_id": id, "content": text}),
+            (Chat::OpenAi | Chat::DeepSeek | Chat::Compatible, id) => {
+                json!({"role": "tool", "tool_call_id": id, "content": text})
+            }
             (Chat::Mistral, id) => {
                 json!({"role": "tool", "tool_call_id": id, "name": name, "content": text})
             }
@@ -162,12 +169,33 @@ impl Wire for Chat {
 
     fn says(&self, fault: Fault<'_>) -> Option<String> {
         match self {
-            Chat::OpenAi => Some(openai_says(fault)),
+            Chat::OpenAi | Chat::Compatible => Some(openai_says(fault)),
+            Chat::DeepSeek => Some(deepseek_says(fault)),
             // It does not look at the first message.
             Chat::Mistral if matches!(fault, Fault::Orphan { message: 0, .. }) => None,
             Chat::Mistral => Some(mistral_says(fault)),
             // It says nothing: the model sees a call nobody answered, or an answer nobody asked for.
             Chat::Ollama => None,
+        }
+    }
+}
+
+impl Chat {
+    /// Whether an id of a call is taken.
+    pub(super) fn takes_id(self, id: &str) -> bool {
+        match self {
+            Chat::DeepSeek | Chat::Compatible => !id.is_empty(),
+            Chat::OpenAi | Chat::Mistral | Chat::Ollama => ids::is_legal(self.provider(), id),
+        }
+    }
+
+    /// Whether the name of a call is taken.
+    pub(super) fn takes_name(self, name: &str) -> bool {
+        match self {
+            Chat::DeepSeek | Chat::Compatible => !name.is_empty(),
+            Chat::OpenAi | Chat::Mistral | Chat::Ollama => {
+                super::is_legal_name(self.provider(), name)
+            }
         }
     }
 }
@@ -195,6 +223,17 @@ fn openai_says(fault: Fault<'_>) -> String {
         Fault::DuplicateId { message, part, id } => format!(
             "Invalid parameter: Duplicate value for 'id' of '{id}' in messages[{message}].tool_calls[{part}]."
         ),
+    }
+}
+
+fn deepseek_says(fault: Fault<'_>) -> String {
+    match fault {
+        Fault::Missing { .. } => "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. (insufficient tool messages following tool_calls message)".to_owned(),
+        Fault::Orphan { .. } => {
+            "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'"
+                .to_owned()
+        }
+        Fault::Duplicate { .. } | Fault::DuplicateId { .. } => openai_says(fault),
     }
 }
 

@@ -3,6 +3,7 @@
 mod anthropic;
 mod arguments;
 mod chat;
+mod converse;
 mod gemini;
 mod langchain;
 mod names;
@@ -10,11 +11,13 @@ mod responses;
 
 use serde_json::Value;
 
+use super::host::Host;
 use super::problem::Log;
 use super::provider::Provider;
 
 pub(super) use anthropic::Anthropic;
 pub(super) use chat::Chat;
+pub(super) use converse::{Converse, join_turns};
 pub(super) use gemini::Gemini;
 pub(super) use langchain::{LangChain, body_and_place as langchain_body};
 pub(super) use names::{is_legal_name, legal_name, name_fault};
@@ -182,13 +185,22 @@ pub(super) trait Wire {
 
 /// The provider's wire.
 pub(super) fn of(provider: Provider) -> &'static dyn Wire {
+    at(provider, Host::Original)
+}
+
+/// The wire of a provider, as this host takes it.
+pub(super) fn at(provider: Provider, host: Host) -> &'static dyn Wire {
     match provider {
-        Provider::Anthropic => &Anthropic,
+        Provider::Anthropic if host.is_strict() => &Anthropic::Strict,
+        Provider::Anthropic => &Anthropic::Compatible,
+        Provider::OpenAi if host == Host::DeepSeek => &Chat::DeepSeek,
+        Provider::OpenAi if !host.is_strict() => &Chat::Compatible,
         Provider::OpenAi => &Chat::OpenAi,
         Provider::Mistral => &Chat::Mistral,
         Provider::Ollama => &Chat::Ollama,
         Provider::OpenAiResponses => &Responses,
         Provider::Gemini => &Gemini,
+        Provider::BedrockConverse => &Converse,
         Provider::LangChain => &LangChain,
     }
 }

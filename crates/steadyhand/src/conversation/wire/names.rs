@@ -15,9 +15,11 @@ pub(in crate::conversation) fn is_legal_name(provider: Provider, name: &str) -> 
         !name.is_empty() && name.len() <= NAME_MAX && name.bytes().all(legal)
     };
     match provider {
-        Provider::Anthropic | Provider::OpenAi | Provider::OpenAiResponses | Provider::Mistral => {
-            of(b"_-")
-        }
+        Provider::Anthropic
+        | Provider::OpenAi
+        | Provider::OpenAiResponses
+        | Provider::Mistral
+        | Provider::BedrockConverse => of(b"_-"),
         Provider::Gemini => {
             let first = name.bytes().next();
             of(b"_-.:") && first.is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')

@@ -51,12 +51,6 @@ fn check(request: &Value) -> Result<(), String> {
     }
     cache(request, messages)?;
     thinking(request, &turns)?;
-    if messages.iter().any(uses_tools) && items(request, "tools").is_empty() {
-        return Err(
-            "Requests which include `tool_use` or `tool_result` blocks must define tools."
-                .to_owned(),
-        );
-    }
     end(request, messages)
 }
 
@@ -442,11 +436,6 @@ fn thinking(request: &Value, turns: &[Turn<'_>]) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-fn uses_tools(message: &Value) -> bool {
-    let is_tool = |block: &Value| ["tool_use", "tool_result"].contains(&str_of(block, "type"));
-    items(message, "content").iter().any(is_tool)
 }
 
 /// The models whose names say 4-6 or more do not take a beginning of their own answer.

@@ -77,6 +77,9 @@ impl Writer {
         match self.provider {
             Provider::Gemini => json!({"role": "user", "parts": [{"text": word}]}),
             Provider::LangChain => json!({"type": "human", "content": word}),
+            Provider::BedrockConverse if parts => {
+                json!({"role": "user", "content": [{"text": word}]})
+            }
             Provider::OpenAiResponses if parts => {
                 json!({"role": "user", "content": [{"type": "input_text", "text": word}]})
             }
@@ -100,6 +103,14 @@ impl Writer {
                 }
                 if speaks {
                     blocks.push(json!({"type": "text", "text": word}));
+                }
+                blocks.extend(calls);
+                vec![json!({"role": "assistant", "content": blocks})]
+            }
+            Provider::BedrockConverse => {
+                let mut blocks = Vec::new();
+                if speaks {
+                    blocks.push(json!({ "text": word }));
                 }
                 blocks.extend(calls);
                 vec![json!({"role": "assistant", "content": blocks})]
@@ -144,6 +155,9 @@ impl Writer {
                 json!({"functionCall": {"name": name, "args": args}})
             }
             Provider::Gemini => json!({"functionCall": {"id": id, "name": name, "args": args}}),
+            Provider::BedrockConverse => {
+                json!({"toolUse": {"toolUseId": id, "name": name, "input": args}})
+            }
             Provider::LangChain => {
                 json!({"name": name, "args": args, "id": id, "type": "tool_call"})
             }
@@ -183,6 +197,7 @@ impl Writer {
         match self.provider {
             Provider::Anthropic => together("content", json!({"type": "text", "text": word})),
             Provider::Gemini => together("parts", json!({ "text": word })),
+            Provider::BedrockConverse => together("content", json!({ "text": word })),
             _ => results,
         }
     }
@@ -204,6 +219,9 @@ impl Writer {
             }
             Provider::OpenAiResponses => {
                 json!({"type": "function_call_output", "call_id": id, "output": word})
+            }
+            Provider::BedrockConverse => {
+                json!({"toolResult": {"toolUseId": id, "content": [{"text": word}]}})
             }
             Provider::LangChain => {
                 json!({"type": "tool", "content": word, "tool_call_id": id, "status": "success"})

@@ -4,21 +4,40 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Action, Draft};
 use crate::conversation::problem::Code;
+use crate::conversation::provider::Provider;
 use crate::conversation::wire::{Fault, Layout};
 
 impl Draft<'_, '_, '_> {
     /// Turns `Keep` into `Move` where a result does not stand where its provider wants it.
-    pub(super) fn check_places(&mut self, actions: &mut [Action]) {
-        match self.pass.wire.layout() {
-            Layout::Anywhere => {
-                self.check_order(actions);
-            }
+    ///
+    /// Gives back whether the results that stay must be put in the order of their calls.
+    pub(super) fn check_places(&mut self, actions: &mut [Action]) -> bool {
+        let is_misplaced = match self.pass.wire.layout() {
+            Layout::Anywhere => false,
             Layout::LeadingParts => self.check_leading_parts(actions),
             Layout::FollowingMessages => self.check_following_messages(actions),
+        };
+        let is_short = (0..self.answers.len()).any(|call| self.is_missing(call));
+        let is_laid_out = is_misplaced || (is_short && self.pass.wire.layout() != Layout::Anywhere);
+        let is_put_in_order = is_laid_out || self.reads_by_order();
+        let in_order = self.check_order(actions, is_put_in_order);
+        let is_leading = self.pass.wire.layout() == Layout::LeadingParts;
+        if is_leading && is_put_in_order && (is_laid_out || !in_order) {
+            self.gather(actions);
         }
+        is_put_in_order
     }
 
-    fn check_leading_parts(&mut self, actions: &mut [Action]) {
+    /// Whether results are read by their order alone. Ollama's templates show a model results without ids; what
+    /// LangChain's messages are turned into is not known here. Every other provider goes by the ids, and takes any order.
+    fn reads_by_order(&self) -> bool {
+        matches!(
+            self.pass.wire.provider(),
+            Provider::Ollama | Provider::LangChain
+        )
+    }
+
+    fn check_leading_parts(&mut self, actions: &mut [Action]) -> bool {
         let wire = self.pass.wire;
         let mut is_leading = true;
         let mut next = 0;
@@ -49,11 +68,7 @@ impl Draft<'_, '_, '_> {
         for (result, call) in &misplaced {
             self.misplaced(actions, *result, *call, Misplaced::Elsewhere);
         }
-        let in_order = self.check_order(actions);
-        let is_short = (0..self.answers.len()).any(|call| self.is_missing(call));
-        if is_short || !misplaced.is_empty() || !in_order {
-            self.gather(actions);
-        }
+        !misplaced.is_empty()
     }
 
     /// Results that are put in their order stand in one message with the others of their turn.
@@ -73,8 +88,9 @@ impl Draft<'_, '_, '_> {
         }
     }
 
-    /// Whether all results that stay come in the order of their calls (SPEC R02); those that do not are moved.
-    fn check_order(&mut self, actions: &mut [Action]) -> bool {
+    /// Whether all results that stay come in the order of their calls (SPEC R02). Those that do not are moved where
+    /// they have to be, and only told of where the provider takes them as they are.
+    fn check_order(&mut self, actions: &mut [Action], is_put_in_order: bool) -> bool {
         let mut newest = None;
         let mut in_order = true;
         let shared = self.shared_ids();
@@ -87,7 +103,10 @@ impl Draft<'_, '_, '_> {
             }
             if newest.is_some_and(|newest| newest > call) {
                 in_order = false;
-                self.misplaced(actions, result, call, Misplaced::Late);
+                match is_put_in_order {
+                    true => self.misplaced(actions, result, call, Misplaced::Late),
+                    false => self.out_of_order(result, call),
+                }
             } else {
                 newest = Some(call);
             }
@@ -109,7 +128,7 @@ impl Draft<'_, '_, '_> {
         shared.flatten().collect()
     }
 
-    fn check_following_messages(&mut self, actions: &mut [Action]) {
+    fn check_following_messages(&mut self, actions: &mut [Action]) -> bool {
         // Only the last message of a run of the model's can be directly followed by its results.
         let last = self.model_end.saturating_sub(1);
         let mut zone_end = self.model_end;
@@ -118,6 +137,7 @@ impl Draft<'_, '_, '_> {
                 zone_end += 1;
             }
         }
+        let mut is_misplaced = false;
         for result in 0..actions.len() {
             let Action::Keep(Some(call)) = actions[result] else {
                 continue;
@@ -125,10 +145,27 @@ impl Draft<'_, '_, '_> {
             let stands_well =
                 self.span.calls[call].0 == last && self.span.results[result].0 < zone_end;
             if !stands_well {
+                is_misplaced = true;
                 self.misplaced(actions, result, call, Misplaced::Elsewhere);
             }
         }
-        self.check_order(actions);
+        is_misplaced
+    }
+
+    /// A result behind that of a later call, which stays there.
+    fn out_of_order(&mut self, result: usize, call: usize) {
+        let (message, found) = self.span.results[result];
+        let called = self.span.calls[call].1;
+        let id = called.id.unwrap_or(called.name);
+        let at = self.pointer(message, found.part);
+        self.pass.log.found(
+            at,
+            Code::ResultOrder,
+            format!(
+                "the result of the call {id} stands behind that of a later call; {} takes it so",
+                self.pass.wire.provider()
+            ),
+        );
     }
 
     fn misplaced(&mut self, actions: &mut [Action], result: usize, call: usize, how: Misplaced) {

@@ -6,8 +6,9 @@ use super::PROVIDER;
 use crate::conversation::ids;
 use crate::conversation::problem::{Code, Log};
 use crate::conversation::texts::{self, as_text};
-use crate::conversation::wire::{At, arguments, id, is_legal_name, legal_name, name_fault, text};
+use crate::conversation::wire::{At, arguments, id, legal_name, name_fault, text};
 
+const HISTORY_NAME_MAX: usize = 128;
 const EMPTY_TEXT: &str = "messages: text content blocks must be non-empty";
 
 /// One block of a message.
@@ -15,6 +16,8 @@ pub(super) struct Block<'a> {
     pub(super) at: At<'a>,
     pub(super) part: usize,
     pub(super) is_model: bool,
+    /// Whether rules that only Anthropic itself enforces apply.
+    pub(super) is_strict: bool,
 }
 
 impl Block<'_> {
@@ -98,9 +101,13 @@ impl Block<'_> {
         }
     }
 
+    fn takes_id(&self, id: &str) -> bool {
+        ids::is_legal(PROVIDER, id) || (!self.is_strict && !id.is_empty())
+    }
+
     fn mend_call(&self, block: &mut Value, log: &mut Log) {
         let own = text(block, "id").unwrap_or_default();
-        if !ids::is_legal(PROVIDER, own) {
+        if !self.takes_id(own) {
             let new = match own {
                 "" => ids::of_place(PROVIDER, self.at.index, self.part),
                 own => ids::legal(PROVIDER, own),
@@ -131,8 +138,9 @@ impl Block<'_> {
 
     fn mend_call_name(&self, block: &mut Value, log: &mut Log) {
         let name = text(block, "name").unwrap_or_default();
-        // In a history the provider takes up to 200 letters; what it does not take is a name of other letters.
-        if is_legal_name(PROVIDER, name) {
+        // In a history it takes longer names than what we emit.
+        let is_taken = is_history_name(name) || (!self.is_strict && !name.is_empty());
+        if is_taken {
             return;
         }
         let new = match name {
@@ -173,7 +181,7 @@ impl Block<'_> {
 
     fn mend_result(&self, block: &mut Value, log: &mut Log) {
         if let Some(own) = id(block, "tool_use_id")
-            && !ids::is_legal(PROVIDER, own)
+            && !self.takes_id(own)
         {
             let new = ids::legal(PROVIDER, own);
             log.found(
@@ -301,6 +309,25 @@ impl Block<'_> {
     }
 
     fn mend_thinking(&self, block: &mut Value, log: &mut Log) {
+        let is_unsigned = text(block, "type") == Some("thinking")
+            && text(block, "signature").is_none_or(str::is_empty);
+        if is_unsigned && self.is_strict {
+            let says = match block.get("signature") {
+                None | Some(Value::Null) => {
+                    format!("{}.thinking.signature: Field required", self.place())
+                }
+                Some(_) => format!("{}: Invalid `signature` in `thinking` block", self.place()),
+            };
+            log.found(
+                format!("{}/signature", self.pointer()),
+                Code::MissingSignature,
+                "this thinking has no signature",
+            )
+            .says(says)
+            .fixed("the thinking is left out: nobody can sign it again");
+            *block = Value::Null;
+            return;
+        }
         if block.get("cache_control").is_none_or(Value::is_null) {
             return;
         }
@@ -319,6 +346,12 @@ impl Block<'_> {
             fields.shift_remove("cache_control");
         }
     }
+}
+
+/// What Anthropic takes as the name of a tool, in definitions and in histories.
+fn is_history_name(name: &str) -> bool {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    !name.is_empty() && name.len() <= HISTORY_NAME_MAX && name.bytes().all(legal)
 }
 
 /// A cache mark that has to go elsewhere.

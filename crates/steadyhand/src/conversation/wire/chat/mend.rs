@@ -81,7 +81,7 @@ fn role(chat: Chat, message: &mut Value, at: At<'_>, log: &mut Log) {
     let is_known = match role {
         "user" => false,
         "system" | "assistant" | "tool" => true,
-        "developer" | "function" => chat == Chat::OpenAi,
+        "developer" | "function" => matches!(chat, Chat::OpenAi | Chat::Compatible),
         _ => false,
     };
     if is_known {
@@ -98,7 +98,11 @@ fn role(chat: Chat, message: &mut Value, at: At<'_>, log: &mut Log) {
         other => format!("there is no role {other:?}"),
     };
     let says = match chat {
-        Chat::OpenAi => Some(format!(
+        Chat::DeepSeek => Some(format!(
+            "Failed to deserialize the JSON body into the target type: messages[{}].role: unknown variant `{role}`, expected one of `system`, `user`, `assistant`, `tool`",
+            at.index
+        )),
+        Chat::OpenAi | Chat::Compatible => Some(format!(
             "Invalid value: '{role}'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'."
         )),
         Chat::Mistral => Some(format!("Unexpected role '{role}'")),
@@ -158,18 +162,20 @@ fn is_filled(value: &Value) -> bool {
 
 /// The id of a result goes the same way as that of its call.
 fn result_id(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) {
-    let provider = chat.provider();
     let own = match fields.get("tool_call_id") {
         None | Some(Value::Null) => return,
-        Some(Value::String(own)) if own.is_empty() || ids::is_legal(provider, own) => return,
+        Some(Value::String(own)) if own.is_empty() || chat.takes_id(own) => return,
         Some(own) => as_text(own),
     };
-    let new = ids::legal(provider, &own);
+    let new = match chat.takes_id(&own) {
+        true => own.clone(),
+        false => ids::legal(chat.provider(), &own),
+    };
     let says = match chat {
         Chat::Mistral => Some(format!(
             "Tool call id was {own} but must be a-z, A-Z, 0-9, with a length of 9."
         )),
-        Chat::OpenAi => Some(id_too_long(
+        Chat::OpenAi | Chat::DeepSeek | Chat::Compatible => Some(id_too_long(
             &format!("messages[{}].tool_call_id", at.index),
             &own,
         )),

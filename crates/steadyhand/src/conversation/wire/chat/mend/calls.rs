@@ -7,7 +7,7 @@ use crate::conversation::ids;
 use crate::conversation::problem::{Code, Log};
 use crate::conversation::texts::{self, as_text};
 use crate::conversation::wire::chat::Chat;
-use crate::conversation::wire::{At, Wire, arguments, is_legal_name, legal_name, name_fault, text};
+use crate::conversation::wire::{At, Wire, arguments, legal_name, name_fault, text};
 
 /// Mends the calls of an assistant's message.
 pub(super) fn mend(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) {
@@ -84,7 +84,15 @@ fn list(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) 
                 at.index
             ),
         ),
-        (Chat::Mistral | Chat::Ollama, Some(Value::Array(_) | Value::Null)) => return,
+        (_, Some(Value::Array(_))) => return,
+        (Chat::OpenAi, Some(Value::Null)) => (
+            "the calls are no list",
+            format!(
+                "Invalid type for 'messages[{}].tool_calls': expected an array of objects, but got null instead.",
+                at.index
+            ),
+        ),
+        (_, Some(Value::Null)) => return,
         (_, Some(Value::Object(_))) => {
             let call = fields.get_mut("tool_calls").map(Value::take);
             log.found(
@@ -139,7 +147,7 @@ impl Call<'_> {
 
     /// OpenAI's custom tools take a text of any kind; nobody else has them.
     fn is_custom(&self, call: &Value) -> bool {
-        self.chat == Chat::OpenAi
+        matches!(self.chat, Chat::OpenAi | Chat::Compatible)
             && call.get("custom").is_some_and(Value::is_object)
             && !call.get("function").is_some_and(Value::is_object)
     }
@@ -190,7 +198,7 @@ impl Call<'_> {
         let is_minded = match self.chat {
             Chat::OpenAi => true,
             Chat::Mistral => call.get("type").is_some(),
-            Chat::Ollama => false,
+            Chat::DeepSeek | Chat::Compatible | Chat::Ollama => false,
         };
         if !is_minded || call.get("type").is_some_and(|kind| kind == wanted) {
             return;
@@ -254,7 +262,7 @@ impl Call<'_> {
             call["id"] = json!(id);
         }
         let own = text(call, "id").unwrap_or_default();
-        if ids::are_optional(provider) || ids::is_legal(provider, own) {
+        if ids::are_optional(provider) || self.chat.takes_id(own) {
             return;
         }
         let new = match own {
@@ -281,7 +289,7 @@ impl Call<'_> {
     fn mend_name(&self, call: &mut Value, key: &str, log: &mut Log) {
         let provider = self.chat.provider();
         let name = text(&call[key], "name").unwrap_or_default();
-        if is_legal_name(provider, name) {
+        if self.chat.takes_name(name) {
             return;
         }
         let new = match name {
@@ -293,6 +301,7 @@ impl Call<'_> {
             (Chat::Mistral, name) => Some(format!(
                 "Function name was {name} but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64."
             )),
+            (Chat::DeepSeek | Chat::Compatible, _) => None,
             (Chat::OpenAi, "") if call[key]["name"].is_null() => {
                 Some(format!("Missing required parameter: '{place}.{key}.name'."))
             }
@@ -328,8 +337,12 @@ impl Call<'_> {
                     "Value looks like object, but can't find closing '}' symbol".to_owned(),
                 ),
             },
-            Chat::Mistral if given.is_some_and(Value::is_object) => return,
-            Chat::OpenAi | Chat::Mistral => {
+            Chat::Mistral | Chat::DeepSeek | Chat::Compatible
+                if given.is_some_and(Value::is_object) =>
+            {
+                return;
+            }
+            Chat::OpenAi | Chat::DeepSeek | Chat::Compatible | Chat::Mistral => {
                 let says = match given {
                     // OpenAI itself lets broken text pass; those who speak its language do not.
                     Some(Value::String(_)) => "invalid tool call arguments".to_owned(),

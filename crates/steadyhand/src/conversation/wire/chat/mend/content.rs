@@ -44,7 +44,7 @@ pub(super) fn of_user(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, l
     match fields.get_mut("content") {
         Some(Value::String(_)) => {}
         // Ollama reads it as an empty text.
-        None | Some(Value::Null) if chat == Chat::Ollama => {}
+        None | Some(Value::Null) if is_lenient(chat) => {}
         None | Some(Value::Null) => empty(fields, at, log, texts::EMPTY),
         Some(Value::Array(parts)) if parts.is_empty() && chat == Chat::OpenAi => {
             empty_list(fields, at, log, texts::EMPTY);
@@ -72,7 +72,7 @@ pub(super) fn of_tool(
 ) {
     match fields.get_mut("content") {
         Some(Value::String(_)) => {}
-        None | Some(Value::Null) if chat == Chat::Ollama => {}
+        None | Some(Value::Null) if is_lenient(chat) => {}
         None | Some(Value::Null) => {
             log.found(
                 at.field("content"),
@@ -87,13 +87,15 @@ pub(super) fn of_tool(
             fields.insert("content".to_owned(), json!(texts::NO_OUTPUT));
         }
         Some(Value::Array(parts)) => {
-            if let Some(shown) = take_media(parts, at, log) {
+            if chat != Chat::Compatible
+                && let Some(shown) = take_media(parts, at, log)
+            {
                 behind.push(shown_by_user(chat, shown));
             }
             for (index, part) in parts.iter_mut().enumerate() {
                 mend_part(chat, part, at, index, log);
             }
-            if parts.is_empty() || chat == Chat::Ollama {
+            if (parts.is_empty() && chat != Chat::Compatible) || chat == Chat::Ollama {
                 flatten_result(chat, fields, at, log);
             }
         }
@@ -103,6 +105,11 @@ pub(super) fn of_tool(
             *other = json!(said);
         }
     }
+}
+
+/// Who takes a message without a content.
+fn is_lenient(chat: Chat) -> bool {
+    matches!(chat, Chat::Ollama | Chat::Compatible)
 }
 
 fn flatten_result(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) {
@@ -150,7 +157,7 @@ fn wrong_type(chat: Chat, at: At<'_>, log: &mut Log, found: &Value) {
         Chat::Ollama => format!(
             "json: cannot unmarshal {kind} into Go struct field Alias.content of type string"
         ),
-        Chat::OpenAi | Chat::Mistral => format!(
+        Chat::OpenAi | Chat::DeepSeek | Chat::Compatible | Chat::Mistral => format!(
             "Invalid type for 'messages[{}].content': expected one of a string or array of objects, but got an {kind} instead.",
             at.index
         ),
