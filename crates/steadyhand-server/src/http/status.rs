@@ -332,9 +332,10 @@ pub(crate) fn mcp(standing: Standing) -> StatusCode {
 /// How it stands when a provider gives no answer to what was forwarded to it.
 pub(crate) fn upstream(trouble: &Trouble) -> StatusCode {
     match trouble {
-        Trouble::Unreachable(_) | Trouble::BrokeOff(_) | Trouble::Garbage(_) => {
-            StatusCode::BAD_GATEWAY
-        }
+        Trouble::Unreachable(_)
+        | Trouble::BrokeOff(_)
+        | Trouble::Unfinished(_)
+        | Trouble::Garbage(_) => StatusCode::BAD_GATEWAY,
         Trouble::Silent(_) | Trouble::TooLong(_) => StatusCode::GATEWAY_TIMEOUT,
         Trouble::Closing | Trouble::NotSetUp(_) => StatusCode::SERVICE_UNAVAILABLE,
         Trouble::Refused(why, _) => why.status(),

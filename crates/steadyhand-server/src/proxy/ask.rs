@@ -3,15 +3,16 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::http::response::Parts;
-use axum::http::{HeaderMap, Request, header};
+use axum::http::{HeaderMap, header, request};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::Proxy;
+use super::client::Content;
 use super::coding::{Decoder, Unreadable};
 use super::execute::Telling;
 use super::report::Report;
@@ -57,9 +58,13 @@ pub(super) struct Asking<'a> {
 
 impl Asking<'_> {
     /// Sends a request, and waits for the head of its answer.
-    pub(super) async fn send(&self, request: Request<Body>) -> Result<(Parts, Incoming), Trouble> {
+    pub(super) async fn send(
+        &self,
+        head: request::Parts,
+        content: Content,
+    ) -> Result<(Parts, Incoming), Trouble> {
         let patience = self.upstream.patience;
-        let sending = self.proxy.client.send(request);
+        let sending = self.proxy.client.send(head, content);
         let sent = self.within(patience.first, sending).await??;
         Ok(sent.into_parts())
     }
@@ -148,7 +153,7 @@ impl Asking<'_> {
                 .within(self.upstream.patience.idle, body.frame())
                 .await?;
             let Some(frame) = frame else { break };
-            let frame = frame.map_err(|error| Trouble::of_reading(&error))?;
+            let frame = frame.map_err(|error| Trouble::of_exchange(&error))?;
             let Ok(data) = frame.into_data() else {
                 continue;
             };

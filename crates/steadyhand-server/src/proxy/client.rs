@@ -1,71 +1,137 @@
-//! The connections to providers: pooled, and nothing is sent twice.
+//! Sends requests to providers on pooled connections. Nothing runs twice: a request is sent again only where it is
+//! certain that the provider has not processed it.
 
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::OnceLock;
 
-use axum::body::Body;
-use hyper::body::Incoming;
+use axum::body::{Body, Bytes};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, Uri, Version, header};
+use hyper::body::{Body as _, Incoming};
 use hyper::{Request, Response};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client as Pool;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use rustls_platform_verifier::BuilderVerifierExt as _;
 
+use super::connection::{Dialer, Wire};
+use super::pool::{Connection, ConnectionPool};
 use super::trouble::Trouble;
 
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// Shorter than servers commonly keep a silent connection, so that we seldom write into a closing one.
-const IDLE_KEPT: Duration = Duration::from_secs(15);
-const IDLE_MAX: usize = 256;
-const KEEPALIVE: Duration = Duration::from_secs(30);
+/// What a request carries.
+pub(super) enum Content {
+    Whole(Bytes),
+    /// As it comes from the client.
+    Passing(Body),
+}
 
-/// Sends requests. It follows no redirect and asks no proxy of the environment: a key goes where it was sent.
 #[derive(Default)]
-pub(super) struct Client(OnceLock<Pool<HttpsConnector<HttpConnector>, Body>>);
+pub(super) struct Client {
+    dialer: OnceLock<Dialer>,
+    pool: ConnectionPool,
+}
 
 impl Client {
-    /// Sends it once. Dropping the future, or the body of the answer, ends the exchange and its connection.
-    pub(super) async fn send(&self, request: Request<Body>) -> Result<Response<Incoming>, Trouble> {
-        let pool = self.0.get_or_init(pool);
-        let sent = pool.request(request).await;
-        sent.map_err(|error| Trouble::of_sending(&error))
-    }
-}
-
-fn pool() -> Pool<HttpsConnector<HttpConnector>, Body> {
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    tcp.set_connect_timeout(Some(CONNECT_LIMIT));
-    tcp.set_keepalive(Some(KEEPALIVE));
-    let https = HttpsConnectorBuilder::new()
-        .with_tls_config(tls())
-        .https_or_http()
-        .enable_http1()
-        .wrap_connector(tcp);
-    Pool::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE_KEPT)
-        .pool_max_idle_per_host(IDLE_MAX)
-        .build(https)
-}
-
-fn tls() -> rustls::ClientConfig {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = || {
-        rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .expect("the versions of the provider")
-    };
-    match builder().with_platform_verifier() {
-        Ok(config) => config.with_no_client_auth(),
-        Err(error) => {
-            // A machine without certificates can still reach a model on its own network.
-            tracing::warn!(%error, "no certificates on this system: providers on https cannot be reached; install ca-certificates or set SSL_CERT_FILE");
-            builder()
-                .with_root_certificates(rustls::RootCertStore::empty())
-                .with_no_client_auth()
+    /// Sends a request, whose address is absolute. Dropping the future, or the body of the answer, ends the exchange
+    /// and its connection.
+    pub(super) async fn send(
+        &self,
+        mut head: Parts,
+        content: Content,
+    ) -> Result<Response<Incoming>, Trouble> {
+        let uri = prepare(&mut head)?;
+        let host = format!(
+            "{}://{}",
+            uri.scheme_str().unwrap_or_default(),
+            uri.authority().map(|it| it.as_str()).unwrap_or_default()
+        );
+        let (copy, body) = match content {
+            Content::Whole(bytes) => (Some((head.clone(), bytes.clone())), Body::from(bytes)),
+            Content::Passing(body) if body.is_end_stream() => {
+                (Some((head.clone(), Bytes::new())), body)
+            }
+            Content::Passing(body) => (None, body),
+        };
+        let mut request = Request::from_parts(head, body);
+        let mut may_use_again = true;
+        loop {
+            let pooled = match may_use_again {
+                true => self.pool.take(&host),
+                false => None,
+            };
+            let is_used_again = pooled.is_some();
+            let mut connection = match pooled {
+                Some(connection) => connection,
+                None => self.dial(&uri, &host).await?,
+            };
+            let mut error = match connection.sender.try_send_request(request).await {
+                Ok(response) => {
+                    if closes(&response) {
+                        connection.wire.announce_close();
+                    }
+                    self.pool.give_back(&host, connection);
+                    return Ok(response);
+                }
+                Err(error) => error,
+            };
+            let unsent = error.take_message();
+            let error = error.into_error();
+            // On a connection of its own a request fails as it would without us.
+            if !is_used_again {
+                return Err(Trouble::of_exchange(&error));
+            }
+            tracing::debug!(%error, host, "a connection that was kept is closed");
+            request = match (unsent, &copy) {
+                (Some(unsent), _) => unsent,
+                (None, Some((head, bytes))) if may_be_repeated(head, bytes, &connection.wire) => {
+                    may_use_again = false;
+                    Request::from_parts(head.clone(), Body::from(bytes.clone()))
+                }
+                (None, _) => return Err(Trouble::of_exchange(&error)),
+            };
         }
     }
+
+    async fn dial(&self, uri: &Uri, host: &str) -> Result<Connection, Trouble> {
+        let dialer = self.dialer.get_or_init(Dialer::new);
+        let dialled = dialer.dial(uri).await;
+        let dialled = dialled.map_err(|error| Trouble::of_dialling(&*error))?;
+        Ok(self.pool.run(host, dialled))
+    }
+}
+
+/// Whether a request that was sent, and got no answer, may be sent again. Of those that change something only one whose
+/// end was never written: no server processes half a request. For the others RFC 9110, 9.2.2 leaves it to their sender.
+fn may_be_repeated(head: &Parts, bytes: &Bytes, wire: &Wire) -> bool {
+    let is_safe = matches!(head.method, Method::GET | Method::HEAD | Method::OPTIONS);
+    is_safe || wire.written() < bytes.len() as u64
+}
+
+/// The head as it is written to a server itself; gives back the whole address.
+fn prepare(head: &mut Parts) -> Result<Uri, Trouble> {
+    let uri = head.uri.clone();
+    let unusable = |_| Trouble::NotSetUp("its address cannot be used".to_owned());
+    let host = uri.host().unwrap_or_default();
+    let usual_port = match uri.scheme_str() {
+        Some("https") => 443,
+        _ => 80,
+    };
+    let host = match uri.port_u16() {
+        Some(port) if port != usual_port => format!("{host}:{port}"),
+        _ => host.to_owned(),
+    };
+    let host = HeaderValue::from_str(&host)
+        .map_err(|_| ())
+        .map_err(unusable)?;
+    head.headers.insert(header::HOST, host);
+    head.version = Version::HTTP_11;
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    head.uri = path.parse().map_err(|_| ()).map_err(unusable)?;
+    Ok(uri)
+}
+
+/// Whether an answer says that its connection ends with it.
+fn closes(response: &Response<Incoming>) -> bool {
+    let said = response.headers().get_all(header::CONNECTION).iter();
+    let mut said = said.filter_map(|value| value.to_str().ok());
+    response.version() == Version::HTTP_10
+        || said.any(|value| {
+            let mut words = value.split(',');
+            words.any(|word| word.trim().eq_ignore_ascii_case("close"))
+        })
 }

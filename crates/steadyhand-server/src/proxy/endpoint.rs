@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::ask::{Asking, Came, Collected, Flow};
 use super::cases::Case;
+use super::client::Content;
 use super::execute::{Executing, First, Head, Place};
 use super::headers::{self, FIXES_HEADER};
 use super::keep::Keeping;
@@ -122,6 +123,7 @@ fn flowing(
             patience: upstream.patience,
             until,
             closing: app.proxy.ending.clone().cancelled_owned(),
+            repair: upstream.repair,
             report,
         },
     )
@@ -173,8 +175,8 @@ impl Passage<'_> {
             until: self.until,
         };
         let Some(chat) = self.chat else {
-            let request = outgoing(parts, uri, Content::Passing(body));
-            let (head, body) = asking.send(request).await?;
+            let request = outgoing(parts, uri, false);
+            let (head, body) = asking.send(request, Content::Passing(body)).await?;
             return Ok(Asking::pass(head, body));
         };
         let keys = Keys::of(&parts.headers, &parts.uri);
@@ -199,8 +201,9 @@ impl Passage<'_> {
                 }
             };
         }
-        let request = outgoing(parts, uri, Content::Whole(sent.clone()));
-        let (head, body) = asking.send(request).await?;
+        let request = outgoing(parts, uri, true);
+        let content = Content::Whole(sent.clone());
+        let (head, body) = asking.send(request, content).await?;
         drop(whole);
         if matches!(head.status.as_u16(), 400 | 422) {
             report.status(head.status.as_u16(), false);
@@ -331,22 +334,11 @@ impl Passage<'_> {
     }
 }
 
-/// What a request carries.
-enum Content {
-    Whole(Bytes),
-    Passing(Body),
-}
-
-/// The request as the provider gets it.
-fn outgoing(parts: Parts, uri: hyper::Uri, content: Content) -> Request {
-    let is_whole = matches!(content, Content::Whole(_));
-    let body = match content {
-        Content::Whole(bytes) => Body::from(bytes),
-        Content::Passing(body) => body,
-    };
-    let mut request = Request::new(body);
-    *request.method_mut() = parts.method;
-    *request.uri_mut() = uri;
-    *request.headers_mut() = headers::of_request(parts.headers, is_whole);
-    request
+/// The head of the request as the provider gets it. `is_whole` where its body is sent at once.
+fn outgoing(parts: Parts, uri: hyper::Uri, is_whole: bool) -> Parts {
+    let (mut head, ()) = Request::new(()).into_parts();
+    head.method = parts.method;
+    head.uri = uri;
+    head.headers = headers::of_request(parts.headers, is_whole);
+    head
 }

@@ -24,6 +24,8 @@ pub(super) struct Passing {
     tap: Option<Tap>,
     /// How a stream ends that breaks off, where its client would understand it.
     ending: Option<(Provider, Framing)>,
+    /// A stream that ends without its end mark is ended by an error.
+    tells_unfinished: bool,
     /// The last bytes that were passed on.
     tail: Tail,
     idle: std::time::Duration,
@@ -50,6 +52,8 @@ pub(super) struct Course {
     /// When the whole exchange must be over.
     pub(super) until: Instant,
     pub(super) closing: WaitForCancellationFutureOwned,
+    /// Whether the answer may be changed.
+    pub(super) repair: bool,
     pub(super) report: Report,
 }
 
@@ -60,6 +64,7 @@ impl Passing {
             patience,
             until,
             closing,
+            repair,
             report,
         } = course;
         Passing {
@@ -67,6 +72,7 @@ impl Passing {
             before: VecDeque::new(),
             tap: None,
             ending: None,
+            tells_unfinished: repair,
             tail: Tail::default(),
             idle: patience.idle,
             whole: patience.whole,
@@ -104,12 +110,25 @@ impl Passing {
         self.tail.push(data);
     }
 
-    fn finished(&mut self) {
+    /// Nothing more comes. What is wrong with that, where the client must be told.
+    fn finished(&mut self) -> Result<(), Trouble> {
         self.state = State::Done;
-        if let Some(tap) = self.tap.take() {
-            self.report.saw(tap.finish());
+        let seen = self.tap.take().map(|tap| (tap.provider(), tap.finish()));
+        let unfinished = match &seen {
+            Some((provider, seen)) if seen.is_unfinished => Some(Trouble::Unfinished(*provider)),
+            _ => None,
+        };
+        if let Some((_, seen)) = seen {
+            self.report.saw(seen);
         }
-        self.report.answered();
+        match unfinished {
+            None => self.report.answered(),
+            Some(trouble) if self.tells_unfinished => return Err(trouble),
+            Some(trouble) => {
+                self.report.failed(&trouble);
+            }
+        }
+        Ok(())
     }
 
     /// It breaks off here: the client is told, in words if it can be.
@@ -167,8 +186,12 @@ impl Drop for Passing {
     fn drop(&mut self) {
         let is_flowing = matches!(self.state, State::Flowing);
         // An empty body is never asked for.
-        if is_flowing && self.before.is_empty() && self.upstream.is_end_stream() {
-            self.finished();
+        if is_flowing
+            && self.before.is_empty()
+            && self.upstream.is_end_stream()
+            && let Err(trouble) = self.finished()
+        {
+            self.report.failed(&trouble);
         }
     }
 }
@@ -202,17 +225,21 @@ impl Body for Passing {
                 if let Some(data) = frame.data_ref() {
                     this.passed(&data.clone());
                 }
-                // Where the length is known nobody asks whether there is more.
-                if this.upstream.is_end_stream() {
-                    this.finished();
+                // Where the length is known nobody asks whether there is more: what is wrong must be told before the
+                // last piece is.
+                if this.upstream.is_end_stream()
+                    && let Err(trouble) = this.finished()
+                {
+                    this.ending = None;
+                    return this.broken(&trouble, context);
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
-            Poll::Ready(Some(Err(error))) => this.broken(&Trouble::of_reading(&error), context),
-            Poll::Ready(None) => {
-                this.finished();
-                Poll::Ready(None)
-            }
+            Poll::Ready(Some(Err(error))) => this.broken(&Trouble::of_exchange(&error), context),
+            Poll::Ready(None) => match this.finished() {
+                Ok(()) => Poll::Ready(None),
+                Err(trouble) => this.broken(&trouble, context),
+            },
             Poll::Pending => match this.is_over(context) {
                 Some(trouble) => this.broken(&trouble, context),
                 None => Poll::Pending,

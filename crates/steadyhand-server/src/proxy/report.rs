@@ -13,7 +13,7 @@ use super::headers::Fixes;
 use super::keep::Keeping;
 use super::site::Site;
 use super::tap::Seen;
-use super::trouble::Trouble;
+use super::trouble::{Trouble, UNFINISHED};
 use super::upstream::Upstream;
 use crate::history::{Exchange, ExchangeFailure, Finding, LISTED_MAX, Refusal};
 use crate::http::App;
@@ -109,12 +109,6 @@ impl Report {
 
     /// What was found in the answer.
     pub(super) fn saw(&mut self, seen: Seen) {
-        if seen.broke_off {
-            tracing::warn!(
-                provider = self.site.as_str(),
-                "the stream of an answer ended before the answer did"
-            );
-        }
         // Where tools are run inside, an answer has several rounds.
         self.problems.extend(seen.problems);
         if let (Some(keeping), Some(answer)) = (&mut self.keeping, seen.answer) {
@@ -229,7 +223,7 @@ impl Drop for Report {
         let ended = self.ended.unwrap_or(Ended::Left);
         self.app.proxy.counts.end(self.site, ended);
         let provider = self.site.as_str();
-        if !self.problems.is_empty() {
+        if !self.problems.is_empty() || self.failure == Some(UNFINISHED) {
             self.app.proxy.counts.broken(self.site);
             self.app.alerts.response_invalid(provider);
         }

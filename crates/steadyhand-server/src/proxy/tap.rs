@@ -7,8 +7,9 @@ use steadyhand_models::Dialect;
 use steadyhand_models::wire::{Assembler, Line, Lines};
 
 use super::coding::{Decoder, Unreadable};
+use super::end_mark;
 
-/// What is held of one stream. One with more calls than this is not checked.
+/// What is held of one stream. The calls of one with more than this are not checked.
 const HELD_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of one line, and what is fed at once.
 const LINE_BYTES_MAX: usize = 1024 * 1024;
@@ -37,8 +38,15 @@ pub(super) struct Tap {
     /// Words are held, too: somebody wants to keep the answer.
     wants_all: bool,
     held: usize,
-    /// It cannot be read, or there is too much of it.
-    is_off: bool,
+    has_events: bool,
+    /// Lines that belong to no event.
+    has_other_lines: bool,
+    /// The end mark has come.
+    has_ended: bool,
+    /// There is too much of it to be put together, or a part of it makes no sense. Its end mark is still looked for.
+    is_skipped: bool,
+    /// It cannot be read at all: nothing is known of it.
+    is_unreadable: bool,
 }
 
 enum SoFar {
@@ -55,8 +63,8 @@ pub(super) struct Seen {
     pub(super) problems: Vec<Problem>,
     /// The answer, as it would have come at once; without its words, unless they were wanted.
     pub(super) answer: Option<Value>,
-    /// The stream ended before the answer did.
-    pub(super) broke_off: bool,
+    /// The stream ended without its end mark.
+    pub(super) is_unfinished: bool,
 }
 
 impl Tap {
@@ -83,19 +91,27 @@ impl Tap {
         Tap {
             provider,
             framing,
-            is_off: decoder.is_none() || provider == Provider::BedrockConverse,
+            is_unreadable: decoder.is_none() || provider == Provider::BedrockConverse,
             decoder: decoder.unwrap_or(Decoder::Plain),
             lines: Lines::new(LINE_BYTES_MAX),
             event: Vec::new(),
             so_far,
             wants_all,
             held: 0,
+            has_events: false,
+            has_other_lines: false,
+            has_ended: false,
+            is_skipped: false,
         }
+    }
+
+    pub(super) fn provider(&self) -> Provider {
+        self.provider
     }
 
     /// Looks at what passes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        if self.is_off {
+        if self.is_unreadable {
             return;
         }
         let mut decoder = std::mem::replace(&mut self.decoder, Decoder::Plain);
@@ -120,28 +136,32 @@ impl Tap {
         if !self.event.is_empty() && self.take_event().is_err() {
             self.give_up();
         }
-        if self.is_off {
+        if self.is_unreadable {
             return Seen::default();
         }
         let wants_all = self.wants_all;
         let mut seen = match self.so_far {
+            _ if self.is_skipped => Seen::default(),
             SoFar::Assembler(assembler) => match assembler.finish(&mut |_| {}) {
                 Ok(answer) => checked(self.provider, answer),
-                Err(_) => Seen {
-                    broke_off: true,
-                    ..Seen::default()
-                },
+                Err(_) => Seen::default(),
             },
             SoFar::Gemini(pieces) => of_pieces(pieces),
             SoFar::Array(bytes) => match serde_json::from_slice::<Value>(&bytes) {
-                Ok(Value::Array(pieces)) => of_pieces(pieces),
-                Ok(answer) => checked(self.provider, answer),
-                Err(_) => Seen {
-                    broke_off: true,
-                    ..Seen::default()
-                },
+                Ok(Value::Array(pieces)) => {
+                    let mut pieces_seen = pieces.iter();
+                    self.has_ended = pieces_seen.any(|one| end_mark::is(self.provider, one));
+                    of_pieces(pieces)
+                }
+                Ok(answer) => {
+                    self.has_ended = true;
+                    checked(self.provider, answer)
+                }
+                Err(_) => Seen::default(),
             },
         };
+        let is_stream = self.has_events || !self.has_other_lines;
+        seen.is_unfinished = is_stream && !self.has_ended;
         if !wants_all {
             // Words were not held: that there are none says nothing.
             let is_known = |code: Code| !matches!(code, Code::EmptyContent | Code::NoMessages);
@@ -176,8 +196,11 @@ impl Tap {
             self.event.extend_from_slice(line);
             return self.take_event();
         }
+        // Not every body that is taken for a stream is one.
+        self.has_other_lines |= !line.starts_with(b":") && Line::of(line) == Line::Other;
         match Line::of(line) {
             Line::Data(data) => {
+                self.has_events = true;
                 if !self.event.is_empty() {
                     self.event.push(b'\n');
                 }
@@ -202,10 +225,19 @@ impl Tap {
         if event.is_empty() || (!self.wants_all && says_words_only(self.provider, event)) {
             return Ok(());
         }
+        self.has_ended = self.has_ended || end_mark::is_in(self.provider, event);
         self.held += event.len();
-        if self.held > HELD_BYTES_MAX {
-            return Err(Unreadable);
+        self.is_skipped |= self.held > HELD_BYTES_MAX;
+        if !self.is_skipped && self.hold(event).is_err() {
+            self.is_skipped = true;
         }
+        if self.is_skipped {
+            self.so_far = SoFar::Gemini(Vec::new());
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self, event: &[u8]) -> Result<(), Unreadable> {
         match &mut self.so_far {
             SoFar::Assembler(assembler) => {
                 let mut push = |bytes: &[u8]| {
@@ -233,7 +265,7 @@ impl Tap {
     }
 
     fn give_up(&mut self) {
-        self.is_off = true;
+        self.is_unreadable = true;
         self.event = Vec::new();
         self.lines = Lines::new(0);
         self.so_far = SoFar::Gemini(Vec::new());
@@ -259,7 +291,15 @@ fn says_words_only(provider: Provider, event: &[u8]) -> bool {
         }
         Provider::Ollama => !has("\"tool_calls\"") && has("\"done\":false"),
         Provider::BedrockConverse => true,
-        Provider::Gemini => !has("\"functionCall\"") && !has("\"finishReason\""),
+        Provider::Gemini => {
+            let others = [
+                "\"functionCall\"",
+                "\"finishReason\"",
+                "\"promptFeedback\"",
+                "\"error\"",
+            ];
+            !others.iter().any(|other| has(other))
+        }
     }
 }
 
@@ -271,7 +311,7 @@ pub(super) fn checked(provider: Provider, answer: Value) -> Seen {
     Seen {
         problems,
         answer: Some(answer),
-        broke_off: false,
+        is_unfinished: false,
     }
 }
 
@@ -292,7 +332,7 @@ pub(super) fn of_pieces(pieces: Vec<Value>) -> Seen {
     Seen {
         problems,
         answer: whole,
-        broke_off: false,
+        is_unfinished: false,
     }
 }
 

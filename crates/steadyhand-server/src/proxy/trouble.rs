@@ -7,12 +7,15 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use hyper_util::client::legacy;
 use serde_json::{Value, json};
 use steadyhand::conversation::Provider;
 
+use super::end_mark;
 use super::upstream::Upstream;
 use crate::http::status::{self, Refused, Why};
+
+/// The code of a stream that ended without its end mark: a broken answer.
+pub(super) const UNFINISHED: &str = "upstream_unfinished";
 
 /// Tells our own errors from the provider's.
 pub(super) const ERROR_HEADER: &str = "steadyhand-error";
@@ -24,6 +27,8 @@ pub(crate) enum Trouble {
     Unreachable(String),
     /// The connection went away in the middle.
     BrokeOff(String),
+    /// The stream ended without its end mark, though HTTP says that all has come.
+    Unfinished(Provider),
     /// What came is no answer.
     Garbage(String),
     /// Nothing came for so long.
@@ -45,21 +50,12 @@ impl From<Refused> for Trouble {
 }
 
 impl Trouble {
-    pub(super) fn of_sending(error: &legacy::Error) -> Trouble {
-        let words = innermost(error);
-        if error.is_connect() {
-            return Trouble::Unreachable(words);
-        }
-        let hyper = error
-            .source()
-            .and_then(|source| source.downcast_ref::<hyper::Error>());
-        match hyper {
-            Some(error) if error.is_parse() => Trouble::Garbage(format!("not HTTP: {words}")),
-            _ => Trouble::BrokeOff(words),
-        }
+    pub(super) fn of_dialling(error: &(dyn Error + 'static)) -> Trouble {
+        Trouble::Unreachable(innermost(error))
     }
 
-    pub(super) fn of_reading(error: &hyper::Error) -> Trouble {
+    /// A request was sent, and there is no answer, or not all of it.
+    pub(super) fn of_exchange(error: &hyper::Error) -> Trouble {
         let words = innermost(error);
         match error.is_parse() {
             true => Trouble::Garbage(format!("not HTTP: {words}")),
@@ -72,6 +68,7 @@ impl Trouble {
         match self {
             Trouble::Unreachable(_) => "upstream_unreachable",
             Trouble::BrokeOff(_) => "upstream_broke_off",
+            Trouble::Unfinished(_) => UNFINISHED,
             Trouble::Garbage(_) => "upstream_garbage",
             Trouble::Silent(_) => "upstream_silent",
             Trouble::TooLong(_) => "upstream_too_long",
@@ -94,6 +91,10 @@ impl Trouble {
             ),
             Trouble::BrokeOff(why) => format!(
                 "steadyhand: the connection to {name} at {place} broke off before the answer was whole: {why}. Ask again"
+            ),
+            Trouble::Unfinished(shape) => format!(
+                "steadyhand: the stream of {name} at {place} ended without its end mark ({}): the answer is not whole. Ask again",
+                end_mark::name(*shape)
             ),
             Trouble::Garbage(why) => format!(
                 "steadyhand: what {place} sent is no answer of {name}: {why}. Check upstream under [proxy.{name}]"

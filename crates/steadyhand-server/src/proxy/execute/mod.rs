@@ -10,7 +10,7 @@ mod tell;
 
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::http::response::Parts;
 use axum::http::{HeaderMap, Method, Request, Uri, header};
 use hyper::body::Incoming;
@@ -19,6 +19,7 @@ use steadyhand::conversation::{Options, Turn, repair_with};
 use tokio::time::Instant;
 
 use super::ask::{self, Asking, Came, Collected};
+use super::client::Content;
 use super::headers;
 use super::report::Report;
 use super::sanitize::mended;
@@ -267,11 +268,12 @@ impl Executing {
     }
 
     async fn send(&self, request: &Value) -> Result<(Parts, Incoming), Trouble> {
-        let mut outgoing = Request::new(Body::from(request.to_string()));
-        *outgoing.method_mut() = self.method.clone();
-        *outgoing.uri_mut() = self.uri.clone();
-        *outgoing.headers_mut() = self.headers.clone();
-        self.asking().send(outgoing).await
+        let (mut head, ()) = Request::new(()).into_parts();
+        head.method = self.method.clone();
+        head.uri = self.uri.clone();
+        head.headers = self.headers.clone();
+        let content = Content::Whole(request.to_string().into());
+        self.asking().send(head, content).await
     }
 
     fn asking(&self) -> Asking<'_> {

@@ -5,6 +5,7 @@ use steadyhand::conversation::Provider;
 use steadyhand_models::wire::{Assembler, Line, Lines};
 use steadyhand_models::{Dialect, ModelError, ModelErrorKind, Told};
 
+use super::super::end_mark;
 use super::super::tap::{Framing, of_pieces};
 use super::super::trouble::Trouble;
 
@@ -68,7 +69,7 @@ impl Reader {
     }
 
     /// The stream has ended: what it amounts to, and words that were not told yet.
-    pub(super) fn finish(self) -> Result<(Value, Vec<String>), Trouble> {
+    pub(super) fn finish(self, provider: Provider) -> Result<(Value, Vec<String>), Trouble> {
         let mut words = Vec::new();
         let answer = match self {
             Reader::Assembler(assembler) => {
@@ -77,7 +78,10 @@ impl Reader {
                         words.push(text);
                     }
                 });
-                finished.map_err(trouble)?
+                finished.map_err(|error| match error.kind {
+                    ModelErrorKind::BrokeOff => Trouble::Unfinished(provider),
+                    _ => trouble(error),
+                })?
             }
             Reader::Gemini(pieces) => pieces.finish(&mut words)?,
         };
@@ -124,9 +128,12 @@ impl Pieces {
             words.extend(rest.iter().flat_map(texts));
             self.pieces.extend(rest);
         }
-        of_pieces(self.pieces)
-            .answer
-            .ok_or_else(|| Trouble::BrokeOff("nothing came".to_owned()))
+        let mut pieces = self.pieces.iter();
+        let unfinished = Trouble::Unfinished(Provider::Gemini);
+        if !pieces.any(|piece| end_mark::is(Provider::Gemini, piece)) {
+            return Err(unfinished);
+        }
+        of_pieces(self.pieces).answer.ok_or(unfinished)
     }
 }
 
@@ -148,7 +155,7 @@ fn texts(piece: &Value) -> Vec<String> {
 
 fn trouble(error: ModelError) -> Trouble {
     match error.kind {
-        ModelErrorKind::BrokeOff | ModelErrorKind::Provider => Trouble::BrokeOff(error.message),
+        ModelErrorKind::Provider => Trouble::BrokeOff(error.message),
         _ => Trouble::Garbage(error.message),
     }
 }

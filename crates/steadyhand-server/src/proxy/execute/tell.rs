@@ -91,7 +91,7 @@ impl Telling {
                     let _ = pieces.send(Ok(speaker.text(&words))).await;
                 }
             }
-            let (answer, mut rest) = reader.finish()?;
+            let (answer, mut rest) = reader.finish(provider)?;
             if is_silent && rest.is_empty() {
                 // Some say nothing on the way, and all of it at the end.
                 let words = grow::words(provider, &answer);
@@ -118,7 +118,7 @@ impl Telling {
         loop {
             let frame = asking.within(idle, self.body.frame()).await?;
             let Some(frame) = frame else { return Ok(None) };
-            let frame = frame.map_err(|error| Trouble::of_reading(&error))?;
+            let frame = frame.map_err(|error| Trouble::of_exchange(&error))?;
             if let Ok(data) = frame.into_data() {
                 return Ok(Some(data));
             }

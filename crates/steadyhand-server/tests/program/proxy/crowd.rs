@@ -45,7 +45,8 @@ async fn a_thousand_streams_at_once_each_get_their_own_answer() {
                 if event > EVENTS {
                     return None;
                 }
-                let data = json!({"choices": [{"index": 0, "delta": {"content": format!("{number}-{event} ")}, "finish_reason": null}]});
+                let reason = (event == EVENTS).then_some("stop");
+                let data = json!({"choices": [{"index": 0, "delta": {"content": format!("{number}-{event} ")}, "finish_reason": reason}]});
                 let bytes = Bytes::from(format!("data: {data}\n\n"));
                 Some((Ok::<_, std::io::Error>(bytes), (event + 1, wait)))
             }

@@ -330,6 +330,20 @@ async fn a_stream_that_is_reset_ends_with_an_error_event_and_is_cut_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_ends_without_its_end_mark_ends_with_an_error_event_and_is_cut_off() {
+    let says = leaked(format!("{STREAM_HEAD}{}0\r\n\r\n", chunk(PING)));
+    let (address, _) = misbehaving(Deed::SaysAndCloses(says)).await;
+    let served = proxy("anthropic", format!("http://{address}")).await;
+    breaks(
+        "a stream ends without its end mark",
+        &served,
+        "upstream_unfinished",
+        "ended without its end mark (message_stop)",
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_stalls_ends_with_an_error_event_and_is_cut_off() {
     let says = leaked(format!("{STREAM_HEAD}{}", chunk(PING)));
     let (address, mut ended) = misbehaving(Deed::SaysAndStalls(says)).await;

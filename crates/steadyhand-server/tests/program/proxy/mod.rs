@@ -3,6 +3,7 @@
 
 mod alerts;
 mod cases;
+mod connections;
 mod corpus;
 mod crowd;
 mod execute;

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::{Provider, proxy, typed_answer, valid};
+use super::{Provider, proxy, proxy_with, typed_answer, valid};
 use crate::serve::{Served, until};
 use crate::support::{PATIENCE, client};
 
@@ -53,13 +53,14 @@ async fn every_piece_of_a_stream_passes_before_the_next_one_is_sent() {
         }
         assert_eq!(got, piece.as_bytes());
     }
+    let end = "\n\ndata: {\"type\": \"message_stop\"}\n\n";
+    pieces.send(Ok(end.into())).await.expect("it is read");
     drop(pieces);
-    assert!(
-        timeout(PATIENCE, answer.next())
-            .await
-            .expect("its end")
-            .is_none()
-    );
+    let mut got = Vec::new();
+    while let Some(next) = timeout(PATIENCE, answer.next()).await.expect("its end") {
+        got.extend_from_slice(&next.expect("no error"));
+    }
+    assert_eq!(got, end.as_bytes());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -293,4 +294,222 @@ async fn a_stream_larger_than_is_looked_at_passes_all_the_same() {
         .await
         .expect("an answer");
     assert!(answer.text().await.expect("whole") == stream);
+}
+
+/// A stream of every provider: where it goes, its type, what comes before the end mark, and the end marks it may have.
+fn unfinished() -> Vec<(
+    &'static str,
+    &'static str,
+    &'static str,
+    String,
+    Vec<String>,
+)> {
+    let sse = "text/event-stream";
+    let data = |value: Value| format!("data: {value}\n\n");
+    let of_chat = |reason: Value| {
+        let choice = json!({"index": 0, "delta": {"content": "Hm"}, "finish_reason": reason});
+        data(json!({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}))
+    };
+    let anthropic = events(&[
+        json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": [], "stop_reason": null}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        // What a model says is no end mark.
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "{\"type\": \"message_stop\"} [DONE]"}}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}}),
+    ]);
+    let mut anthropic_ends = vec![json!({"type": "message_stop"})];
+    anthropic_ends
+        .push(json!({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}));
+    let responses = events(&[
+        json!({"type": "response.created", "response": {"id": "r", "output": []}}),
+        json!({"type": "response.output_text.delta", "output_index": 0, "delta": "Hm."}),
+    ]);
+    let responses_ends = ["completed", "incomplete", "failed"].map(|how| {
+        let kind = format!("response.{how}");
+        events(&[json!({"type": kind, "response": {"id": "r", "status": how, "output": []}})])
+    });
+    let candidate = |reason: Value| json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "Hm"}]}, "finishReason": reason}]});
+    let begun = json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "Hm"}]}}]});
+    vec![
+        (
+            "anthropic",
+            "/v1/messages",
+            sse,
+            anthropic,
+            anthropic_ends
+                .iter()
+                .map(|end| events(std::slice::from_ref(end)))
+                .collect(),
+        ),
+        (
+            "openai",
+            "/v1/chat/completions",
+            sse,
+            of_chat(Value::Null),
+            vec![
+                of_chat(json!("stop")),
+                "data: [DONE]\n\n".to_owned(),
+                data(json!({"error": {"message": "busy"}})),
+            ],
+        ),
+        (
+            "mistral",
+            "/v1/chat/completions",
+            sse,
+            of_chat(Value::Null),
+            vec![of_chat(json!("stop"))],
+        ),
+        (
+            "openai",
+            "/v1/responses",
+            sse,
+            responses,
+            responses_ends.to_vec(),
+        ),
+        (
+            "gemini",
+            "/v1beta/models/g:streamGenerateContent?alt=sse",
+            sse,
+            data(begun.clone()),
+            vec![
+                data(candidate(json!("STOP"))),
+                data(json!({"promptFeedback": {"blockReason": "SAFETY"}})),
+            ],
+        ),
+        (
+            "gemini",
+            "/v1beta/models/g:streamGenerateContent",
+            "application/json",
+            format!("[{begun}"),
+            vec![format!(",\n{}]", candidate(json!("STOP")))],
+        ),
+        (
+            "ollama",
+            "/api/chat",
+            "application/x-ndjson",
+            format!(
+                "{}\n",
+                json!({"message": {"role": "assistant", "content": "Hm"}, "done": false})
+            ),
+            vec![
+                format!(
+                    "{}\n",
+                    json!({"message": {"role": "assistant", "content": ""}, "done": true})
+                ),
+                "{\"error\": \"busy\"}\n".to_owned(),
+            ],
+        ),
+    ]
+}
+
+/// A body in pieces, as HTTP sends it where nobody knows its length; whole, as far as HTTP can tell.
+async fn streaming(kind: &str, body: &str) -> Provider {
+    let (kind, body) = (kind.to_owned(), body.to_owned());
+    Provider::answering(move |_| {
+        let pieces = body.as_bytes().chunks(41).map(Bytes::copy_from_slice);
+        let pieces: Vec<Result<Bytes, std::io::Error>> = pieces.map(Ok).collect();
+        typed_answer(
+            200,
+            &kind,
+            Body::from_stream(futures_util::stream::iter(pieces)),
+        )
+    })
+    .await
+}
+
+/// What the client gets: the text, and whether it ended as it should.
+async fn passed(served: &Served, site: &str, path: &str) -> (String, bool) {
+    let url = format!("http://{}/proxy/{site}{path}", served.address);
+    let sent = client().post(url).body(valid().to_string()).send().await;
+    let mut answer = sent.expect("an answer");
+    let mut text = String::new();
+    loop {
+        match timeout(PATIENCE, answer.chunk()).await.expect("no hanging") {
+            Ok(Some(piece)) => text.push_str(&String::from_utf8_lossy(&piece)),
+            Ok(None) => return (text, true),
+            Err(_) => return (text, false),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r02_a_stream_without_its_end_mark_is_a_broken_answer_and_said_so() {
+    for (site, path, kind, begun, ends) in unfinished() {
+        let provider = streaming(kind, &begun).await;
+        let served = proxy(site, provider.url()).await;
+        let (text, is_whole) = passed(&served, site, path).await;
+        assert!(text.starts_with(&begun), "{site}{path}: {text}");
+        assert!(
+            !is_whole,
+            "{site}{path}: half an answer looks like a whole one"
+        );
+        // One growing list has no place for an error.
+        let says_so = text.contains("ended without its end mark");
+        assert_eq!(says_so, kind != "application/json", "{site}{path}: {text}");
+        let exchange = noted(&served).await;
+        assert_eq!(
+            exchange["failure"]["code"], "upstream_unfinished",
+            "{exchange}"
+        );
+        let figures = served.get("/metrics").await.text;
+        let row = format!("steadyhand_proxy_broken_answers_total{{provider=\"{site}\"}} 1");
+        assert!(figures.contains(&row), "{site}{path}: {figures}");
+        for end in ends {
+            let whole = format!("{begun}{end}");
+            let provider = streaming(kind, &whole).await;
+            let served = proxy(site, provider.url()).await;
+            assert_eq!(
+                passed(&served, site, path).await,
+                (whole, true),
+                "{site}{path}"
+            );
+            let figures = served.get("/metrics").await.text;
+            assert!(!figures.contains("broken_answers_total{"), "{figures}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_of_known_length_without_its_end_mark_is_cut_off_before_its_end() {
+    let begun = "data: {\"type\": \"ping\"}\n\n";
+    let provider =
+        Provider::answering(move |_| typed_answer(200, "text/event-stream", begun)).await;
+    let served = proxy("anthropic", provider.url()).await;
+    let (_, is_whole) = passed(&served, "anthropic", "/v1/messages").await;
+    assert!(!is_whole);
+    assert_eq!(
+        noted(&served).await["failure"]["code"],
+        "upstream_unfinished"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_repair_a_stream_without_its_end_mark_passes_and_is_reported() {
+    let begun = "data: {\"type\": \"ping\"}\n\n";
+    let provider = streaming("text/event-stream", begun).await;
+    let served = proxy_with("anthropic", provider.url(), "repair = false").await;
+    let got = passed(&served, "anthropic", "/v1/messages").await;
+    assert_eq!(got, (begun.to_owned(), true));
+    assert_eq!(
+        noted(&served).await["failure"]["code"],
+        "upstream_unfinished"
+    );
+}
+
+/// Some say that they stream, and answer at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_comes_at_once_where_a_stream_was_asked_for_passes() {
+    let answer = super::ok().to_string();
+    let body = answer.clone();
+    let provider =
+        Provider::answering(move |_| typed_answer(200, "text/plain", body.clone())).await;
+    let served = proxy("anthropic", provider.url()).await;
+    let url = format!("http://{}/proxy/anthropic/v1/messages", served.address);
+    let mut asked = valid();
+    asked["stream"] = json!(true);
+    let sent = client().post(url).body(asked.to_string()).send().await;
+    assert_eq!(
+        sent.expect("an answer").text().await.expect("whole"),
+        answer
+    );
 }
