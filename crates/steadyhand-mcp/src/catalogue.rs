@@ -60,6 +60,7 @@ impl Catalogue {
                 Err(reason) if has_headers => Err(Unusable {
                     name: definition.name,
                     reason,
+                    is_named: true,
                 }),
                 _ => Ok(definition),
             });

@@ -45,7 +45,13 @@ pub struct Unusable {
     pub name: String,
     /// What is wrong with it.
     pub reason: String,
+    /// Whether it has a name that somebody could call it by.
+    #[serde(skip)]
+    pub(crate) is_named: bool,
 }
+
+/// Why a tool that runs only as a task is not offered.
+const ONLY_AS_A_TASK: &str = "it runs only as a task (its execution.taskSupport is \"required\"), and Steadyhand does not run tasks yet";
 
 /// Reads one tool from its text: one that is nested too deeply to be read costs only itself.
 pub(crate) fn read_raw(raw: &RawValue, position: usize) -> Result<Definition, Unusable> {
@@ -58,6 +64,7 @@ pub(crate) fn read_raw(raw: &RawValue, position: usize) -> Result<Definition, Un
         Err(error) => {
             let named = serde_json::from_str::<Named>(raw.get()).ok();
             Err(Unusable {
+                is_named: named.is_some(),
                 name: named.map_or_else(|| format!("tool {}", position + 1), |named| named.name),
                 reason: format!("its definition cannot be read: {error}"),
             })
@@ -71,13 +78,17 @@ pub fn read(raw: Value, position: usize) -> Result<Definition, Unusable> {
     let unusable = |reason: String| Unusable {
         name: name.clone(),
         reason: cut(&reason, REASON_BYTES_MAX).to_owned(),
+        is_named: true,
     };
     let Value::Object(raw) = raw else {
         return Err(unusable("it is no object".to_owned()));
     };
     let mut notes = Vec::new();
     let schema = schema_of(&raw, &mut notes).map_err(&unusable)?;
-    check_schema(&schema).map_err(unusable)?;
+    check_schema(&schema).map_err(&unusable)?;
+    if runs_only_as_a_task(&raw) {
+        return Err(unusable(ONLY_AS_A_TASK.to_owned()));
+    }
 
     let title = text(raw.get("title")).or_else(|| text(hint(&raw, "title")));
     let own = text(raw.get("description"));
@@ -119,6 +130,7 @@ fn name_of(raw: &Value, position: usize) -> Result<String, Unusable> {
     let nameless = |reason: &str| Unusable {
         name: format!("tool {} of the list", position + 1),
         reason: reason.to_owned(),
+        is_named: false,
     };
     match raw.get("name") {
         _ if !raw.is_object() => Err(nameless("it is no object")),
@@ -131,6 +143,7 @@ fn name_of(raw: &Value, position: usize) -> Result<String, Unusable> {
                 .chain(['…'])
                 .collect(),
             reason: format!("its name is longer than {NAME_BYTES_MAX} bytes"),
+            is_named: false,
         }),
         Some(Value::String(name)) => Ok(name.clone()),
         Some(_) => Err(nameless("its name is no string")),
@@ -159,6 +172,12 @@ fn schema_of(raw: &Map<String, Value>, notes: &mut Vec<String>) -> Result<Value,
             ))
         }
     }
+}
+
+/// `required` means that a plain call of it is refused; `optional` and `forbidden` leave plain calls as they are.
+fn runs_only_as_a_task(raw: &Map<String, Value>) -> bool {
+    let support = raw.get("execution").and_then(|it| it.get("taskSupport"));
+    support.and_then(Value::as_str) == Some("required")
 }
 
 fn hint<'a>(raw: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {

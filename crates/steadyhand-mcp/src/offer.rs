@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use steadyhand::Tool;
 
 use crate::catalogue::Catalogue;
-use crate::definition::Definition;
+use crate::definition::{Definition, Unusable};
 use crate::handler::{McpTool, tell_renamed};
 use crate::http::headers::ParamHeaders;
 use crate::names;
@@ -95,6 +95,25 @@ impl Offer {
     /// A tool's own definition, under our name.
     pub(crate) fn definition(&self, tool: &str) -> Option<Box<RawValue>> {
         self.catalogue.renamed(*self.places.get(tool)?, tool)
+    }
+
+    /// The tools that cannot be offered and would have been picked, under the names they would have.
+    pub(crate) fn unusable(&self, settings: &ServerSettings) -> Vec<Unusable> {
+        let all = self.catalogue.unusable.iter();
+        let picked = all.filter(|tool| !tool.is_named || settings.tools.takes(&tool.name));
+        let ours = |tool: &Unusable| {
+            let renamed = settings.rename.get(&tool.name).cloned();
+            let assigned = || names::assign(&settings.name, settings.prefix, &[&tool.name]).pop();
+            renamed.or_else(assigned)
+        };
+        picked
+            .map(|tool| Unusable {
+                name: ours(tool)
+                    .filter(|_| tool.is_named)
+                    .unwrap_or_else(|| tool.name.clone()),
+                ..tool.clone()
+            })
+            .collect()
     }
 
     pub(crate) fn catalogue(&self) -> &Catalogue {

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalogue::{Catalogue, Greeting};
 use crate::connection::Connection;
+use crate::definition::Unusable;
 use crate::era::Era;
 use crate::http::Remote;
 use crate::kept::Kept;
@@ -230,6 +231,19 @@ impl Server {
         let may_be_its_own = self.settings().may_bring(tool);
         let is_unknown = !self.inner.knows_tools_in(&state) && state.phase != Phase::Running;
         (may_be_its_own && is_unknown).then(|| self.inner.away(&state))
+    }
+
+    /// Its tools that cannot be offered, under the names they would have here, and why.
+    pub fn unusable(&self) -> Vec<Unusable> {
+        self.inner.offer().unusable(&self.settings())
+    }
+
+    /// Why a tool of this name, which it lists, cannot be called.
+    pub fn why_unusable(&self, tool: &str) -> Option<ToolError> {
+        let found = self.unusable().into_iter().find(|it| it.name == tool)?;
+        let (server, reason) = (self.name(), found.reason);
+        let message = format!("{tool} of MCP server '{server}' cannot be called: {reason}");
+        Some(ToolError::answer(message).never_started())
     }
 
     /// What is known of its start when somebody's time is up who waits for it; none if nobody has to wait.

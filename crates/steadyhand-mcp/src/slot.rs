@@ -1,5 +1,6 @@
 //! A request that waits: where its answer is put, who is told how far it is, and on whose behalf it was made.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +13,9 @@ use serde_json::value::RawValue;
 use crate::http::Trouble;
 use crate::relay::Counterpart;
 use crate::wire::{Members, RpcError};
+
+/// Reports of progress that wait to be read, of one request.
+const PROGRESS_MAX: usize = 32;
 
 /// What a request was answered with.
 #[derive(Debug)]
@@ -105,8 +109,8 @@ pub(crate) struct Slot {
 #[derive(Default)]
 struct State {
     answer: Option<Answer>,
-    /// The last one: who is slow to read misses those between.
-    progress: Option<Progress>,
+    /// What is not read yet: who is far too slow misses the oldest.
+    progress: VecDeque<Progress>,
     waker: Option<Waker>,
     /// Questions of the server that are open.
     questions: usize,
@@ -126,7 +130,7 @@ impl Slot {
     /// What is next, if there is anything; else the task is woken.
     pub(crate) fn poll(&self, cx: &Context<'_>) -> Poll<Heard> {
         let mut state = self.lock();
-        if let Some(progress) = state.progress.take() {
+        if let Some(progress) = state.progress.pop_front() {
             return Poll::Ready(Heard::Progress(progress));
         }
         if let Some(answer) = state.answer.take() {
@@ -171,7 +175,12 @@ impl Slot {
     }
 
     pub(crate) fn progress(&self, progress: Progress) {
-        self.change(|state| state.progress = Some(progress));
+        self.change(|state| {
+            if state.progress.len() >= PROGRESS_MAX {
+                state.progress.pop_front();
+            }
+            state.progress.push_back(progress);
+        });
     }
 
     /// The server has asked something that someone has to think about.

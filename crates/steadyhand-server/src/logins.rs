@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use steadyhand_mcp::oauth::{Account, OAuthSettings, TokenStore};
+use steadyhand_mcp::oauth::{
+    Account, ClientAuth, ClientCredentials, Grant, OAuthSettings, TokenStore,
+};
 
 use crate::access::private_file;
 use crate::config::document::plain;
-use crate::source::mcp::LoginSettings;
+use crate::source::mcp::{ClientAuthSetting, GrantSetting, LoginSettings, OAuthTable};
 
 /// Folder in the state folder.
 const FOLDER: &str = "logins";
@@ -28,12 +30,31 @@ pub(crate) fn account(name: &str, settings: &LoginSettings, state: &Path) -> Acc
             .map(|secret| secret.expose().to_owned()),
         client_metadata: oauth.client_metadata.clone(),
         scopes: oauth.scopes.clone(),
+        grant: grant(oauth),
     };
     let file = LoginFile {
         path: state.join(FOLDER).join(format!("{}.json", key(name, url))),
     };
-    let advice = format!("run: steadyhand mcp login {name}");
+    let advice = match &login.grant {
+        Grant::AuthorizationCode => format!("run: steadyhand mcp login {name}"),
+        Grant::ClientCredentials(_) => {
+            format!("check [mcp.{name}.oauth], then try it: steadyhand mcp login {name}")
+        }
+    };
     Account::new(url, login, Arc::new(file), advice)
+}
+
+fn grant(oauth: &OAuthTable) -> Grant {
+    match oauth.grant.unwrap_or_default() {
+        GrantSetting::AuthorizationCode => Grant::AuthorizationCode,
+        GrantSetting::ClientCredentials => Grant::ClientCredentials(ClientCredentials {
+            client_auth: oauth.client_auth.map(|auth| match auth {
+                ClientAuthSetting::Basic => ClientAuth::Basic,
+                ClientAuthSetting::Post => ClientAuth::Post,
+            }),
+            token_url: oauth.token_url.clone(),
+        }),
+    }
 }
 
 /// A name and an address: tokens for one address are never shown at another.
@@ -56,11 +77,14 @@ pub(crate) fn identity(name: &str, settings: &LoginSettings) -> String {
     let oauth = &settings.oauth;
     let secret = oauth.client_secret.as_ref().map(|secret| secret.expose());
     let made_of = format!(
-        "{name}\n{}\n{:?}\n{secret:?}\n{:?}\n{:?}",
+        "{name}\n{}\n{:?}\n{secret:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
         settings.url.expose(),
         oauth.client_id,
         oauth.client_metadata,
-        oauth.scopes
+        oauth.scopes,
+        oauth.grant,
+        oauth.client_auth,
+        oauth.token_url,
     );
     let digest = Sha256::digest(made_of);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()

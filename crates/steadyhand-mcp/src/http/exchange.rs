@@ -350,8 +350,7 @@ impl Link {
         let Some(login) = &self.remote.login else {
             return Ok(false);
         };
-        let challenge = refusal.headers.get(WWW_AUTHENTICATE);
-        let challenge = challenge.and_then(|value| value.to_str().ok());
+        let challenge = bearer_challenge(&refusal.headers);
         let is_too_narrow = challenge.is_some_and(|text| text.contains("insufficient_scope"));
         let status = refusal.status.as_u16();
         if status != 401 && !(status == 403 && is_too_narrow) {
@@ -417,6 +416,14 @@ impl Link {
             format!("answered HTTP {status} and redirects to {shown}, which is not followed");
         Err(Trouble::new(Kind::Redirected(shown), text))
     }
+}
+
+/// The challenge that is about tokens; a server may name other ways to log in beside it.
+fn bearer_challenge(headers: &HeaderMap) -> Option<&str> {
+    let all = headers.get_all(WWW_AUTHENTICATE).iter();
+    let all: Vec<&str> = all.filter_map(|value| value.to_str().ok()).collect();
+    let is_bearer = |text: &&&str| text.to_ascii_lowercase().contains("bearer");
+    all.iter().find(is_bearer).or(all.first()).copied()
 }
 
 /// An address given relative to another.

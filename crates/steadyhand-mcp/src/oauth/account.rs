@@ -6,25 +6,28 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use futures_util::future::{BoxFuture, ready};
 use rmcp::transport::auth::{
-    AuthError, AuthorizationCallback, AuthorizationManager, OAuthClientConfig,
-    WWWAuthenticateParams,
+    AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadata,
+    ClientCredentialsConfig, OAuthClientConfig, WWWAuthenticateParams,
 };
+use serde_json::json;
 use steadyhand::clock;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 use super::Browser;
-use super::kept::{Keeping, Kept, KeptClient, LoggedIn, TokenStore};
+use super::kept::{Beside, Keeping, Kept, KeptClient, LoggedIn, TokenStore};
 use crate::credentials::{Credentials, Refusal};
 
 /// What we are called where we register.
 const CLIENT_NAME: &str = "Steadyhand";
 /// All that is needed for new tokens, without a person's part.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// A person is asked so often …
-const LOGINS_MAX: usize = 3;
-/// … within this time: a server that is never content would have them log in for ever.
-const LOGINS_WITHIN: Duration = Duration::from_secs(10 * 60);
+/// What is shorter would be found in every text.
+const SECRET_BYTES_MIN: usize = 6;
+/// An authorization server that refused client credentials is not asked again for so long.
+const REFUSED_PAUSE: Duration = Duration::from_secs(5);
+/// rmcp wants one for the client; nobody is sent there.
+const NO_REDIRECT: &str = "http://127.0.0.1/";
 
 /// How we present ourselves; all of it may be left to the server.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -37,6 +40,45 @@ pub struct OAuthSettings {
     pub client_metadata: Option<String>,
     /// What is asked for; what the server names if empty.
     pub scopes: Vec<String>,
+    /// Who logs in.
+    pub grant: Grant,
+}
+
+/// Who logs in.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub enum Grant {
+    /// A person with a browser.
+    #[default]
+    AuthorizationCode,
+    /// Nobody: tokens are fetched with the client's own id and secret whenever they are needed.
+    ClientCredentials(ClientCredentials),
+}
+
+/// How tokens are fetched with a client's own id and secret.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ClientCredentials {
+    /// How id and secret are sent; as the authorization server says if `None`.
+    pub client_auth: Option<ClientAuth>,
+    /// Where tokens are, for an authorization server that says nothing about itself.
+    pub token_url: Option<String>,
+}
+
+/// How a client shows its secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientAuth {
+    /// In the header `Authorization`.
+    Basic,
+    /// In the body.
+    Post,
+}
+
+impl ClientAuth {
+    fn method(self) -> &'static str {
+        match self {
+            ClientAuth::Basic => "client_secret_basic",
+            ClientAuth::Post => "client_secret_post",
+        }
+    }
 }
 
 /// Our account at one server.
@@ -46,7 +88,6 @@ pub struct Account {
     advice: String,
     settings: OAuthSettings,
     keeping: Keeping,
-    browser: Option<Arc<dyn Browser>>,
     known: ArcSwap<Known>,
     turn: Mutex<Turn>,
 }
@@ -65,8 +106,8 @@ enum Known {
 /// Whose turn it is to change something.
 #[derive(Default)]
 struct Turn {
-    /// When people were asked lately.
-    logins: Vec<Instant>,
+    /// When client credentials were last refused, and why.
+    refused: Option<(Instant, String)>,
 }
 
 impl Account {
@@ -84,31 +125,68 @@ impl Account {
             advice: advice.into(),
             settings,
             keeping: Keeping::new(store),
-            browser: None,
             known: ArcSwap::from_pointee(Known::Nothing),
             turn: Mutex::default(),
         }
     }
 
-    /// Has a person log in whenever the server wants it.
-    pub fn asking(mut self, browser: Arc<dyn Browser>) -> Account {
-        self.browser = Some(browser);
-        self
-    }
-
     /// What is kept of it.
     pub fn logged_in(&self) -> Result<Option<LoggedIn>, String> {
-        Ok(self.keeping.read()?.map(|kept| kept.logged_in))
+        let kept = self.keeping.read()?;
+        Ok(kept.map(|kept| self.shown(kept.logged_in)))
     }
 
-    /// Has a person log in. More scopes may be asked for than the server names.
+    /// Whether nobody has to log in: tokens are fetched with client credentials.
+    pub fn is_unattended(&self) -> bool {
+        matches!(self.settings.grant, Grant::ClientCredentials(_))
+    }
+
+    /// Has a person log in. `challenge` is what the server says to somebody who shows nothing (`WWW-Authenticate`);
+    /// without one, what it said when it last refused a request. More scopes may be asked for than the server names.
     pub async fn log_in(
         &self,
         browser: &dyn Browser,
+        challenge: Option<&str>,
         scopes: &[String],
     ) -> Result<LoggedIn, String> {
         let _turn = self.turn.lock().await;
-        self.authorize(browser, None, scopes).await
+        let earlier = self.keeping.challenge();
+        let scopes = match scopes {
+            [] => self.further_scopes(earlier.as_deref())?,
+            scopes => scopes.to_vec(),
+        };
+        let challenge = challenge.or(earlier.as_deref());
+        self.authorize(browser, challenge, &scopes).await
+    }
+
+    /// Fetches a token with client credentials now. `challenge` as for [`Account::log_in`].
+    pub async fn fetch(&self, challenge: Option<&str>) -> Result<LoggedIn, String> {
+        let _turn = self.turn.lock().await;
+        let earlier = self.keeping.challenge();
+        let challenge = challenge.or(earlier.as_deref());
+        let kept = bounded(self.fetch_token(challenge, &[], None)).await;
+        let kept = kept.map_err(|why| self.hidden(why))?;
+        self.hold(&kept);
+        Ok(self.shown(kept.logged_in))
+    }
+
+    /// The scopes to ask for where the server has refused a call because the login does not reach far enough: those
+    /// of the login and those it named. Empty if it was something else.
+    fn further_scopes(&self, challenge: Option<&str>) -> Result<Vec<String>, String> {
+        let is_too_narrow = challenge.is_some_and(|text| text.contains("insufficient_scope"));
+        let kept = self.keeping.read()?;
+        let Some(kept) = kept.filter(|_| is_too_narrow) else {
+            return Ok(Vec::new());
+        };
+        Ok(union(&kept.logged_in.scopes, &self.wanted(challenge)))
+    }
+
+    fn shown(&self, logged_in: LoggedIn) -> LoggedIn {
+        let renews = logged_in.renews || self.is_unattended();
+        LoggedIn {
+            renews,
+            ..logged_in
+        }
     }
 
     /// Forgets the tokens.
@@ -179,7 +257,11 @@ impl Account {
                 registered.map_err(told)?
             }
         };
-        self.keeping.of_client(Some(KeptClient::of(&client)));
+        self.keeping.keep_beside(Beside {
+            client: Some(KeptClient::of(&client)),
+            challenge: challenge.map(str::to_owned),
+            ..Beside::default()
+        });
         manager.configure_client(client).map_err(told)?;
         let address = manager.get_authorization_url(&scopes).await.map_err(told)?;
         Ok((manager, address))
@@ -193,10 +275,18 @@ impl Account {
     }
 
     /// Fetches new tokens for those that are kept.
-    async fn renew(&self, client: Option<KeptClient>) -> Result<Kept, String> {
+    async fn renew(&self, kept: &Kept) -> Result<Kept, String> {
         let told = |error: AuthError| words(&error);
+        let client = kept.client.clone();
         let mut manager = self.manager().await?;
-        self.keeping.of_client(client.clone());
+        self.keeping.keep_beside(Beside {
+            client: client.clone(),
+            challenge: kept.challenge.clone(),
+            requested_scopes: kept.logged_in.scopes.clone(),
+        });
+        let challenge = kept.challenge.as_deref();
+        let found = manager.resolve_metadata_from_challenge(challenge).await;
+        manager.set_metadata(found.map_err(told)?.metadata);
         if !manager.initialize_from_store().await.map_err(told)? {
             return Err("the server trusts another issuer now".to_owned());
         }
@@ -206,6 +296,93 @@ impl Account {
         manager.refresh_token().await.map_err(told)?;
         let kept = self.keeping.read()?.ok_or("the tokens were not kept")?;
         tracing::info!(server = self.url, "new tokens were fetched");
+        Ok(kept)
+    }
+
+    /// Fetches a token with client credentials. `refused` is the token that the server does not take.
+    async fn fetch_token(
+        &self,
+        challenge: Option<&str>,
+        scopes: &[String],
+        refused: Option<&str>,
+    ) -> Result<Kept, String> {
+        let told = |error: AuthError| words(&error);
+        let Grant::ClientCredentials(credentials) = &self.settings.grant else {
+            return Err("it is not logged in to with client credentials".to_owned());
+        };
+        let store = Arc::clone(&self.keeping.store);
+        let locked = tokio::task::spawn_blocking(move || store.lock()).await;
+        let _lock = locked.map_err(|error| error.to_string())??;
+        // Another process may have fetched one while we waited.
+        if let (Some(kept), Some(refused)) = (self.keeping.read()?, refused)
+            && *kept.token != *refused
+            && kept.is_fresh(now_seconds())
+        {
+            return Ok(kept);
+        }
+        let (Some(id), Some(secret)) = (&self.settings.client_id, &self.settings.client_secret)
+        else {
+            return Err("client_id and client_secret are missing".to_owned());
+        };
+        let mut manager = self.manager().await?;
+        let mut metadata = match &credentials.token_url {
+            Some(token_url) => {
+                let mut metadata = AuthorizationMetadata::default();
+                metadata.token_endpoint.clone_from(token_url);
+                metadata.authorization_endpoint.clone_from(token_url);
+                metadata
+            }
+            None => {
+                let found = manager.resolve_metadata_from_challenge(challenge).await;
+                found.map_err(told)?.metadata
+            }
+        };
+        let methods = "token_endpoint_auth_methods_supported";
+        match credentials.client_auth {
+            Some(auth) => {
+                let ours = json!([auth.method()]);
+                metadata.additional_fields.insert(methods.to_owned(), ours);
+            }
+            // What a server means that says nothing (RFC 8414, 2).
+            None => {
+                let usual = || json!([ClientAuth::Basic.method()]);
+                let fields = &mut metadata.additional_fields;
+                fields.entry(methods.to_owned()).or_insert_with(usual);
+            }
+        }
+        // These are about logins of people: a server that has none may say so.
+        metadata.response_types_supported = None;
+        metadata.code_challenge_methods_supported = Some(vec!["S256".to_owned()]);
+        manager.set_metadata(metadata);
+        let scopes = match scopes {
+            [] if self.settings.scopes.is_empty() => manager.select_initial_scopes(&[]).await,
+            [] => self.settings.scopes.clone(),
+            scopes => scopes.to_vec(),
+        };
+        self.keeping.keep_beside(Beside {
+            client: None,
+            challenge: challenge.map(str::to_owned),
+            requested_scopes: scopes.clone(),
+        });
+        let client = ClientCredentialsConfig::ClientSecret {
+            client_id: id.clone(),
+            client_secret: secret.clone(),
+            scopes,
+            resource: Some(resource_of(&mut manager, id).await?),
+        };
+        manager
+            .validate_client_credentials_metadata(&client)
+            .map_err(told)?;
+        manager
+            .configure_client_credentials(&client)
+            .map_err(told)?;
+        let fetched = manager.exchange_client_credentials(&client).await;
+        fetched.map_err(told)?;
+        let kept = self.keeping.read()?.ok_or("the tokens were not kept")?;
+        tracing::info!(
+            server = self.url,
+            "a token was fetched with client credentials"
+        );
         Ok(kept)
     }
 
@@ -255,11 +432,11 @@ impl Account {
             self.hold(&kept);
             return Some(kept.token);
         }
-        if !kept.logged_in.renews {
+        if !kept.logged_in.renews && !self.is_unattended() {
             self.known.store(Arc::new(Known::NoToken));
             return None;
         }
-        match bounded(self.renew(kept.client)).await {
+        match bounded(self.replace(&kept)).await {
             Ok(kept) => {
                 self.hold(&kept);
                 Some(kept.token)
@@ -271,8 +448,24 @@ impl Account {
         }
     }
 
+    /// New tokens in the place of those that are kept, without a person.
+    async fn replace(&self, kept: &Kept) -> Result<Kept, String> {
+        match self.is_unattended() {
+            true => {
+                let challenge = kept.challenge.as_deref();
+                let fetched =
+                    self.fetch_token(challenge, &kept.logged_in.scopes, Some(&kept.token));
+                fetched.await.map_err(|why| self.hidden(why))
+            }
+            false => self.renew(kept).await,
+        }
+    }
+
     async fn find_others(&self, refusal: Refusal<'_>) -> Result<(), String> {
         let mut turn = self.turn.lock().await;
+        if let Some(challenge) = refusal.challenge {
+            self.keeping.remember_challenge(challenge).await;
+        }
         let kept = self.keeping.read()?;
         let is_too_narrow = refusal.status == 403;
         if let Some(kept) = &kept {
@@ -282,9 +475,8 @@ impl Account {
                 self.hold(kept);
                 return Ok(());
             }
-            // A person who is there is asked: the server may trust another issuer by now.
-            if !is_too_narrow && kept.logged_in.renews && self.browser.is_none() {
-                match bounded(self.renew(kept.client.clone())).await {
+            if !is_too_narrow && kept.logged_in.renews && !self.is_unattended() {
+                match bounded(self.renew(kept)).await {
                     Ok(kept) => {
                         self.hold(&kept);
                         return Ok(());
@@ -298,31 +490,51 @@ impl Account {
         self.known.store(Arc::new(Known::NoToken));
         let granted = kept.map(|kept| kept.logged_in.scopes).unwrap_or_default();
         let wanted = self.wanted(refusal.challenge);
-        let missing: Vec<&String> = wanted.iter().filter(|one| !granted.contains(one)).collect();
         let scopes: Vec<String> = match is_too_narrow {
-            true if missing.is_empty() => {
+            true if wanted.iter().all(|one| granted.contains(one)) => {
                 return Err("it refuses what the login is good for already".to_owned());
             }
-            true => granted.iter().chain(missing).cloned().collect(),
+            true => union(&granted, &wanted),
             false => Vec::new(),
         };
-        let Some(browser) = &self.browser else {
-            let more: Vec<String> = scopes.iter().map(|one| format!("--scope {one}")).collect();
-            let advice = format!("{} {}", self.advice, more.join(" "));
-            return Err(format!(
-                "it wants somebody to log in; {}",
-                advice.trim_end()
-            ));
-        };
-        let now = Instant::now();
-        turn.logins.retain(|at| now - *at < LOGINS_WITHIN);
-        if turn.logins.len() >= LOGINS_MAX {
-            return Err(format!("it wants a login again after {LOGINS_MAX} of them"));
+        if self.is_unattended() {
+            return self.fetch_after(refusal, &scopes, &mut turn).await;
         }
-        turn.logins.push(now);
-        self.authorize(&**browser, refusal.challenge, &scopes)
-            .await
-            .map(drop)
+        let more: Vec<String> = scopes.iter().map(|one| format!("--scope {one}")).collect();
+        let advice = format!("{} {}", self.advice, more.join(" "));
+        Err(format!(
+            "it wants somebody to log in; {}",
+            advice.trim_end()
+        ))
+    }
+
+    /// Fetches a token with client credentials after a refusal. An authorization server that has just said no is not
+    /// asked again for every call.
+    async fn fetch_after(
+        &self,
+        refusal: Refusal<'_>,
+        scopes: &[String],
+        turn: &mut Turn,
+    ) -> Result<(), String> {
+        if let Some((at, why)) = &turn.refused
+            && at.elapsed() < REFUSED_PAUSE
+        {
+            return Err(why.clone());
+        }
+        let fetched = bounded(self.fetch_token(refusal.challenge, scopes, refusal.shown)).await;
+        match fetched {
+            Ok(kept) => {
+                turn.refused = None;
+                self.hold(&kept);
+                Ok(())
+            }
+            Err(why) => {
+                let why = format!("no token for client credentials: {why}; {}", self.advice);
+                let why = self.hidden(why);
+                turn.refused = Some((Instant::now(), why.clone()));
+                Err(why)
+            }
+        }
     }
 
     /// The scopes that a challenge names.
@@ -350,11 +562,38 @@ impl Credentials for Account {
     }
 
     fn hidden(&self, text: String) -> String {
+        let secret = self.settings.client_secret.as_deref();
+        let text = match secret.filter(|secret| secret.len() >= SECRET_BYTES_MIN) {
+            Some(secret) => text.replace(secret, "…"),
+            None => text,
+        };
         match &**self.known.load() {
-            Known::Token { token, .. } if token.len() >= 6 => text.replace(&**token, "…"),
+            Known::Token { token, .. } if token.len() >= SECRET_BYTES_MIN => {
+                text.replace(&**token, "…")
+            }
             _ => text,
         }
     }
+}
+
+/// What the token is for (RFC 8707): what the server's metadata says, else its address. rmcp tells it only as a part of
+/// an address for people.
+async fn resource_of(manager: &mut AuthorizationManager, id: &str) -> Result<String, String> {
+    let told = |error: AuthError| words(&error);
+    let client = OAuthClientConfig::new(id, NO_REDIRECT);
+    manager.configure_client(client).map_err(told)?;
+    let address = manager.get_authorization_url(&[]).await.map_err(told)?;
+    let address = url::Url::parse(&address).map_err(|error| error.to_string())?;
+    let mut pairs = address.query_pairs();
+    let resource = pairs.find(|(key, _)| key == "resource");
+    let resource = resource.map(|(_, value)| value.into_owned());
+    resource.ok_or_else(|| "what the token is for cannot be told".to_owned())
+}
+
+/// The first, and what of the second is not among them.
+fn union(first: &[String], second: &[String]) -> Vec<String> {
+    let more = second.iter().filter(|one| !first.contains(one));
+    first.iter().chain(more).cloned().collect()
 }
 
 async fn bounded<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {

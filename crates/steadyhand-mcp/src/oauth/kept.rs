@@ -7,10 +7,12 @@ use rmcp::transport::auth::{
     AuthError, CredentialRefreshGuard, CredentialStore, OAuthClientConfig, StoredCredentials,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Tokens that are so close to their end are not shown any more.
 const SPARE_SECONDS: u64 = 30;
+/// The longest challenge that is kept.
+const CHALLENGE_BYTES_MAX: usize = 8 * 1024;
 
 /// A place for one login, as text. It holds secrets.
 pub trait TokenStore: Send + Sync {
@@ -64,11 +66,16 @@ impl KeptClient {
     }
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, Default)]
 struct Written {
+    #[serde(default)]
     client: Option<KeptClient>,
-    /// As rmcp writes it.
+    /// As rmcp writes it; null while there are no tokens.
+    #[serde(default)]
     credentials: Value,
+    /// It names where the server's metadata is: new tokens cannot be fetched without it where that is no usual place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    challenge: Option<String>,
 }
 
 /// What is kept, read.
@@ -76,6 +83,8 @@ pub(super) struct Kept {
     pub(super) client: Option<KeptClient>,
     pub(super) token: Arc<str>,
     pub(super) logged_in: LoggedIn,
+    /// What the server said about logging in (`WWW-Authenticate`) when it last refused a request.
+    pub(super) challenge: Option<String>,
 }
 
 impl Kept {
@@ -96,6 +105,7 @@ impl Kept {
                 until_seconds: received.zip(lasts).map(|(from, lasts)| from + lasts),
                 renews: token["refresh_token"].is_string(),
             },
+            challenge: written.challenge,
         })
     }
 
@@ -110,20 +120,58 @@ impl Kept {
 #[derive(Clone)]
 pub(super) struct Keeping {
     pub(super) store: Arc<dyn TokenStore>,
-    client: Arc<Mutex<Option<KeptClient>>>,
+    beside: Arc<Mutex<Beside>>,
+}
+
+/// What is kept with the tokens from here on.
+#[derive(Clone, Default)]
+pub(super) struct Beside {
+    pub(super) client: Option<KeptClient>,
+    pub(super) challenge: Option<String>,
+    /// A server that does not say which scopes it granted has granted these (RFC 6749, 5.1).
+    pub(super) requested_scopes: Vec<String>,
 }
 
 impl Keeping {
     pub(super) fn new(store: Arc<dyn TokenStore>) -> Keeping {
         Keeping {
             store,
-            client: Arc::default(),
+            beside: Arc::default(),
         }
     }
 
-    /// The client that tokens are kept with from here on.
-    pub(super) fn of_client(&self, client: Option<KeptClient>) {
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
+    /// What tokens are kept with from here on.
+    pub(super) fn keep_beside(&self, beside: Beside) {
+        *self.beside.lock().unwrap_or_else(PoisonError::into_inner) = beside;
+    }
+
+    /// The last challenge of the server, whether there are tokens or not.
+    pub(super) fn challenge(&self) -> Option<String> {
+        let text = self.store.load().ok()??;
+        let written: Written = serde_json::from_str(&text).ok()?;
+        written.challenge
+    }
+
+    /// Keeps a challenge for whoever logs in later, perhaps in another process. That it cannot be kept is no reason
+    /// to fail: the server is asked again then.
+    pub(super) async fn remember_challenge(&self, challenge: &str) {
+        if challenge.len() > CHALLENGE_BYTES_MAX || self.challenge().as_deref() == Some(challenge) {
+            return;
+        }
+        let (store, challenge) = (Arc::clone(&self.store), challenge.to_owned());
+        let remember = move || -> Result<(), String> {
+            // Tokens that another process has just fetched must not be written over.
+            let _lock = store.lock()?;
+            let text = store.load()?;
+            let written = text.and_then(|text| serde_json::from_str(&text).ok());
+            let mut written: Written = written.unwrap_or_default();
+            written.challenge = Some(challenge);
+            let text = serde_json::to_string_pretty(&written).map_err(|error| error.to_string())?;
+            store.save(&text)
+        };
+        if let Ok(Err(reason)) = tokio::task::spawn_blocking(remember).await {
+            tracing::debug!(reason, "what a server said about logging in was not kept");
+        }
     }
 
     pub(super) fn read(&self) -> Result<Option<Kept>, String> {
@@ -143,18 +191,21 @@ impl CredentialStore for Keeping {
             return Ok(None);
         };
         let written: Written = serde_json::from_str(&text).map_err(failed)?;
-        serde_json::from_value(written.credentials)
-            .map(Some)
-            .map_err(failed)
+        serde_json::from_value(written.credentials).map_err(failed)
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        let client = client.clone();
-        let credentials = serde_json::to_value(&credentials).map_err(failed)?;
+        let beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        let beside = beside.clone();
+        let mut credentials = serde_json::to_value(&credentials).map_err(failed)?;
+        let granted = credentials["granted_scopes"].as_array();
+        if granted.is_none_or(Vec::is_empty) {
+            credentials["granted_scopes"] = json!(beside.requested_scopes);
+        }
         let written = Written {
-            client,
+            client: beside.client,
             credentials,
+            challenge: beside.challenge,
         };
         let text = serde_json::to_string_pretty(&written).map_err(failed)?;
         self.store.save(&text).map_err(failed)

@@ -2,9 +2,11 @@
 //! done, by one at a time, and where the result is kept.
 
 mod account;
+mod challenge;
 mod kept;
 
-pub use account::{Account, OAuthSettings};
+pub use account::{Account, ClientAuth, ClientCredentials, Grant, OAuthSettings};
+pub use challenge::challenge_of;
 pub use kept::{LoggedIn, TokenStore};
 
 use futures_util::future::BoxFuture;

@@ -308,20 +308,25 @@ impl Runtime {
             if runtime.manager().find(&tool).is_some() {
                 return Ok(());
             }
+            let unusable = candidates.iter().map(|server| server.why_unusable(&tool));
             // Which tools a server has that has never been up, nobody knows.
-            let mut unknown = candidates
-                .iter()
-                .filter_map(|server| server.why_unknown(&tool));
-            unknown.next().map_or(Ok(()), Err)
+            let unknown = candidates.iter().map(|server| server.why_unknown(&tool));
+            let why = unusable.chain(unknown).flatten().next();
+            why.map_or(Ok(()), Err)
         };
         Some(arrival.boxed())
     }
 }
 
 impl Runtime {
-    /// Why a tool cannot come whose server is configured and cannot be used.
+    /// Why a tool cannot come: its server lists it and it cannot be offered, or its server is configured and cannot
+    /// be used.
     fn why_never(&self, tool: &str) -> Option<ToolError> {
         let generation = self.generation();
+        let mut servers = generation.sources.iter().filter_map(|it| it.server());
+        if let Some(why) = servers.find_map(|server| server.why_unusable(tool)) {
+            return Some(why);
+        }
         let mut sources = generation.sources.iter();
         let prefix = |name: &str| steadyhand_mcp::names::prefix(name);
         let unused = sources.find(|source| {

@@ -101,6 +101,33 @@ pub struct OAuthTable {
     pub scopes: Vec<String>,
     /// The port that the browser comes back to, where it had to be registered; any if not said
     pub redirect_port: Option<u16>,
+    /// Who logs in: authorization_code (a person, by steadyhand mcp login; the default) or client_credentials (nobody: tokens are fetched and renewed with client_id and client_secret)
+    pub grant: Option<GrantSetting>,
+    /// How client_credentials sends client_id and client_secret: basic or post; as the authorization server says if not said
+    pub client_auth: Option<ClientAuthSetting>,
+    /// Where client_credentials gets its tokens, for an authorization server that says nothing about itself
+    pub token_url: Option<String>,
+}
+
+/// Who logs in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantSetting {
+    /// A person with a browser.
+    #[default]
+    AuthorizationCode,
+    /// Nobody.
+    ClientCredentials,
+}
+
+/// How a client shows its secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ClientAuthSetting {
+    /// In the header Authorization.
+    Basic,
+    /// In the body.
+    Post,
 }
 
 /// What a login needs of the settings.
@@ -109,6 +136,40 @@ pub(crate) struct LoginSettings {
     pub(crate) url: SecretText,
     #[serde(default)]
     pub(crate) oauth: OAuthTable,
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, SecretText>,
+    #[serde(default)]
+    pub(crate) protocol: Option<ProtocolSetting>,
+    #[serde(default)]
+    pub(crate) transport: Option<HttpWay>,
+}
+
+impl LoginSettings {
+    /// The keys of a server's table that are read for it.
+    pub(crate) const KEYS: [&str; 5] = ["url", "oauth", "headers", "protocol", "transport"];
+
+    /// The server as it is spoken with before anybody has logged in.
+    pub(crate) fn server(&self, name: &str) -> ServerSettings {
+        let mut settings = ServerSettings::http(name, self.url.expose());
+        settings.protocol = protocol(self.protocol);
+        let http = settings.as_http();
+        http.shown = shown_address(self.url.expose());
+        http.sse = self.transport == Some(HttpWay::Sse);
+        let headers = self.headers.iter();
+        let headers = headers.filter(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
+        http.headers = headers
+            .map(|(name, value)| (name.clone(), value.expose().to_owned()))
+            .collect();
+        settings
+    }
+}
+
+fn protocol(setting: Option<ProtocolSetting>) -> Protocol {
+    match setting {
+        None | Some(ProtocolSetting::Auto) => Protocol::Auto,
+        Some(ProtocolSetting::Legacy) => Protocol::Legacy,
+        Some(ProtocolSetting::Modern) => Protocol::Modern,
+    }
 }
 
 /// What happens when a server changes the definition of a tool.
@@ -282,6 +343,37 @@ impl Settings for McpSettings {
                 "Set client_id, too; without both we register by ourselves",
             ));
         }
+        let is_unattended = self.oauth.grant == Some(GrantSetting::ClientCredentials);
+        if is_unattended && (self.oauth.client_id.is_none() || self.oauth.client_secret.is_none()) {
+            faults.push(fault(
+                "/oauth/grant",
+                "client_credentials needs client_id and client_secret",
+                "Set both, the secret by reference: client_secret = \"${env:NAME}\" or \"${file:PATH}\"",
+            ));
+        }
+        let only_unattended = [
+            ("client_auth", self.oauth.client_auth.is_some()),
+            ("token_url", self.oauth.token_url.is_some()),
+        ];
+        for (key, is_set) in only_unattended {
+            if is_set && !is_unattended {
+                faults.push(fault(
+                    &format!("/oauth/{key}"),
+                    "belongs to grant = \"client_credentials\"",
+                    "Set grant, or take this out",
+                ));
+            }
+        }
+        if let Some(url) = &self.oauth.token_url
+            && !url.contains("${")
+            && !url::Url::parse(url).is_ok_and(|url| ["http", "https"].contains(&url.scheme()))
+        {
+            faults.push(fault(
+                "/oauth/token_url",
+                "is no http or https URL",
+                "Write one such as \"https://login.example.com/oauth2/token\"",
+            ));
+        }
         if self.command.as_deref().is_some_and(|c| c.trim().is_empty()) {
             faults.push(fault("/command", "is empty", "Name the program to start"));
         }
@@ -317,6 +409,9 @@ impl McpSettings {
                 let login = LoginSettings {
                     url: url.clone(),
                     oauth,
+                    headers: BTreeMap::new(),
+                    protocol: this.protocol,
+                    transport: this.transport,
                 };
                 let account = Arc::new(logins::account(name, &login, &context.state));
                 let login = Login::new(logins::identity(name, &login), account);
@@ -327,11 +422,7 @@ impl McpSettings {
         };
         let scrubber = Scrubber::new(context.secrets.clone());
         settings.hide = Some(Arc::new(move |text| scrubber.text(&text).unwrap_or(text)));
-        settings.protocol = match this.protocol {
-            None | Some(ProtocolSetting::Auto) => Protocol::Auto,
-            Some(ProtocolSetting::Legacy) => Protocol::Legacy,
-            Some(ProtocolSetting::Modern) => Protocol::Modern,
-        };
+        settings.protocol = protocol(this.protocol);
         settings.start = this.start.policy();
         settings.tools = Pick {
             allow: this.tools.allow,
@@ -473,7 +564,7 @@ impl Source for McpSource {
     }
 
     fn left_out(&self) -> Vec<LeftOut> {
-        let unusable = self.server.state().unusable.into_iter();
+        let unusable = self.server.unusable().into_iter();
         unusable
             .map(|tool| LeftOut {
                 name: tool.name,

@@ -1,7 +1,6 @@
 //! Servers over HTTP: hostile ones of our own, and real ones.
 
 mod bare;
-mod conformance;
 mod eras;
 mod faults;
 mod host;

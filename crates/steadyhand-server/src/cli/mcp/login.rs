@@ -1,4 +1,5 @@
-//! `steadyhand mcp login`: a person logs in at a server over HTTP that asks who we are; `logout` forgets it.
+//! `steadyhand mcp login`: a person logs in at a server over HTTP that asks who we are, or a token is fetched where
+//! nobody has to; `logout` forgets it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +13,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::{Value, json};
-use steadyhand_mcp::oauth::{Browser, LoggedIn};
+use steadyhand_mcp::oauth::{Browser, LoggedIn, challenge_of};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -39,6 +40,27 @@ pub(super) async fn login(
 ) -> Result<(), Failed> {
     let settings = settings_of(session, name)?;
     let account = logins::account(name, &settings, &session.state());
+    let mut interrupts = Interrupts::listen();
+    // Where to log in, and for what, is what the server says to somebody who shows nothing.
+    let challenge = tokio::select! {
+        challenge = challenge_of(settings.server(name)) => challenge,
+        code = interrupts.next() => return Err(Failed::interrupted(code)),
+    };
+    if account.is_unattended() {
+        let logged_in = tokio::select! {
+            logged_in = account.fetch(challenge.as_deref()) => logged_in,
+            code = interrupts.next() => return Err(Failed::interrupted(code)),
+        };
+        let logged_in = logged_in.map_err(|why| {
+            Failed::new(Exit::SignIn, "login_failed", format!("{name}: {why}"))
+                .detail("server", name.into())
+                .help(format!(
+                    "Check grant, client_id, client_secret and scopes in [mcp.{name}.oauth]"
+                ))
+        })?;
+        tell(session, name, &logged_in);
+        return Ok(());
+    }
     let port = settings.oauth.redirect_port.unwrap_or(0);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let listener = listener.map_err(|error| {
@@ -53,9 +75,8 @@ pub(super) async fn login(
         listener,
         address,
     };
-    let mut interrupts = Interrupts::listen();
     let logged_in = tokio::select! {
-        logged_in = account.log_in(&browser, scopes) => logged_in,
+        logged_in = account.log_in(&browser, challenge.as_deref(), scopes) => logged_in,
         code = interrupts.next() => return Err(Failed::interrupted(code)),
     };
     let logged_in = logged_in.map_err(|why| {
@@ -113,7 +134,7 @@ fn settings_of(session: &Session<'_>, name: &str) -> Result<LoginSettings, Faile
         return Err(no_such_server(&configuration, name));
     };
     let mut value = json!({});
-    for key in ["url", "oauth"] {
+    for key in LoginSettings::KEYS {
         if let Some(said) = table.own.get(key) {
             value[key] = said.clone();
         }

@@ -34,6 +34,18 @@ struct Inner {
     registered: usize,
     denies: bool,
     rejects_refreshing: bool,
+    /// Nothing is where one would look for it: only the challenge says where to log in.
+    is_elsewhere: bool,
+    /// A call takes this scope, beside what listing takes.
+    call_scope: Option<&'static str>,
+    /// The scopes that each token was asked for.
+    asked_scopes: Vec<String>,
+    granted: String,
+    /// The authorization server takes a client's secret only in the body.
+    takes_only_post: bool,
+    lasts_seconds: Option<u64>,
+    /// Tokens asked for with client credentials, granted or not.
+    robot_asked: usize,
 }
 
 impl Upstream {
@@ -42,7 +54,9 @@ impl Upstream {
         let app = Router::new()
             .route("/mcp", post(mcp))
             .route("/.well-known/oauth-protected-resource/mcp", get(resource))
+            .route("/elsewhere", get(resource_elsewhere))
             .route("/.well-known/oauth-authorization-server", get(about))
+            .route("/.well-known/oauth-authorization-server/tenant", get(about))
             .route("/register", post(register))
             .route("/authorize", get(authorize))
             .route("/token", post(token))
@@ -69,20 +83,54 @@ impl Upstream {
     }
 }
 
-async fn resource(State(up): State<Upstream>) -> Json<Value> {
-    let address = up.inner().address.clone();
+async fn resource(State(up): State<Upstream>) -> Response {
+    if up.inner().is_elsewhere {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    resource_elsewhere(State(up)).await.into_response()
+}
+
+async fn resource_elsewhere(State(up): State<Upstream>) -> Json<Value> {
+    let up = up.inner();
+    let issuer = up.issuer();
     Json(
-        json!({"resource": format!("{address}/mcp"), "authorization_servers": [address], "scopes_supported": ["mail"]}),
+        json!({"resource": format!("{}/mcp", up.address), "authorization_servers": [issuer], "scopes_supported": ["mail"]}),
     )
 }
 
-async fn about(State(up): State<Upstream>) -> Json<Value> {
-    let at = up.inner().address.clone();
-    Json(json!({
-        "issuer": at, "authorization_endpoint": format!("{at}/authorize"), "token_endpoint": format!("{at}/token"),
+async fn about(State(up): State<Upstream>, uri: axum::http::Uri) -> Response {
+    let up = up.inner();
+    if uri.path().ends_with("/tenant") != up.is_elsewhere {
+        return StatusCode::NOT_FOUND.into_response();
+    }
+    let at = &up.address;
+    let method = match up.takes_only_post {
+        true => "client_secret_post",
+        false => "client_secret_basic",
+    };
+    let about = json!({
+        "issuer": up.issuer(), "authorization_endpoint": format!("{at}/authorize"), "token_endpoint": format!("{at}/token"),
         "registration_endpoint": format!("{at}/register"), "response_types_supported": ["code"],
-        "code_challenge_methods_supported": ["S256"], "token_endpoint_auth_methods_supported": ["client_secret_basic"],
-    }))
+        "code_challenge_methods_supported": ["S256"], "token_endpoint_auth_methods_supported": [method],
+    });
+    Json(about).into_response()
+}
+
+impl Inner {
+    fn issuer(&self) -> String {
+        match self.is_elsewhere {
+            true => format!("{}/tenant", self.address),
+            false => self.address.clone(),
+        }
+    }
+
+    fn metadata(&self) -> String {
+        let path = match self.is_elsewhere {
+            true => "/elsewhere",
+            false => "/.well-known/oauth-protected-resource/mcp",
+        };
+        format!("{}{path}", self.address)
+    }
 }
 
 async fn register(
@@ -108,6 +156,9 @@ async fn authorize(
     }
     let code = format!("code-{}", asked["code_challenge"]);
     let challenge = asked["code_challenge"].clone();
+    let scope = asked.get("scope").cloned().unwrap_or_default();
+    up.inner().granted.clone_from(&scope);
+    up.inner().asked_scopes.push(scope);
     up.inner().challenges.insert(code.clone(), challenge);
     Redirect::to(&format!("{back}?code={code}&state={state}"))
 }
@@ -118,6 +169,10 @@ async fn token(State(up): State<Upstream>, headers: HeaderMap, body: String) -> 
     let wrong =
         |why: &str| (StatusCode::BAD_REQUEST, Json(json!({ "error": why }))).into_response();
     let shown = headers.get(header::AUTHORIZATION);
+    if asked["grant_type"] == "client_credentials" {
+        let shown = shown.and_then(|shown| shown.to_str().ok());
+        return robot_token(&mut up.inner(), shown, &asked);
+    }
     let expected = base64::prelude::BASE64_STANDARD.encode("made-here:between-us");
     if shown.is_none_or(|shown| shown != &format!("Basic {expected}")) {
         return wrong("invalid_client");
@@ -149,7 +204,36 @@ async fn token(State(up): State<Upstream>, headers: HeaderMap, body: String) -> 
     );
     up.good = Some(access.clone());
     up.refresh = Some(refresh.clone());
-    Json(json!({"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": 3600, "scope": "mail"}))
+    let granted = up.granted.clone();
+    Json(json!({"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": 3600, "scope": granted}))
+        .into_response()
+}
+
+/// A token for a client that nobody attends: no refresh token, and not a word about scopes.
+fn robot_token(up: &mut Inner, shown: Option<&str>, asked: &HashMap<String, String>) -> Response {
+    up.robot_asked += 1;
+    let basic = base64::prelude::BASE64_STANDARD.encode("robot:robot-secret");
+    let is_known = match up.takes_only_post {
+        true => {
+            let text = |name: &str| asked.get(name).map(String::as_str);
+            text("client_id") == Some("robot") && text("client_secret") == Some("robot-secret")
+        }
+        false => shown == Some(&*format!("Basic {basic}")),
+    };
+    if !is_known || up.denies {
+        let why =
+            json!({"error": "invalid_client", "error_description": "robot-secret is not known"});
+        return (StatusCode::UNAUTHORIZED, Json(why)).into_response();
+    }
+    assert_eq!(asked["resource"], format!("{}/mcp", up.address));
+    up.issued += 1;
+    let access = format!("access-{}", up.issued);
+    up.good = Some(access.clone());
+    up.granted = asked.get("scope").cloned().unwrap_or_default();
+    let scope = up.granted.clone();
+    up.asked_scopes.push(scope);
+    let lasts = up.lasts_seconds.unwrap_or(3600);
+    Json(json!({"access_token": access, "token_type": "Bearer", "expires_in": lasts}))
         .into_response()
 }
 
@@ -162,19 +246,35 @@ async fn mcp(
     let shown = shown
         .and_then(|shown| shown.to_str().ok())
         .unwrap_or_default();
-    let (address, good) = {
+    let (metadata, good) = {
         let up = up.inner();
-        (up.address.clone(), up.good.clone())
+        (up.metadata(), up.good.clone())
     };
     if good.is_none_or(|good| shown != format!("Bearer {good}")) {
-        let challenge = format!(
-            "Bearer resource_metadata=\"{address}/.well-known/oauth-protected-resource/mcp\", scope=\"mail\""
-        );
+        let challenge = format!("Bearer resource_metadata=\"{metadata}\", scope=\"mail\"");
         let answer = format!("{shown} is none of ours");
         return (
             StatusCode::UNAUTHORIZED,
             [(header::WWW_AUTHENTICATE, challenge)],
             answer,
+        )
+            .into_response();
+    }
+    let (needed, granted) = {
+        let up = up.inner();
+        (up.call_scope, up.granted.clone())
+    };
+    if let Some(needed) = needed
+        && message["method"] == "tools/call"
+        && !granted.split(' ').any(|scope| scope == needed)
+    {
+        let challenge = format!(
+            "Bearer error=\"insufficient_scope\", scope=\"{needed}\", resource_metadata=\"{metadata}\""
+        );
+        return (
+            StatusCode::FORBIDDEN,
+            [(header::WWW_AUTHENTICATE, challenge)],
+            "more is needed",
         )
             .into_response();
     }
@@ -193,7 +293,12 @@ async fn mcp(
 
 /// Runs `mcp login`, and goes where a browser would: its exit code, and what it said.
 pub(super) async fn log_in(workplace: &Workplace) -> (Option<i32>, String) {
-    let mut child = program(workplace, &["mcp", "login", "up"])
+    log_in_with(workplace, &[]).await
+}
+
+async fn log_in_with(workplace: &Workplace, more: &[&str]) -> (Option<i32>, String) {
+    let words = [&["mcp", "login", "up"], more].concat();
+    let mut child = program(workplace, &words)
         .stderr(Stdio::piped())
         .stdin(Stdio::null())
         .kill_on_drop(true)
@@ -322,4 +427,178 @@ async fn a_login_that_is_refused_or_forgotten_leaves_nothing_behind() {
         code != 0 && stderr.contains("there is no MCP server nobody"),
         "{stderr}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_goes_where_the_challenge_says_and_asks_for_what_it_names() {
+    let upstream = Upstream::start().await;
+    upstream.inner().is_elsewhere = true;
+    let served = Served::in_place(Workplace::with_config(&upstream.config())).await;
+    let (code, said) = log_in(&served.workplace).await;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("/tenant for mail"), "{said}");
+    assert_eq!(upstream.inner().asked_scopes, ["mail"]);
+    let restarted = served.post("/v1/servers/up/restart", json!({})).await;
+    assert_eq!(restarted.status, 200, "{}", restarted.text);
+    is_up(&served).await;
+    // New tokens are fetched there, too.
+    upstream.revoke();
+    let outcome = served.call("up__send", json!({})).await;
+    assert_eq!(outcome["status"], "success", "{outcome}");
+    assert_eq!(upstream.inner().refreshed, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_needs_a_further_scope_says_so_and_a_login_asks_for_it_beside_the_others() {
+    for follows_the_advice in [true, false] {
+        let upstream = Upstream::start().await;
+        upstream.inner().is_elsewhere = true;
+        let workplace = Workplace::with_config(&upstream.config());
+        let (code, said) = log_in(&workplace).await;
+        assert_eq!(code, Some(0), "{said}");
+        upstream.inner().call_scope = Some("send");
+        let (code, stdout, stderr) = parts(&workplace.run("call up__send --json"));
+        assert_ne!(code, 0, "{stdout}");
+        let outcome: Value = serde_json::from_str(&stdout).expect("an outcome");
+        assert_eq!(outcome["error"]["effect"], "none", "{outcome}");
+        let advice = "steadyhand mcp login up --scope mail --scope send";
+        assert!(outcome.to_string().contains(advice), "{outcome} {stderr}");
+        let more: &[&str] = match follows_the_advice {
+            true => &["--scope", "mail", "--scope", "send"],
+            // It is known what was missing.
+            false => &[],
+        };
+        let (code, said) = log_in_with(&workplace, more).await;
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(upstream.inner().asked_scopes, ["mail", "mail send"]);
+        let (code, _, stderr) = parts(&workplace.run("call up__send"));
+        assert_eq!(code, 0, "{stderr}");
+    }
+}
+
+/// A server that nobody attends.
+fn unattended(upstream: &Upstream, more: &str) -> Workplace {
+    let config = upstream.config();
+    let mut workplace = Workplace::with_config(&format!(
+        "{config}\n[mcp.up.oauth]\ngrant = \"client_credentials\"\nclient_id = \"robot\"\nclient_secret = \"${{env:ROBOT}}\"\n{more}\n"
+    ));
+    workplace.set("ROBOT", "robot-secret");
+    workplace
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_nobody_attends_gets_its_token_and_renews_it_by_itself() {
+    for takes_only_post in [false, true] {
+        let upstream = Upstream::start().await;
+        upstream.inner().is_elsewhere = true;
+        upstream.inner().takes_only_post = takes_only_post;
+        let served = Served::in_place(unattended(&upstream, "")).await;
+        is_up(&served).await;
+        let outcome = served.call("up__send", json!({})).await;
+        assert_eq!(outcome["status"], "success", "{outcome}");
+        assert_eq!(upstream.inner().asked_scopes, ["mail"]);
+        // It is not taken any more: one is fetched, for all.
+        upstream.revoke();
+        let calls = (0..20).map(|_| served.call("up__send", json!({})));
+        for outcome in futures_util::future::join_all(calls).await {
+            assert_eq!(outcome["status"], "success", "{outcome}");
+        }
+        assert_eq!(upstream.inner().issued, 2);
+        // More is needed than before.
+        upstream.inner().call_scope = Some("send");
+        let outcome = served.call("up__send", json!({})).await;
+        assert_eq!(outcome["status"], "success", "{outcome}");
+        assert_eq!(upstream.inner().asked_scopes[2], "mail send");
+        served.signal(rustix::process::Signal::TERM);
+        let (_, stderr) = served.ended().await;
+        assert!(
+            !stderr.contains("robot-secret") && !stderr.contains("access-"),
+            "{stderr}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_over_is_renewed_before_it_is_shown() {
+    let upstream = Upstream::start().await;
+    upstream.inner().lasts_seconds = Some(1);
+    let workplace = unattended(&upstream, "scopes = [\"all\"]");
+    for calls in 1..=2 {
+        let (code, _, stderr) = parts(&workplace.run("call up__send"));
+        assert_eq!(code, 0, "{stderr}");
+        assert!(
+            upstream.inner().issued >= calls,
+            "{}",
+            upstream.inner().issued
+        );
+    }
+    assert!(
+        upstream
+            .inner()
+            .asked_scopes
+            .iter()
+            .all(|asked| asked == "all")
+    );
+    let (code, stdout, stderr) = parts(&workplace.run("mcp login up --json"));
+    assert_eq!(code, 0, "{stderr}");
+    let login: Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!(login["renews"], true, "{login}");
+    assert_eq!(login["scopes"], json!(["all"]), "{login}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn client_credentials_that_are_refused_are_told_without_the_secret_and_not_tried_for_every_call()
+ {
+    let upstream = Upstream::start().await;
+    upstream.inner().denies = true;
+    let workplace = unattended(&upstream, "");
+    let (code, stdout, stderr) = parts(&workplace.run("-vv call up__send --json"));
+    assert_ne!(code, 0, "{stdout}");
+    assert!(
+        stdout.contains("no token for client credentials") && stdout.contains("[mcp.up.oauth]"),
+        "{stdout}"
+    );
+    assert!(
+        !stdout.contains("robot-secret") && !stderr.contains("robot-secret"),
+        "{stdout}{stderr}"
+    );
+    let (code, _, stderr) = parts(&workplace.run("mcp login up"));
+    assert_eq!(code, 3, "{stderr}");
+    assert!(
+        stderr.contains("invalid_client") && !stderr.contains("robot-secret"),
+        "{stderr}"
+    );
+    upstream.inner().denies = false;
+    let served = Served::in_place(workplace).await;
+    is_up(&served).await;
+    upstream.inner().denies = true;
+    upstream.revoke();
+    let before = upstream.inner().robot_asked;
+    let calls = (0..10).map(|_| served.call("up__send", json!({})));
+    for outcome in futures_util::future::join_all(calls).await {
+        assert_eq!(
+            outcome["error"]["code"], "AUTHENTICATION_ERROR",
+            "{outcome}"
+        );
+        assert_eq!(outcome["error"]["effect"], "none", "{outcome}");
+        assert!(!outcome.to_string().contains("robot-secret"), "{outcome}");
+    }
+    let asked = upstream.inner().robot_asked - before;
+    assert!(asked < 10, "{asked}");
+}
+
+#[test]
+fn client_credentials_without_a_client_are_a_fault_of_the_configuration() {
+    let workplace = Workplace::with_config(
+        "[mcp.up]\nurl = \"http://127.0.0.1:1/mcp\"\n[mcp.up.oauth]\ngrant = \"client_credentials\"\ntoken_url = \"nowhere\"\n[mcp.other]\nurl = \"http://127.0.0.1:1/mcp\"\noauth = { client_auth = \"post\" }\n",
+    );
+    let (code, _, stderr) = parts(&workplace.run("config check"));
+    assert_ne!(code, 0);
+    for words in [
+        "client_credentials needs client_id and client_secret",
+        "is no http or https URL",
+        "belongs to grant = \"client_credentials\"",
+    ] {
+        assert!(stderr.contains(words), "{words}: {stderr}");
+    }
 }

@@ -106,7 +106,7 @@ fn mcp_test_shows_every_step_the_tools_and_what_is_odd_about_them() {
         stdout.starts_with("everything__echo\tEchoes back the input"),
         "{stdout}"
     );
-    assert_eq!(stdout.lines().count(), 13);
+    assert_eq!(stdout.lines().count(), 12);
     let (code, _, stderr) = parts(&bench.run("mcp test odd"));
     assert_eq!(code, 0, "{stderr}");
     assert_eq!(stderr.matches("cannot be used: ").count(), 3, "{stderr}");

@@ -16,6 +16,7 @@ mod repeating;
 mod secrets;
 mod served;
 mod starting;
+mod tasks;
 mod waited;
 
 use std::path::{Path, PathBuf};
