@@ -8,7 +8,7 @@ fn usable(raw: Value) -> Definition {
 }
 
 fn unusable(raw: Value) -> (String, String) {
-    let Unusable { name, reason } = read(raw, 6).expect_err("an unusable tool");
+    let Unusable { name, reason, .. } = read(raw, 6).expect_err("an unusable tool");
     (name, reason)
 }
 
