@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use steadyhand::conversation::Host;
 use url::Url;
 
 use super::check::Checker;
@@ -13,7 +14,15 @@ use super::units::{Size, Span, TIME_LIMIT};
 use super::words::nearest;
 
 /// The providers that the proxy knows, as they stand in its addresses.
-pub(crate) const PROXIES: [&str; 5] = ["anthropic", "openai", "ollama", "gemini", "mistral"];
+pub(crate) const PROXIES: [&str; 7] = [
+    "anthropic",
+    "openai",
+    "ollama",
+    "gemini",
+    "mistral",
+    "bedrock",
+    "vertex",
+];
 
 /// Where the proxy forwards to, and what it may do on the way.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -21,6 +30,10 @@ pub(crate) const PROXIES: [&str; 5] = ["anthropic", "openai", "ollama", "gemini"
 pub struct ProxySettings {
     /// The provider's address, if not its public one
     pub upstream: Option<SecretText>,
+    /// Whose rules conversations follow there: by its address if not said; where that is not known, compatible
+    pub host: Option<ProxyHost>,
+    /// Keys of Amazon's; requests that come signed are signed anew with them
+    pub aws: Option<AwsSettings>,
     /// false forwards conversations as they are; they are repaired if not said
     pub repair: Option<bool>,
     /// Offer the tools registered here to the model, run their calls and answer with what it says in the end
@@ -43,6 +56,45 @@ pub struct ProxySettings {
     /// How long the whole exchange may take; 1h if not said
     #[schemars(extend("format" = TIME_LIMIT))]
     pub timeout: Option<Span>,
+}
+
+/// Who serves a provider's API. A rule that only the provider itself enforces is not applied elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProxyHost {
+    /// The provider itself, or something as strict
+    Original,
+    /// Azure OpenAI
+    Azure,
+    /// DeepSeek
+    DeepSeek,
+    /// Any other service that speaks the provider's language
+    Compatible,
+}
+
+impl From<ProxyHost> for Host {
+    fn from(host: ProxyHost) -> Host {
+        match host {
+            ProxyHost::Original => Host::Original,
+            ProxyHost::Azure => Host::Azure,
+            ProxyHost::DeepSeek => Host::DeepSeek,
+            ProxyHost::Compatible => Host::Compatible,
+        }
+    }
+}
+
+/// Keys of Amazon's, for Bedrock.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AwsSettings {
+    /// The name of the key
+    pub access_key_id: SecretText,
+    /// The key itself
+    pub secret_access_key: SecretText,
+    /// The token of temporary keys
+    pub session_token: Option<SecretText>,
+    /// The region; that of the upstream's name if not said
+    pub region: Option<String>,
 }
 
 impl Checker<'_> {

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, header, request};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde_json::Value;
+use steadyhand::conversation::Provider;
 use tokio::time::{Instant, timeout_at};
 
 use super::Proxy;
@@ -17,7 +18,8 @@ use super::coding::{Decoder, Unreadable};
 use super::execute::Telling;
 use super::report::Report;
 use super::sanitize::sanitize;
-use super::site::{Chat, Scope};
+use super::sigv4;
+use super::site::Chat;
 use super::tap::{self, Framing, Tap};
 use super::trouble::Trouble;
 use super::upstream::Upstream;
@@ -60,9 +62,14 @@ impl Asking<'_> {
     /// Sends a request, and waits for the head of its answer.
     pub(super) async fn send(
         &self,
-        head: request::Parts,
+        mut head: request::Parts,
         content: Content,
     ) -> Result<(Parts, Incoming), Trouble> {
+        if let (Some(aws), Content::Whole(bytes)) = (&self.upstream.aws, &content)
+            && sigv4::is_signed(&head.headers)
+        {
+            sigv4::sign(&mut head, bytes, aws, jiff::Timestamp::now());
+        }
         let patience = self.upstream.patience;
         let sending = self.proxy.client.send(head, content);
         let sent = self.within(patience.first, sending).await??;
@@ -123,10 +130,6 @@ impl Asking<'_> {
         let Some(answer) = text.as_deref().map(read).transpose()?.flatten() else {
             return Ok(Came::Whole(head, bytes));
         };
-        // The answer to a question for a number of tokens is none of a model's.
-        if chat.scope != Scope::Request {
-            return Ok(Came::Whole(head, bytes));
-        }
         if !self.upstream.repair {
             report.saw(tap::checked(chat.provider, answer));
             return Ok(Came::Whole(head, bytes));
@@ -228,7 +231,8 @@ pub(super) fn framing(chat: &Chat, streams: bool, headers: &HeaderMap) -> Option
     match kind.to_ascii_lowercase().as_str() {
         "text/event-stream" => Some(Framing::Events),
         "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Some(Framing::Lines),
-        _ if chat.streams => Some(Framing::Array),
+        "application/vnd.amazon.eventstream" => Some(Framing::AwsEvents),
+        _ if chat.streams && chat.provider == Provider::Gemini => Some(Framing::Array),
         "application/json" => None,
         // Some forget to say what they send.
         _ if streams => Some(Framing::Events),

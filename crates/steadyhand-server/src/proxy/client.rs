@@ -106,16 +106,7 @@ fn may_be_repeated(head: &Parts, bytes: &Bytes, wire: &Wire) -> bool {
 fn prepare(head: &mut Parts) -> Result<Uri, Trouble> {
     let uri = head.uri.clone();
     let unusable = |_| Trouble::NotSetUp("its address cannot be used".to_owned());
-    let host = uri.host().unwrap_or_default();
-    let usual_port = match uri.scheme_str() {
-        Some("https") => 443,
-        _ => 80,
-    };
-    let host = match uri.port_u16() {
-        Some(port) if port != usual_port => format!("{host}:{port}"),
-        _ => host.to_owned(),
-    };
-    let host = HeaderValue::from_str(&host)
+    let host = HeaderValue::from_str(&host_of(&uri))
         .map_err(|_| ())
         .map_err(unusable)?;
     head.headers.insert(header::HOST, host);
@@ -123,6 +114,19 @@ fn prepare(head: &mut Parts) -> Result<Uri, Trouble> {
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     head.uri = path.parse().map_err(|_| ()).map_err(unusable)?;
     Ok(uri)
+}
+
+/// The host of an address, as it stands in a request's head: with its port, where that is not the usual one.
+pub(super) fn host_of(uri: &Uri) -> String {
+    let host = uri.host().unwrap_or_default();
+    let usual_port = match uri.scheme_str() {
+        Some("https") => 443,
+        _ => 80,
+    };
+    match uri.port_u16() {
+        Some(port) if port != usual_port => format!("{host}:{port}"),
+        _ => host.to_owned(),
+    }
 }
 
 /// Whether an answer says that its connection ends with it.

@@ -8,19 +8,21 @@ use axum::http::request::Parts;
 use axum::http::{Method, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
+use steadyhand::conversation::Host;
 use tokio::time::Instant;
 
 use super::ask::{Asking, Came, Collected, Flow};
 use super::cases::Case;
 use super::client::Content;
 use super::execute::{Executing, First, Head, Place};
-use super::headers::{self, FIXES_HEADER};
+use super::headers;
 use super::keep::Keeping;
 use super::keys::Keys;
 use super::look::{self, Looked};
 use super::passing::{Course, Passing};
 use super::report::Report;
-use super::site::{self, Chat, Scope};
+use super::sigv4;
+use super::site::{self, Chat};
 use super::study::study;
 use super::trouble::{self, Trouble};
 use super::upstream::Upstream;
@@ -55,7 +57,7 @@ pub(crate) async fn endpoint(
         Method::POST => Chat::at(site, path),
         _ => None,
     };
-    let shape = chat.as_ref().map_or(site.provider(), |chat| chat.provider);
+    let shape = chat.as_ref().map_or(site.provider(), Chat::error_shape);
     let mut report = Report::begin(&app, site, path, &caller.name);
     let upstreams = app.proxy.upstreams.load_full();
     let came = match upstreams.get(site) {
@@ -91,9 +93,7 @@ pub(crate) async fn endpoint(
             report.status(crate::http::status::upstream(&trouble).as_u16(), false);
             let words = report.failed(&trouble);
             let mut response = trouble::response(shape, &trouble, &words);
-            if let Some(fixes) = headers::listed(report.all_fixes()) {
-                response.headers_mut().insert(FIXES_HEADER, fixes);
-            }
+            headers::say(response.headers_mut(), report.all_fixes());
             response
         }
     }
@@ -132,7 +132,7 @@ fn flowing(
         passing = passing.tapped(tap);
     }
     if let (Some(framing), Some(chat)) = (framing, chat) {
-        passing = passing.ending(chat.provider, framing);
+        passing = passing.ending(chat.error_shape(), framing);
     }
     Response::from_parts(head, Body::new(passing))
 }
@@ -174,16 +174,24 @@ impl Passage<'_> {
             upstream: self.upstream,
             until: self.until,
         };
+        let is_signed = sigv4::is_signed(&parts.headers);
+        let is_signed_anew = is_signed && self.upstream.aws.is_some();
         let Some(chat) = self.chat else {
-            let request = outgoing(parts, uri, false);
-            let (head, body) = asking.send(request, Content::Passing(body)).await?;
+            let content = match is_signed_anew {
+                true => Content::Whole(self.whole(body).await?.bytes),
+                false => Content::Passing(body),
+            };
+            let request = outgoing(parts, uri, is_signed_anew);
+            let (head, body) = asking.send(request, content).await?;
             return Ok(Asking::pass(head, body));
         };
         let keys = Keys::of(&parts.headers, &parts.uri);
-        let setting = format!("body = \"…\" under [proxy.{}]", self.upstream.site.as_str());
-        let limit = self.upstream.body_bytes;
-        let mut whole = Whole::read_up_to(body, self.app, limit, &setting).await?;
-        let looked = self.looked(chat, &parts, &mut whole).await?;
+        let mut whole = self.whole(body).await?;
+        let mut looked = self.looked(chat, &parts, &mut whole).await?;
+        if is_signed && !is_signed_anew && !looked.fixes.is_empty() {
+            report.left_unmended(std::mem::take(&mut looked.fixes));
+            looked.bytes = whole.bytes.clone();
+        }
         let sent = looked.bytes;
         report.asked(looked.model.as_deref(), looked.fixes);
         if self.upstream.keep {
@@ -216,6 +224,13 @@ impl Passage<'_> {
             .await
     }
 
+    /// The body of a request.
+    async fn whole(&self, body: Body) -> Result<Whole, Trouble> {
+        let setting = format!("body = \"…\" under [proxy.{}]", self.upstream.site.as_str());
+        let limit = self.upstream.body_bytes;
+        Ok(Whole::read_up_to(body, self.app, limit, &setting).await?)
+    }
+
     /// The request with tools of ours, where that is configured and there are any to offer.
     fn executing(
         &self,
@@ -225,7 +240,8 @@ impl Passage<'_> {
         sent: &Bytes,
     ) -> Option<(Executing, Value)> {
         let execute = self.upstream.execute.as_ref()?;
-        if chat.scope != Scope::Request {
+        // Bedrock's streams are binary and its tools stand elsewhere: tools are not run for it.
+        if chat.host == Some(Host::Bedrock) {
             return None;
         }
         let head = Head {
@@ -261,7 +277,10 @@ impl Passage<'_> {
             return Ok(sound);
         }
         match whole.make_room(look::VALUES_MAX, &self.app.limits)? {
-            true => Ok(look::look(chat, &whole.bytes, &self.app.proxy.large).await),
+            true => {
+                let (host, large) = (self.upstream.host, &self.app.proxy.large);
+                Ok(look::look(chat, host, &whole.bytes, large).await)
+            }
             false => Ok(Looked::untouched(&whole.bytes)),
         }
     }
@@ -306,7 +325,8 @@ impl Passage<'_> {
         let decoder = super::coding::Decoder::of(&head.headers)?;
         let said = decoder.whole(said, 4 * 1024 * 1024).ok()?;
         let request: Value = serde_json::from_slice(sent).ok()?;
-        let mut studied = study(chat.provider, &request, &said)?;
+        let options = chat.options(self.upstream.host);
+        let mut studied = study(chat.provider, &options, &request, &said)?;
         let scrubber = keys.scrubber();
         if let Some(scrubbed) = scrubber.text(&studied.said) {
             studied.said = scrubbed;

@@ -6,7 +6,9 @@ use steadyhand::conversation::Fix;
 use crate::http::TOKEN_HEADER;
 
 /// Says what was mended: `missing_result;at="/messages/1/content/0", bad_call_id;in=response;at="/content/0/id", …`.
-pub(super) const FIXES_HEADER: &str = "steadyhand-fixes";
+const FIXES_HEADER: &str = "steadyhand-fixes";
+/// Says what was not mended, because the request is signed and we have no keys to sign it anew.
+const UNMENDED_HEADER: &str = "steadyhand-unmended";
 /// Fixes that are listed; the others are counted.
 const LISTED_MAX: usize = 32;
 const PLACE_CHARS_MAX: usize = 100;
@@ -43,10 +45,18 @@ pub(super) fn of_request(mut headers: HeaderMap, is_whole: bool) -> HeaderMap {
 /// The head of an answer, for the client.
 pub(super) fn of_answer(mut headers: HeaderMap, fixes: Fixes<'_>) -> HeaderMap {
     drop_those_of_a_connection(&mut headers);
-    if let Some(listed) = listed(fixes) {
+    say(&mut headers, fixes);
+    headers
+}
+
+/// Says in a head what was mended, and what could not be.
+pub(super) fn say(headers: &mut HeaderMap, fixes: Fixes<'_>) {
+    if let Some(listed) = listed(fixes.of_request, fixes.of_answer) {
         headers.insert(FIXES_HEADER, listed);
     }
-    headers
+    if let Some(listed) = listed(fixes.left_out, &[]) {
+        headers.insert(UNMENDED_HEADER, listed);
+    }
 }
 
 /// What was mended on the way, there and back.
@@ -54,11 +64,13 @@ pub(super) fn of_answer(mut headers: HeaderMap, fixes: Fixes<'_>) -> HeaderMap {
 pub(super) struct Fixes<'a> {
     pub(super) of_request: &'a [Fix],
     pub(super) of_answer: &'a [Fix],
+    /// What was not mended, because the request is signed.
+    pub(super) left_out: &'a [Fix],
 }
 
 /// The fixes as they stand in the header; none if there are none.
-pub(super) fn listed(fixes: Fixes<'_>) -> Option<HeaderValue> {
-    let count = fixes.of_request.len() + fixes.of_answer.len();
+fn listed(of_request: &[Fix], of_answer: &[Fix]) -> Option<HeaderValue> {
+    let count = of_request.len() + of_answer.len();
     if count == 0 {
         return None;
     }
@@ -70,8 +82,8 @@ pub(super) fn listed(fixes: Fixes<'_>) -> Option<HeaderValue> {
         };
         at.chars().take(PLACE_CHARS_MAX).map(legal).collect()
     };
-    let asked = fixes.of_request.iter().map(|fix| (fix, ""));
-    let answered = fixes.of_answer.iter().map(|fix| (fix, ";in=response"));
+    let asked = of_request.iter().map(|fix| (fix, ""));
+    let answered = of_answer.iter().map(|fix| (fix, ";in=response"));
     let one =
         |(fix, of): (&Fix, &str)| format!("{}{of};at=\"{}\"", fix.code.as_str(), place(&fix.at));
     let mut all: Vec<String> = asked.chain(answered).take(LISTED_MAX).map(one).collect();

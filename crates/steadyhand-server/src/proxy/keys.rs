@@ -5,7 +5,13 @@ use secrecy::SecretString;
 
 use crate::scrub::Scrubber;
 
-const HEADERS: [&str; 4] = ["x-api-key", "x-goog-api-key", "api-key", "cookie"];
+const HEADERS: [&str; 5] = [
+    "x-api-key",
+    "x-goog-api-key",
+    "api-key",
+    "x-amz-security-token",
+    "cookie",
+];
 /// Google's clients may write the key into the address.
 const QUERY: &str = "key";
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use serde_json::Value;
-use steadyhand::conversation::{Fix, Options, messages_key, repair, repair_with};
+use steadyhand::conversation::{Fix, Host, messages_key, repair_with};
 use tokio::sync::Semaphore;
 
 use super::glance::glance;
-use super::site::{Chat, Scope};
+use super::site::Chat;
 use super::splice::spliced;
 
 /// Values of a request that are read; one that has more is forwarded as it is.
@@ -30,7 +30,8 @@ pub(super) struct Looked {
 
 /// A conversation that is sound at a glance; none where a closer look is needed.
 pub(super) fn glanced(chat: &Chat, bytes: &Bytes) -> Option<Looked> {
-    if chat.scope != Scope::Request || bytes.len() > BYTES_ON_THE_SPOT {
+    // Others than the provider itself want other things in a request.
+    if chat.host.is_some() || bytes.len() > BYTES_ON_THE_SPOT {
         return None;
     }
     let sound = glance(chat.provider, bytes)?;
@@ -42,9 +43,9 @@ pub(super) fn glanced(chat: &Chat, bytes: &Bytes) -> Option<Looked> {
 }
 
 /// Large ones are looked at on a thread of their own, a few at a time: others do not wait for them.
-pub(super) async fn look(chat: &Chat, bytes: &Bytes, large: &Arc<Semaphore>) -> Looked {
+pub(super) async fn look(chat: &Chat, host: Host, bytes: &Bytes, large: &Arc<Semaphore>) -> Looked {
     if bytes.len() <= BYTES_ON_THE_SPOT {
-        return looked(chat, bytes);
+        return looked(chat, host, bytes);
     }
     let Ok(turn) = Arc::clone(large).acquire_owned().await else {
         return Looked::untouched(bytes);
@@ -52,7 +53,7 @@ pub(super) async fn look(chat: &Chat, bytes: &Bytes, large: &Arc<Semaphore>) -> 
     let (chat, held) = (chat.clone(), bytes.clone());
     let looking = tokio::task::spawn_blocking(move || {
         let _turn = turn;
-        looked(&chat, &held)
+        looked(&chat, host, &held)
     });
     // A bug of ours must not cost anybody an answer.
     looking.await.unwrap_or_else(|_| Looked::untouched(bytes))
@@ -68,23 +69,14 @@ impl Looked {
     }
 }
 
-fn looked(chat: &Chat, bytes: &Bytes) -> Looked {
+fn looked(chat: &Chat, host: Host, bytes: &Bytes) -> Looked {
     let Ok(request) = serde_json::from_slice::<Value>(bytes) else {
         return Looked::untouched(bytes);
     };
     let named = request.get("model").and_then(Value::as_str);
     let model = named.map(str::to_owned).or_else(|| chat.model.clone());
     let streams = request["stream"] == true;
-    let (mended, fixes) = match chat.scope {
-        Scope::Request => {
-            let options = match &chat.model {
-                Some(model) => Options::new().model(model),
-                None => Options::new(),
-            };
-            repair_with(chat.provider, &options, request)
-        }
-        Scope::Messages => mended_messages(chat, request),
-    };
+    let (mended, fixes) = repair_with(chat.provider, &chat.options(host), request);
     let bytes = match fixes.is_empty() {
         true => bytes.clone(),
         false => spliced(bytes, &mended, messages_key(chat.provider)).into(),
@@ -95,18 +87,4 @@ fn looked(chat: &Chat, bytes: &Bytes) -> Looked {
         model,
         streams,
     }
-}
-
-fn mended_messages(chat: &Chat, mut request: Value) -> (Value, Vec<Fix>) {
-    let key = messages_key(chat.provider);
-    let messages = match request.get_mut(key) {
-        Some(messages) if messages.is_array() => messages,
-        _ => return (request, Vec::new()),
-    };
-    let (mended, mut fixes) = repair(chat.provider, messages.take());
-    *messages = mended;
-    for fix in &mut fixes {
-        fix.at = format!("/{key}{}", fix.at);
-    }
-    (request, fixes)
 }

@@ -7,6 +7,7 @@
 //! ask.rs        sent once, within the time there is                   client.rs    sent again where it was not processed
 //! pool.rs       connections that are safe to use again                connection.rs  one connection, dialled and watched
 //! passing.rs    a stream on its way, with an end to every wait        tap.rs       its calls are checked on the side
+//! aws_events.rs, converse_stream.rs   Bedrock's streams              sigv4.rs     Amazon's signatures, made anew
 //! end_mark.rs   the sign that a stream is whole
 //! cut.rs        what was given is sent before a connection is cut     sanitize.rs  a whole answer, mended where that is safe
 //! trouble.rs    no answer, told in the provider's own shape           report.rs    counted, logged, kept in history, told live
@@ -17,10 +18,12 @@
 //! Keys pass through and are in no log, no record and no file.
 
 mod ask;
+mod aws_events;
 mod cases;
 mod client;
 mod coding;
 mod connection;
+mod converse_stream;
 mod cut;
 mod end_mark;
 mod endpoint;
@@ -37,6 +40,7 @@ mod pool;
 mod report;
 mod sanitize;
 mod shape;
+mod sigv4;
 mod site;
 mod splice;
 pub(crate) mod study;

@@ -26,6 +26,8 @@ pub(super) struct Passing {
     ending: Option<(Provider, Framing)>,
     /// A stream that ends without its end mark is ended by an error.
     tells_unfinished: bool,
+    /// Of a stream in Amazon's messages that has ended: whether it ended with a whole one.
+    is_between_messages: bool,
     /// The last bytes that were passed on.
     tail: Tail,
     idle: std::time::Duration,
@@ -73,6 +75,7 @@ impl Passing {
             tap: None,
             ending: None,
             tells_unfinished: repair,
+            is_between_messages: false,
             tail: Tail::default(),
             idle: patience.idle,
             whole: patience.whole,
@@ -113,7 +116,10 @@ impl Passing {
     /// Nothing more comes. What is wrong with that, where the client must be told.
     fn finished(&mut self) -> Result<(), Trouble> {
         self.state = State::Done;
-        let seen = self.tap.take().map(|tap| (tap.provider(), tap.finish()));
+        let seen = self.tap.take().map(|tap| {
+            self.is_between_messages = tap.is_between_messages();
+            (tap.provider(), tap.finish())
+        });
         let unfinished = match &seen {
             Some((provider, seen)) if seen.is_unfinished => Some(Trouble::Unfinished(*provider)),
             _ => None,
@@ -138,14 +144,17 @@ impl Passing {
         context: &Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         let words = self.report.failed(trouble);
+        let is_between = match (&self.tap, self.ending) {
+            (_, None) => false,
+            (Some(tap), Some((_, Framing::AwsEvents))) => tap.is_between_messages(),
+            (None, Some((_, Framing::AwsEvents))) => self.is_between_messages,
+            (_, Some((_, framing))) => self.tail.is_end(framing),
+        };
         self.tap = None;
         self.state = State::Broken;
-        let ending = self
-            .ending
-            .filter(|(_, framing)| self.tail.is_end(*framing));
-        match ending {
-            Some((shape, _)) => {
-                let event = trouble::event(shape, trouble, &words);
+        match self.ending.filter(|_| is_between) {
+            Some((shape, framing)) => {
+                let event = trouble::event(shape, framing, trouble, &words);
                 Poll::Ready(Some(Ok(Frame::data(event))))
             }
             None => self.cut_soon(context),
@@ -287,7 +296,7 @@ impl Tail {
             || match framing {
                 Framing::Events => ends(b"\n\n") || ends(b"\r\n\r\n") || ends(b"\r\r"),
                 Framing::Lines => ends(b"\n"),
-                Framing::Array => false,
+                Framing::Array | Framing::AwsEvents => false,
             }
     }
 }

@@ -33,6 +33,8 @@ pub(super) struct Report {
     fixes: Vec<Fix>,
     /// What was mended in the answer.
     answer_fixes: Vec<Fix>,
+    /// What was not mended, because the request is signed.
+    unmended: Vec<Fix>,
     problems: Vec<Problem>,
     failure: Option<&'static str>,
     ended: Option<Ended>,
@@ -56,6 +58,7 @@ impl Report {
             begun: Instant::now(),
             fixes: Vec::new(),
             answer_fixes: Vec::new(),
+            unmended: Vec::new(),
             problems: Vec::new(),
             failure: None,
             ended: None,
@@ -79,6 +82,14 @@ impl Report {
         &self.fixes
     }
 
+    /// The request is signed by its client, and we have no keys to sign it anew: it passes as it is.
+    pub(super) fn left_unmended(&mut self, fixes: Vec<Fix>) {
+        for fix in fixes.iter().take(LISTED_MAX) {
+            tracing::warn!(provider = self.site.as_str(), at = %fix.at, code = fix.code.as_str(), "not mended, because the request is signed: {}", fix.message);
+        }
+        self.unmended = fixes;
+    }
+
     /// The answer was changed on its way to the client.
     pub(super) fn mended_answer(&mut self, fixes: Vec<Fix>) {
         self.answer_fixes = fixes;
@@ -89,6 +100,7 @@ impl Report {
         Fixes {
             of_request: &self.fixes,
             of_answer: &self.answer_fixes,
+            left_out: &self.unmended,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Whose address a request goes to, and whether it is one that brings a conversation.
 
-use steadyhand::conversation::Provider;
+use percent_encoding::percent_decode_str;
+use steadyhand::conversation::{Host, Options, Provider};
 
 use super::PREFIX;
 
@@ -12,19 +13,27 @@ pub(crate) enum Site {
     Ollama,
     Gemini,
     Mistral,
+    Bedrock,
+    Vertex,
 }
 
 impl Site {
-    pub(crate) const ALL: [Site; 5] = [
+    pub(crate) const ALL: [Site; 7] = [
         Site::Anthropic,
         Site::OpenAi,
         Site::Ollama,
         Site::Gemini,
         Site::Mistral,
+        Site::Bedrock,
+        Site::Vertex,
     ];
 
     pub(crate) fn as_str(self) -> &'static str {
-        self.provider().as_str()
+        match self {
+            Site::Bedrock => "bedrock",
+            Site::Vertex => "vertex",
+            _ => self.provider().as_str(),
+        }
     }
 
     /// Whose shape errors have where the path says nothing else.
@@ -33,8 +42,9 @@ impl Site {
             Site::Anthropic => Provider::Anthropic,
             Site::OpenAi => Provider::OpenAi,
             Site::Ollama => Provider::Ollama,
-            Site::Gemini => Provider::Gemini,
+            Site::Gemini | Site::Vertex => Provider::Gemini,
             Site::Mistral => Provider::Mistral,
+            Site::Bedrock => Provider::BedrockConverse,
         }
     }
 
@@ -46,6 +56,8 @@ impl Site {
             Site::Ollama => "http://127.0.0.1:11434",
             Site::Gemini => "https://generativelanguage.googleapis.com",
             Site::Mistral => "https://api.mistral.ai",
+            Site::Bedrock => "https://bedrock-runtime.us-east-1.amazonaws.com",
+            Site::Vertex => "https://aiplatform.googleapis.com",
         }
     }
 }
@@ -64,29 +76,24 @@ pub(super) fn split(path: &str) -> Option<(Site, &str)> {
 pub(super) struct Chat {
     /// Whose rules it follows.
     pub(super) provider: Provider,
-    pub(super) scope: Scope,
+    /// Who serves it, where the path shows that.
+    pub(super) host: Option<Host>,
     /// The model, where the path names it.
     pub(super) model: Option<String>,
     /// Whether the path says that the answer is a stream.
     pub(super) streams: bool,
 }
 
-/// How much of a request is ours to mend.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scope {
-    /// All of it.
-    Request,
-    /// Only its messages: those who count tokens take requests that no model would answer.
-    Messages,
-}
-
 impl Chat {
-    /// What is asked for at a provider's path, if it is a conversation.
+    /// What is asked for at a provider's path, if it is a conversation. A question for a number of tokens is none.
     pub(super) fn at(site: Site, path: &str) -> Option<Chat> {
-        let chat = |provider, scope| {
+        if let Some(cloud) = bedrock(path).or_else(|| vertex(path)) {
+            return cloud;
+        }
+        let chat = |provider| {
             Some(Chat {
                 provider,
-                scope,
+                host: None,
                 model: None,
                 streams: false,
             })
@@ -94,21 +101,40 @@ impl Chat {
         let has_messages = matches!(site, Site::Anthropic | Site::Ollama);
         let ends = |end: &str| path.ends_with(end);
         match site {
-            Site::Mistral if ends("/chat/completions") => chat(Provider::Mistral, Scope::Request),
-            _ if ends("/chat/completions") => chat(Provider::OpenAi, Scope::Request),
-            _ if has_messages && ends("/messages") => chat(Provider::Anthropic, Scope::Request),
-            _ if has_messages && ends("/messages/count_tokens") => {
-                chat(Provider::Anthropic, Scope::Messages)
-            }
-            Site::Ollama if ends("/api/chat") => chat(Provider::Ollama, Scope::Request),
-            Site::OpenAi | Site::Ollama if ends("/responses") => {
-                chat(Provider::OpenAiResponses, Scope::Request)
-            }
-            Site::OpenAi if ends("/responses/input_tokens") => {
-                chat(Provider::OpenAiResponses, Scope::Messages)
-            }
-            Site::Gemini => gemini(path),
+            Site::Mistral if ends("/chat/completions") => chat(Provider::Mistral),
+            _ if ends("/chat/completions") => match deployment(path) {
+                Some(deployment) => Some(Chat {
+                    provider: Provider::OpenAi,
+                    host: Some(Host::Azure),
+                    model: Some(deployment),
+                    streams: false,
+                }),
+                None => chat(Provider::OpenAi),
+            },
+            _ if has_messages && ends("/messages") => chat(Provider::Anthropic),
+            Site::Ollama if ends("/api/chat") => chat(Provider::Ollama),
+            Site::OpenAi | Site::Ollama if ends("/responses") => chat(Provider::OpenAiResponses),
+            Site::Gemini | Site::Vertex => gemini(path),
             _ => None,
+        }
+    }
+
+    /// What the rules are told beside the conversation. `host` is who serves it, where the path does not show that.
+    pub(super) fn options(&self, host: Host) -> Options {
+        let host = self.host.unwrap_or(host);
+        let options = Options::new().host(host);
+        match &self.model {
+            // Anybody may name a deployment as they like: that says nothing of its model.
+            Some(model) if host != Host::Azure => options.model(model),
+            _ => options,
+        }
+    }
+
+    /// Whose shape errors have.
+    pub(super) fn error_shape(&self) -> Provider {
+        match self.host {
+            Some(Host::Bedrock) => Provider::BedrockConverse,
+            _ => self.provider,
         }
     }
 }
@@ -124,8 +150,67 @@ fn gemini(path: &str) -> Option<Chat> {
     let (_, model) = place.rsplit_once('/')?;
     Some(Chat {
         provider: Provider::Gemini,
-        scope: Scope::Request,
+        host: None,
         model: Some(model.to_owned()),
         streams,
     })
+}
+
+/// Azure's path names a deployment: `/openai/deployments/NAME/chat/completions`.
+fn deployment(path: &str) -> Option<String> {
+    let (_, rest) = path.split_once("/openai/deployments/")?;
+    rest.strip_suffix("/chat/completions").map(decoded)
+}
+
+/// Bedrock's path names the model, which has a slash in it only where that is encoded: `/model/ID/converse`. Some(None)
+/// where it is one of Bedrock's, and no conversation of a shape that we know.
+fn bedrock(path: &str) -> Option<Option<Chat>> {
+    let (rest, verb) = path.rsplit_once('/')?;
+    let (before, model) = rest.rsplit_once('/')?;
+    if !before.ends_with("/model") {
+        return None;
+    }
+    let (is_converse, streams) = match verb {
+        "converse" => (true, false),
+        "converse-stream" => (true, true),
+        "invoke" => (false, false),
+        "invoke-with-response-stream" => (false, true),
+        _ => return None,
+    };
+    let model = decoded(model);
+    let chat = |provider, host| Chat {
+        provider,
+        host,
+        model: Some(model.clone()),
+        streams,
+    };
+    // Each family of models has a body of its own for Invoke.
+    let is_claude = model.contains("anthropic") || model.contains("claude");
+    Some(match is_converse {
+        true => Some(chat(Provider::BedrockConverse, Some(Host::Bedrock))),
+        false => is_claude.then(|| chat(Provider::Anthropic, Some(Host::Bedrock))),
+    })
+}
+
+/// Anthropic's models at Google: `…/publishers/anthropic/models/MODEL:rawPredict`.
+fn vertex(path: &str) -> Option<Option<Chat>> {
+    let (_, rest) = path.split_once("/publishers/anthropic/models/")?;
+    let (model, verb) = rest.rsplit_once(':')?;
+    let streams = match verb {
+        "rawPredict" => false,
+        "streamRawPredict" => true,
+        _ => return None,
+    };
+    // This model counts tokens.
+    let is_chat = model != "count-tokens";
+    Some(is_chat.then(|| Chat {
+        provider: Provider::Anthropic,
+        host: Some(Host::Vertex),
+        model: Some(decoded(model)),
+        streams,
+    }))
+}
+
+fn decoded(part: &str) -> String {
+    percent_decode_str(part).decode_utf8_lossy().into_owned()
 }

@@ -1,7 +1,7 @@
 //! What a provider's refusal means: the place it names, and whether it is by a rule that we know.
 
 use serde_json::Value;
-use steadyhand::conversation::{Code, Problem, Provider, What, validate};
+use steadyhand::conversation::{Code, Options, Problem, Provider, What, validate_with};
 use steadyhand::{cut, redact};
 
 const SAID_BYTES_MAX: usize = 2 * 1024;
@@ -52,7 +52,12 @@ pub(super) struct Studied {
 }
 
 /// Reads a refusal of this request; none where it is about something else than its shape.
-pub(super) fn study(provider: Provider, request: &Value, refusal: &[u8]) -> Option<Studied> {
+pub(super) fn study(
+    provider: Provider,
+    options: &Options,
+    request: &Value,
+    refusal: &[u8],
+) -> Option<Studied> {
     let body: Value = serde_json::from_slice(refusal).ok()?;
     let body = body.get(0).unwrap_or(&body);
     let error = body.get("error").unwrap_or(body);
@@ -68,7 +73,7 @@ pub(super) fn study(provider: Provider, request: &Value, refusal: &[u8]) -> Opti
     if says(&OF_OTHER_THINGS) || !(says(&OF_RULES) || at.is_some()) {
         return None;
     }
-    let mut known = validate(provider, What::Request, request);
+    let mut known = validate_with(provider, options, What::Request, request);
     // What no provider refuses explains no refusal.
     known.retain(|problem| {
         problem.code != Code::MissingDescription && problem.code != Code::ResultOrder
@@ -157,8 +162,15 @@ mod tests {
     #[test]
     fn a_refusal_for_another_reason_is_none_of_our_business() {
         let said = |message: &str| json!({"error": {"message": message}}).to_string();
-        let about =
-            |message: &str| study(Provider::OpenAi, &request(), said(message).as_bytes()).is_some();
+        let about = |message: &str| {
+            study(
+                Provider::OpenAi,
+                &Options::new(),
+                &request(),
+                said(message).as_bytes(),
+            )
+            .is_some()
+        };
         assert!(about("Invalid 'messages[1]'. Content blocks are expected"));
         assert!(!about("This model's maximum context length is 8192 tokens"));
         assert!(!about("The model `x` does not exist"));

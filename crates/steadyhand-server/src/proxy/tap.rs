@@ -1,12 +1,16 @@
 //! Looks at a streamed answer while it passes: the calls in it are put together and checked when it ends. What is said
 //! is not held, so a stream takes the memory of its calls, up to a limit.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
 use steadyhand::conversation::{Code, Problem, Provider, What, validate};
 use steadyhand_models::Dialect;
 use steadyhand_models::wire::{Assembler, Line, Lines};
 
+use super::aws_events::Messages;
 use super::coding::{Decoder, Unreadable};
+use super::converse_stream::ConverseStream;
 use super::end_mark;
 
 /// What is held of one stream. The calls of one with more than this are not checked.
@@ -24,6 +28,8 @@ pub(super) enum Framing {
     Lines,
     /// One JSON array that grows: Google's, where nobody asks for events.
     Array,
+    /// Amazon's binary messages.
+    AwsEvents,
 }
 
 /// Looks at one answer.
@@ -32,6 +38,7 @@ pub(super) struct Tap {
     framing: Framing,
     decoder: Decoder,
     lines: Lines,
+    messages: Messages,
     /// The event that is being read.
     event: Vec<u8>,
     so_far: SoFar,
@@ -54,6 +61,7 @@ enum SoFar {
     /// Google's pieces are answers of their own.
     Gemini(Vec<Value>),
     Array(Vec<u8>),
+    Converse(Box<ConverseStream>),
 }
 
 /// What was seen.
@@ -82,8 +90,7 @@ impl Tap {
             (Provider::Anthropic, _) => assembler(Dialect::Anthropic),
             (Provider::Ollama, _) => assembler(Dialect::Ollama),
             (Provider::OpenAiResponses, _) => assembler(Dialect::OpenAiResponses),
-            // Its stream is binary and is not looked into.
-            (Provider::BedrockConverse, _) => SoFar::Array(Vec::new()),
+            (Provider::BedrockConverse, _) => SoFar::Converse(Box::default()),
             (Provider::OpenAi | Provider::Mistral | Provider::LangChain, _) => {
                 assembler(Dialect::OpenAi)
             }
@@ -91,9 +98,10 @@ impl Tap {
         Tap {
             provider,
             framing,
-            is_unreadable: decoder.is_none() || provider == Provider::BedrockConverse,
+            is_unreadable: decoder.is_none(),
             decoder: decoder.unwrap_or(Decoder::Plain),
             lines: Lines::new(LINE_BYTES_MAX),
+            messages: Messages::default(),
             event: Vec::new(),
             so_far,
             wants_all,
@@ -147,6 +155,7 @@ impl Tap {
                 Err(_) => Seen::default(),
             },
             SoFar::Gemini(pieces) => of_pieces(pieces),
+            SoFar::Converse(stream) => checked(self.provider, stream.into_response()),
             SoFar::Array(bytes) => match serde_json::from_slice::<Value>(&bytes) {
                 Ok(Value::Array(pieces)) => {
                     let mut pieces_seen = pieces.iter();
@@ -178,6 +187,9 @@ impl Tap {
             bytes.extend_from_slice(piece);
             return Ok(());
         }
+        if self.framing == Framing::AwsEvents {
+            return self.look_at_messages(piece);
+        }
         self.lines.feed(piece).map_err(|_| Unreadable)?;
         let mut lines = std::mem::replace(&mut self.lines, Lines::new(0));
         let mut looked = Ok(());
@@ -186,6 +198,35 @@ impl Tap {
         }
         self.lines = lines;
         looked
+    }
+
+    /// Bedrock wraps the events of Anthropic's API; those of Converse have their name beside them.
+    fn look_at_messages(&mut self, piece: &[u8]) -> Result<(), Unreadable> {
+        self.messages.feed(piece).map_err(|_| Unreadable)?;
+        while let Some(message) = self.messages.next_message().map_err(|_| Unreadable)? {
+            self.has_events = true;
+            let payload = &message.payload;
+            if message.is_exception {
+                self.has_ended = true;
+                self.is_skipped = true;
+            } else if self.provider == Provider::BedrockConverse {
+                let mut event = format!("{{\"{}\":", message.kind).into_bytes();
+                event.extend_from_slice(payload);
+                event.push(b'}');
+                self.take(&event)?;
+            } else if let Ok(wrapped) = serde_json::from_slice::<Value>(payload)
+                && let Some(bytes) = wrapped["bytes"].as_str()
+                && let Ok(event) = BASE64.decode(bytes)
+            {
+                self.take(&event)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether everything that came belongs to a whole message of Amazon's.
+    pub(super) fn is_between_messages(&self) -> bool {
+        !self.is_unreadable && self.messages.is_between()
     }
 
     fn line(&mut self, line: &[u8]) -> Result<(), Unreadable> {
@@ -260,6 +301,10 @@ impl Tap {
                 pieces.push(piece);
                 Ok(())
             }
+            SoFar::Converse(stream) => {
+                stream.take(serde_json::from_slice(event).map_err(|_| Unreadable)?);
+                Ok(())
+            }
             SoFar::Array(_) => Ok(()),
         }
     }
@@ -290,7 +335,9 @@ fn says_words_only(provider: Provider, event: &[u8]) -> bool {
                 || has("\"response.reasoning_text.delta\"")
         }
         Provider::Ollama => !has("\"tool_calls\"") && has("\"done\":false"),
-        Provider::BedrockConverse => true,
+        Provider::BedrockConverse => {
+            has("\"contentBlockDelta\"") && !has("\"toolUse\"") && !has("\"messageStop\"")
+        }
         Provider::Gemini => {
             let others = [
                 "\"functionCall\"",

@@ -10,7 +10,9 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use steadyhand::conversation::Provider;
 
+use super::aws_events;
 use super::end_mark;
+use super::tap::Framing;
 use super::upstream::Upstream;
 use crate::http::status::{self, Refused, Why};
 
@@ -126,12 +128,26 @@ pub(super) fn response(shape: Provider, trouble: &Trouble, words: &str) -> Respo
     let json = HeaderValue::from_static("application/json");
     headers.insert(header::CONTENT_TYPE, json);
     headers.insert(ERROR_HEADER, HeaderValue::from_static(trouble.code()));
+    if shape == Provider::BedrockConverse {
+        let kind = match status.as_u16() {
+            401 | 403 => "AccessDeniedException",
+            400..=499 => "ValidationException",
+            503 => "ServiceUnavailableException",
+            504 => "ModelTimeoutException",
+            _ => "InternalServerException",
+        };
+        headers.insert("x-amzn-errortype", HeaderValue::from_static(kind));
+    }
     response
 }
 
 /// The last words of a stream that breaks off here: an error event, as the provider would send it.
-pub(super) fn event(shape: Provider, trouble: &Trouble, words: &str) -> Bytes {
+pub(super) fn event(shape: Provider, framing: Framing, trouble: &Trouble, words: &str) -> Bytes {
     let body = body(shape, trouble.code(), status::upstream(trouble), words);
+    if framing == Framing::AwsEvents {
+        let exception = "internalServerException";
+        return aws_events::exception(exception, body.to_string().as_bytes()).into();
+    }
     let text = match shape {
         Provider::Anthropic => format!("event: error\ndata: {body}\n\n"),
         Provider::OpenAiResponses => {

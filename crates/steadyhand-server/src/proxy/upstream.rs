@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Uri;
+use steadyhand::conversation::Host;
 use url::Url;
 
+use super::sigv4::AwsCredentials;
 use super::site::Site;
 use super::trouble::Trouble;
-use crate::config::proxy::{ProxySettings, is_base};
+use crate::config::proxy::{AwsSettings, ProxySettings, is_base};
 use crate::config::text::SecretText;
 
 /// Anthropic's own limit for a request.
@@ -30,6 +32,10 @@ pub(super) struct Upstream {
     is_usable: bool,
     /// The host, and the port where it is not the usual one: for people.
     pub(super) place: String,
+    /// Who serves the API there, where the path of a request does not show it.
+    pub(super) host: Host,
+    /// What requests that are signed are signed with anew.
+    pub(super) aws: Option<AwsCredentials>,
     pub(super) repair: bool,
     pub(super) execute: Option<Execute>,
     pub(super) keep: bool,
@@ -54,7 +60,7 @@ pub(super) struct Patience {
 }
 
 /// All providers, or why none can be reached.
-pub(super) struct Upstreams(Result<[Arc<Upstream>; 5], String>);
+pub(super) struct Upstreams(Result<[Arc<Upstream>; Site::ALL.len()], String>);
 
 impl Upstreams {
     pub(super) fn of(settings: &Result<BTreeMap<String, ProxySettings>, String>) -> Upstreams {
@@ -97,6 +103,11 @@ impl Upstream {
             site,
             base: base.trim_end_matches('/').to_owned(),
             is_usable: is_base(base),
+            host: match settings.host {
+                Some(host) => host.into(),
+                None => Host::of_domain(host),
+            },
+            aws: settings.aws.as_ref().map(|aws| credentials(aws, host)),
             place,
             repair: settings.repair.unwrap_or(true),
             execute: settings.execute.unwrap_or(false).then(|| Execute {
@@ -130,5 +141,18 @@ impl Upstream {
             let message = "the path cannot be part of an address. Write it percent-encoded";
             Trouble::Refused(crate::http::status::Why::BadRequest, message.to_owned())
         })
+    }
+}
+
+/// The region is part of Amazon's host names: `bedrock-runtime.eu-west-1.amazonaws.com`.
+fn credentials(settings: &AwsSettings, host: &str) -> AwsCredentials {
+    let of_host = host.strip_suffix(".amazonaws.com");
+    let of_host = of_host.and_then(|host| host.split('.').nth(1));
+    let region = settings.region.as_deref().or(of_host);
+    AwsCredentials {
+        access_key_id: settings.access_key_id.expose().to_owned(),
+        secret_access_key: settings.secret_access_key.expose().into(),
+        session_token: settings.session_token.as_ref().map(|it| it.expose().into()),
+        region: region.unwrap_or("us-east-1").to_owned(),
     }
 }

@@ -15,7 +15,7 @@ use axum::http::response::Parts;
 use axum::http::{HeaderMap, Method, Request, Uri, header};
 use hyper::body::Incoming;
 use serde_json::Value;
-use steadyhand::conversation::{Options, Turn, repair_with};
+use steadyhand::conversation::{Turn, repair_with};
 use tokio::time::Instant;
 
 use super::ask::{self, Asking, Came, Collected};
@@ -255,10 +255,7 @@ impl Executing {
     }
 
     fn mended(&self, request: Value) -> Value {
-        let options = match &self.chat.model {
-            Some(model) => Options::new().model(model),
-            None => Options::new(),
-        };
+        let options = self.chat.options(self.upstream.host);
         repair_with(self.chat.provider, &options, request).0
     }
 

@@ -51,7 +51,7 @@ impl Speaker {
         match self.framing {
             Framing::Events => "text/event-stream; charset=utf-8",
             Framing::Lines => "application/x-ndjson",
-            Framing::Array => "application/json",
+            Framing::Array | Framing::AwsEvents => "application/json",
         }
     }
 

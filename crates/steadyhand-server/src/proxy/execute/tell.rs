@@ -69,7 +69,7 @@ impl Telling {
         let words = report.failed(&trouble);
         let shape = self.executing.chat.provider;
         let _ = pieces
-            .send(Ok(trouble::event(shape, &trouble, &words)))
+            .send(Ok(trouble::event(shape, self.framing, &trouble, &words)))
             .await;
         let _ = pieces.send(Err(io::Error::other(words))).await;
     }

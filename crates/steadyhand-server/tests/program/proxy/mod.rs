@@ -3,6 +3,7 @@
 
 mod alerts;
 mod cases;
+mod clouds;
 mod connections;
 mod corpus;
 mod crowd;

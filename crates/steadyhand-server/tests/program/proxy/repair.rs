@@ -47,7 +47,7 @@ async fn r03_a_broken_conversation_is_mended_listed_counted_and_kept_in_history(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn r03_results_in_another_order_than_their_calls_reach_the_provider_in_order() {
+async fn r03_results_in_another_order_than_their_calls_pass_as_they_are() {
     let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "look", "arguments": "{}"}});
     let used = |id: &str| json!({"type": "tool_use", "id": id, "name": "look", "input": {}});
     let found = |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": "r"});
@@ -84,15 +84,11 @@ async fn r03_results_in_another_order_than_their_calls_reach_the_provider_in_ord
     for (site, path, request) in rows {
         let provider = Provider::json(ok()).await;
         let served = proxy(site, provider.url()).await;
-        let reply = served.post(&format!("/proxy/{site}{path}"), request).await;
-        let fixes = reply.header("steadyhand-fixes").unwrap_or_default();
-        assert!(
-            fixes.starts_with("result_order;at="),
-            "{site}{path}: {fixes}"
-        );
-        let sent = provider.last().json().to_string();
-        let last = |word: &str| sent.rfind(&format!("\"{word}\"")).expect("it is there");
-        assert!(last("aa") < last("bb"), "{site}{path}: {sent}");
+        let reply = served
+            .post(&format!("/proxy/{site}{path}"), request.clone())
+            .await;
+        assert_eq!(reply.header("steadyhand-fixes"), None, "{site}{path}");
+        assert_eq!(provider.last().body, request.to_string(), "{site}{path}");
     }
 }
 
@@ -152,13 +148,11 @@ async fn every_providers_conversations_are_known_by_their_paths() {
         {"role": "user", "parts": [{"text": "?"}]},
         {"role": "model", "parts": [{"functionCall": {"name": "w", "args": {}}, "thoughtSignature": "s"}]},
         {"role": "user", "parts": [{"text": "Hello?"}]}]});
-    let mended: [(&str, &Value); 14] = [
+    let mended: [(&str, &Value); 12] = [
         ("anthropic/v1/messages", &broken()),
         ("anthropic/v1/messages?beta=true", &broken()),
-        ("anthropic/v1/messages/count_tokens", &broken()),
         ("openai/v1/chat/completions", &chat),
         ("openai/v1/responses", &items),
-        ("openai/v1/responses/input_tokens", &items),
         ("ollama/api/chat", &ollama),
         ("ollama/v1/chat/completions", &chat),
         ("ollama/v1/messages", &broken()),

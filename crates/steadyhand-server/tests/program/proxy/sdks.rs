@@ -107,7 +107,9 @@ async fn before(direct: &str, rules: Rules, more: &str) -> (Served, String) {
         Rules::OpenAiResponses => "openai",
         rules => rules.as_str(),
     };
-    let served = proxy_with(site, direct, more).await;
+    // A strict provider stands for the provider itself.
+    let more = format!("host = \"original\"\n{more}");
+    let served = proxy_with(site, direct, &more).await;
     // What SDKs of this provider add to their base URL is the provider's own path.
     let version = match site {
         "openai" => "/v1",
