@@ -31,6 +31,11 @@ openai_py_version=3.49.0
 ollama_py_version=0.6.3
 anthropic_js_version=1.8.0
 openai_js_version=7.53.0
+# The SDKs of the clouds that serve the same models: Google's, and Amazon's for Bedrock.
+google_genai_py_version=3.3.0
+boto3_version=1.44.3
+google_genai_js_version=3.1.0
+bedrock_js_version=3.1162.0
 # What applications are built with on top of them: clients that go through our proxy.
 langchain_anthropic_version=1.7.7
 langchain_openai_version=1.7.3
@@ -75,6 +80,8 @@ install_peers() {
     install_langchain_mcp "$peers/langchain-mcp"
     install_model_sdks_py "$peers/model-sdks-py"
     install_model_sdks_js "$peers/model-sdks-js"
+    install_cloud_sdks_py "$peers/cloud-sdks-py"
+    install_cloud_sdks_js "$peers/cloud-sdks-js"
     install_langchain_providers "$peers/langchain-providers"
     install_vercel_ai "$peers/vercel-ai"
     install_from_pypi "$peers/schemathesis" schemathesis "$schemathesis_version"
@@ -218,6 +225,27 @@ install_model_sdks_js() {
     mkdir -p "$home" &&
         npm install --prefix "$home" --no-audit --no-fund --silent "@anthropic-ai/sdk@$anthropic_js_version" \
             "openai@$openai_js_version" &&
+        touch "$stamp"
+}
+
+# Anthropic's SDK has clients for both clouds.
+install_cloud_sdks_py() {
+    local home=$1 stamp="$1/steadyhand-$google_genai_py_version-$boto3_version-$anthropic_py_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    python3 -m venv "$home" &&
+        "$home/bin/python" -m pip install --quiet "google-genai==$google_genai_py_version" "boto3==$boto3_version" \
+            "anthropic==$anthropic_py_version" &&
+        touch "$stamp"
+}
+
+install_cloud_sdks_js() {
+    local home=$1 stamp="$1/steadyhand-$google_genai_js_version-$bedrock_js_version"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    mkdir -p "$home" &&
+        npm install --prefix "$home" --no-audit --no-fund --silent "@google/genai@$google_genai_js_version" \
+            "@aws-sdk/client-bedrock-runtime@$bedrock_js_version" &&
         touch "$stamp"
 }
 

@@ -38,7 +38,7 @@ pub struct Root {
     pub tools: Map<String, Value>,
     /// MCP servers by name
     pub mcp: Map<String, Value>,
-    /// Providers that the proxy forwards to: anthropic, openai, ollama, gemini, mistral
+    /// Providers that the proxy forwards to: anthropic, openai, ollama, gemini, mistral, bedrock, vertex
     pub proxy: BTreeMap<String, ProxySettings>,
     /// Who is told when something goes wrong
     pub alerts: Vec<AlertSettings>,

@@ -297,7 +297,7 @@ async fn a_signed_request_is_mended_and_signed_anew_where_there_are_keys() {
 }
 
 /// A message of Amazon's event stream.
-fn message(kind: &str, payload: &Value) -> Vec<u8> {
+pub(super) fn message(kind: &str, payload: &Value) -> Vec<u8> {
     let mut headers = Vec::new();
     for (name, value) in [
         (":event-type", kind),

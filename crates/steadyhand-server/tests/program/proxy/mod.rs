@@ -7,6 +7,7 @@ mod clouds;
 mod connections;
 mod corpus;
 mod crowd;
+mod exchange;
 mod execute;
 mod faults;
 mod forwarding;

@@ -21,7 +21,7 @@ struct Client {
     words: Vec<String>,
 }
 
-fn script(name: &str) -> String {
+pub(super) fn script(name: &str) -> String {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/proxy/clients");
     own.join(name).display().to_string()
 }
