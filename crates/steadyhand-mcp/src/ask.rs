@@ -63,6 +63,7 @@ impl Server {
             traceparent: None,
             headers: None,
             sender: Sender::Caller,
+            connect_until: None,
         };
         let began = Instant::now();
         let answer = timeout_at(until, errand.run(&connection, &**passage)).await;

@@ -11,7 +11,9 @@ use crate::era::Era;
 use crate::http::headers::naming_member;
 use crate::http::{Head, Link};
 use crate::lists::Changed;
+use crate::measures::Attributes;
 use crate::mux::{Desk, Mux, Outlet};
+use crate::operation::Operation;
 use crate::slot::{Answer, Heard, Slot, Whose};
 use crate::wire::Outgoing;
 use crate::writer::{Haste, NotTaken, Writer};
@@ -24,6 +26,8 @@ struct Shared {
     mux: Arc<Mux>,
     way: Way,
     era: OnceLock<Era>,
+    /// The version of the protocol, once it is known.
+    version: OnceLock<String>,
 }
 
 /// How messages get to the server.
@@ -38,6 +42,8 @@ pub(crate) enum Way {
 pub(crate) struct Topic<'a> {
     pub(crate) method: &'a str,
     pub(crate) head: Head,
+    /// The tool or prompt it names.
+    pub(crate) target: Option<&'a str>,
 }
 
 impl<'a> Topic<'a> {
@@ -45,14 +51,20 @@ impl<'a> Topic<'a> {
         Topic {
             method,
             head: Head::default(),
+            target: None,
         }
     }
 }
 
 impl Connection {
     pub(crate) fn new(mux: Arc<Mux>, way: Way) -> Connection {
-        let era = OnceLock::new();
-        Connection(Arc::new(Shared { mux, way, era }))
+        let (era, version) = (OnceLock::new(), OnceLock::new());
+        Connection(Arc::new(Shared {
+            mux,
+            way,
+            era,
+            version,
+        }))
     }
 
     pub(crate) fn desk(&self) -> &Desk {
@@ -60,8 +72,29 @@ impl Connection {
     }
 
     /// What the server was found to speak.
-    pub(crate) fn settle(&self, era: Era) {
+    pub(crate) fn settle(&self, era: Era, version: &str) {
         let _ = self.0.era.set(era);
+        let _ = self.0.version.set(version.to_owned());
+    }
+
+    /// What OpenTelemetry wants to know about the way to the server.
+    pub(crate) fn described(&self) -> Attributes {
+        let mut described = vec![("steadyhand.tool.source", self.desk().server.to_string())];
+        let version = self.0.version.get();
+        described.extend(version.map(|version| ("mcp.protocol.version", version.clone())));
+        match &self.0.way {
+            Way::Stdio(_) => described.push(("network.transport", "pipe".to_owned())),
+            Way::Http(link) => described.extend(link.described()),
+        }
+        described
+    }
+
+    /// The session a request is in, where there are such.
+    pub(crate) fn session_id(&self) -> Option<String> {
+        match &self.0.way {
+            Way::Stdio(_) => None,
+            Way::Http(link) => link.session_id(),
+        }
     }
 
     pub(crate) fn is_modern(&self) -> bool {
@@ -91,6 +124,7 @@ impl Connection {
             // Nobody may take back the beginning.
             is_quiet: matches!(topic.method, "initialize" | "server/discover"),
             exchange: None,
+            operation: Operation::new(topic.method, topic.target),
         };
         let params = params(id);
         let request = Outgoing::request(id, topic.method, &params);
@@ -223,6 +257,7 @@ pub(crate) struct Reply {
     is_quiet: bool,
     /// Over HTTP: what has to be driven for an answer to come.
     exchange: Option<BoxFuture<'static, ()>>,
+    operation: Operation,
 }
 
 impl Reply {
@@ -238,10 +273,24 @@ impl Reply {
             }
             let heard = self.slot.poll(cx);
             heard.map(|heard| {
-                self.is_over = matches!(heard, Heard::Answer(_));
+                if let Heard::Answer(answer) = &heard {
+                    self.is_over = true;
+                    let took = self.since.elapsed();
+                    self.operation.ended(&self.connection, answer, took);
+                }
                 heard
             })
         })
+    }
+
+    /// Whether it waits for a connection: the server has not seen any of it, and does not if this is dropped now.
+    pub(crate) fn is_unsent(&self) -> bool {
+        matches!(self.connection.0.way, Way::Http(_)) && !self.slot.was_sent()
+    }
+
+    /// The request's id.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
     }
 
     /// The server wants to know something from someone first.
@@ -261,7 +310,12 @@ impl Reply {
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        if self.is_over || self.connection.is_closed() {
+        if self.is_over {
+            return;
+        }
+        let took = self.since.elapsed();
+        self.operation.given_up(&self.connection, took);
+        if self.connection.is_closed() {
             return;
         }
         let shared = &self.connection.0;

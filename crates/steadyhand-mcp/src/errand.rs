@@ -5,11 +5,12 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::time::{Duration, timeout};
+use tokio::time::{Duration, Instant, timeout, timeout_at};
 
 use crate::connection::{Connection, Topic, head_of};
 use crate::era::{META_CAPABILITIES, META_CLIENT, META_LOG_LEVEL, META_VERSION, MODERN_VERSION};
 use crate::http::headers::{ParamHeaders, naming_member};
+use crate::http::{Kind, Trouble};
 use crate::input::{self, Further};
 use crate::relay::Passage;
 use crate::requests::Capabilities;
@@ -30,6 +31,8 @@ pub(crate) struct Errand<'a> {
     /// Parameters of a tool that stand in headers, too.
     pub(crate) headers: Option<&'a ParamHeaders>,
     pub(crate) sender: Sender,
+    /// By then it must be on its way, where somebody wants to know whether it was.
+    pub(crate) connect_until: Option<Instant>,
 }
 
 /// Who asks.
@@ -63,6 +66,8 @@ pub(crate) trait Along {
     fn progress(&self, progress: Progress);
     /// Someone thinks about a question of the server.
     fn thinking(&self);
+    /// It is on its way, as the request of this id.
+    fn sent(&self, _id: u64) {}
 }
 
 /// Nobody wants to be told.
@@ -83,6 +88,7 @@ impl<'a> Errand<'a> {
             traceparent: None,
             headers: None,
             sender: Sender::We,
+            connect_until: None,
         }
     }
 
@@ -132,8 +138,20 @@ impl<'a> Errand<'a> {
             further,
             modern: connection.is_modern().then(|| &connection.desk().policy),
         });
+        along.sent(reply.id());
         loop {
             let heard = match reply.is_asked() {
+                false if reply.is_unsent() && self.connect_until.is_some() => {
+                    let until = self.connect_until.unwrap_or_else(Instant::now);
+                    match timeout_at(until, reply.heard()).await {
+                        Ok(heard) => heard,
+                        Err(_) if reply.is_unsent() => {
+                            let why = "no connection was made before the call's time was up";
+                            return Answer::Trouble(Trouble::new(Kind::Unreachable, why));
+                        }
+                        Err(_) => reply.heard().await,
+                    }
+                }
                 false => reply.heard().await,
                 true => match timeout(THINKING_TICK, reply.heard()).await {
                     Ok(heard) => heard,
@@ -153,6 +171,10 @@ impl<'a> Errand<'a> {
 
     fn topic(&self, connection: &Connection, raw: &Members<'_>) -> Topic<'a> {
         let mut topic = Topic::of(self.method);
+        topic.target = match &self.params {
+            Params::Call { name, .. } => Some(name),
+            Params::Raw(_) => None,
+        };
         if !connection.has_headers() {
             return topic;
         }

@@ -79,7 +79,8 @@ impl Beginning<'_> {
             }
             _ => self.greet_program(session).await?,
         };
-        session.connection.settle(greeted.era);
+        let version = &greeted.greeting.protocol_version;
+        session.connection.settle(greeted.era, version);
         if let (Host::Remote { link, tasks }, Era::Legacy) = (&mut session.host, greeted.era) {
             // Before it is asked for anything: a stream that is opened beside a call can be taken for that call's own,
             // taken up again, and what a server says by itself meanwhile would be lost.

@@ -4,18 +4,20 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use steadyhand::{Category, Effect, Handler, InexactInteger, Invocation, Output, ToolError};
 
-use crate::connection::too_large;
+use crate::connection::{Connection, too_large};
 use crate::errand::{Along, Errand, Params, Sender};
 use crate::http::headers::ParamHeaders;
+use crate::measures::Attributes;
+use crate::operation::{self, error_of};
 use crate::parameters::{Changes, ParameterNames, Renamed};
 use crate::relay::Passage;
 use crate::result::read_raw_result;
 use crate::rpc_error::read_rpc_error;
-use crate::server::Inner;
+use crate::server::{Inner, MARGIN};
 use crate::slot::{Answer, Lost, Progress};
 
 /// One tool of a server.
@@ -67,6 +69,7 @@ impl McpTool {
             traceparent: invocation.traceparent(),
             headers: (!self.headers.is_empty()).then_some(&self.headers),
             sender: Sender::Caller,
+            connect_until: Some(invocation.until - MARGIN),
         };
         if let Some(passage) = passage {
             passage.forget_answer();
@@ -74,8 +77,12 @@ impl McpTool {
         let along = Told {
             invocation,
             progress_extends: self.progress_extends,
+            tool: &self.name,
+            connection: &connection,
         };
-        match errand.run(&connection, &along).await {
+        let answer = errand.run(&connection, &along).await;
+        invocation.describe(|| values(error_of("tools/call", &answer)));
+        match answer {
             Answer::Result(result) => {
                 let read = read_raw_result(result.get());
                 if let Some(passage) = passage {
@@ -149,6 +156,18 @@ fn refuse_inexact(passage: &Passage) -> Result<(), ToolError> {
 struct Told<'a> {
     invocation: &'a Invocation<'a>,
     progress_extends: bool,
+    /// As the server names it.
+    tool: &'a str,
+    connection: &'a Connection,
+}
+
+/// Attributes as an invocation is described with them.
+fn values(attributes: Attributes) -> Vec<(&'static str, Value)> {
+    let value = |(name, value): (&'static str, String)| match name {
+        "server.port" => (name, json!(value.parse::<u16>().unwrap_or_default())),
+        _ => (name, json!(value)),
+    };
+    attributes.into_iter().map(value).collect()
 }
 
 impl Along for Told<'_> {
@@ -168,6 +187,17 @@ impl Along for Told<'_> {
     /// A person takes their time; only the call's own deadline ends that.
     fn thinking(&self) {
         self.invocation.still_alive();
+    }
+
+    fn sent(&self, id: u64) {
+        self.invocation.describe(|| {
+            let mut about = operation::about("tools/call", Some(self.tool));
+            about.extend(self.connection.described());
+            about.push(("jsonrpc.request.id", id.to_string()));
+            let session = self.connection.session_id();
+            about.extend(session.map(|id| ("mcp.session.id", id)));
+            values(about)
+        });
     }
 }
 

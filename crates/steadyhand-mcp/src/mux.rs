@@ -27,6 +27,8 @@ use crate::wire::{Incoming, Members};
 
 /// What every connection of one server shares.
 pub(crate) struct Desk {
+    /// The server's name.
+    pub(crate) server: Arc<str>,
     pub(crate) policy: RequestPolicy,
     pub(crate) notices: Notices,
     pub(crate) record: Arc<Record>,
@@ -122,7 +124,10 @@ impl Mux {
                 };
                 match self.remove(id) {
                     Some(slot) => self.answer(&slot, answer),
-                    // Too late, twice, or for a request we never sent: nobody waits for it.
+                    None if id >= self.next_id.load(Ordering::Relaxed) => {
+                        return self.with_wrong_id(id, answer);
+                    }
+                    // Too late, or twice: nobody waits for it.
                     None => tracing::debug!(id, "an answer nobody waits for"),
                 }
                 self.attribute_after(id);

@@ -31,7 +31,7 @@ use crate::supervisor;
 
 /// So long before a call's own limit we give up waiting for a start: then it is us who say what happened, and
 /// that nothing was done.
-const MARGIN: Duration = Duration::from_millis(25);
+pub(crate) const MARGIN: Duration = Duration::from_millis(25);
 
 /// A server: started and watched over in the background. Cheap to clone; the last clone that goes stops it.
 #[derive(Clone)]
@@ -91,6 +91,7 @@ impl Server {
         let record = Arc::new(Record::new(&settings.name, settings.hide.clone()));
         let inner = Arc::new(Inner {
             desk: Arc::new(Desk {
+                server: settings.name.as_str().into(),
                 policy: settings.requests.clone(),
                 notices: Notices::of(&settings.name),
                 record: Arc::clone(&record),

@@ -23,6 +23,10 @@ use crate::writer::{Haste, Writer};
 
 /// The longest line a server may send: a result may hold pictures.
 const LINE_BYTES_MAX: usize = crate::http::ANSWER_BYTES_MAX;
+/// A line that goes on after so long is read on; one that is a whole message by then is taken as it is.
+const LINE_PAUSE: Duration = Duration::from_millis(500);
+/// After so many pauses without a byte, a line that is meant as an answer counts as cut off.
+const PAUSES_MAX: u32 = 6;
 /// What is read at once.
 const READ_BYTES: usize = 64 * 1024;
 /// How long after its end a program's output is read: something it left behind may hold the pipes open.
@@ -187,12 +191,29 @@ impl Program {
 async fn read(mux: &Arc<Mux>, writer: Arc<Writer>, mut stdout: pipe::Receiver) {
     let mut lines = Lines::new(LINE_BYTES_MAX);
     let outlet: Arc<dyn Outlet> = writer as _;
+    let mut pauses = 0;
     loop {
+        // A line is begun and not ended: it may be all that comes.
+        let is_open = !lines.unended().is_empty();
         let buffer = lines.buffer();
         buffer.reserve(READ_BYTES);
-        match stdout.read_buf(buffer).await {
-            Ok(0) | Err(_) => break,
-            Ok(_) => {}
+        let reading = stdout.read_buf(buffer);
+        let read = match is_open {
+            true => timeout(LINE_PAUSE, reading).await,
+            false => Ok(reading.await),
+        };
+        match read {
+            Ok(Ok(0) | Err(_)) => break,
+            Ok(Ok(_)) => pauses = 0,
+            Err(_) => {
+                pauses += 1;
+                if let Some(line) = lines.unended_message() {
+                    take_line(mux, line, &outlet);
+                } else if pauses == PAUSES_MAX {
+                    mux.unreadable(lines.unended(), None);
+                }
+                continue;
+            }
         }
         mux.hear();
         while let Some(line) = lines.next_line() {

@@ -9,10 +9,12 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 
 use crate::coming_back::come_back;
+use crate::connection::Connection;
 use crate::era::Era;
 use crate::failure::{StartFailure, Step, What};
 use crate::greet::{Beginning, Greeted, NotGreeted};
 use crate::lists::Changed;
+use crate::measures::{self, Measure};
 use crate::server::Inner;
 use crate::session::{self, Session, Stuck, Witness};
 use crate::state::{Phase, ServerState, StepDone};
@@ -327,6 +329,7 @@ async fn start_session(server: &Arc<Inner>) -> Result<Session, Stuck> {
 async fn run(server: &Arc<Inner>, mut session: Session) -> After {
     let connection = session.connection.clone();
     let pid = session.pid();
+    let mut lasted = Lasted::begin(&connection);
     let after = tokio::select! {
         end = session.broken() => After::Broke(end.into()),
         () = upkeep::lost_trust(server, &connection) => {
@@ -338,6 +341,8 @@ async fn run(server: &Arc<Inner>, mut session: Session) -> After {
         never = upkeep::keep_fresh(server, &connection) => match never {},
         never = subscriptions::keep(server, &connection) => match never {},
     };
+    lasted.broke = matches!(after, After::Broke(_));
+    drop(lasted);
     server.connection.store(None);
     let reason = match &after {
         After::Broke(what) => format!("it {}", last_words(server, what)),
@@ -356,6 +361,33 @@ async fn run(server: &Arc<Inner>, mut session: Session) -> After {
     }
     server.keep_log().await;
     after
+}
+
+/// Counts how long a server was up, however that ends.
+struct Lasted {
+    connection: Connection,
+    since: Instant,
+    broke: bool,
+}
+
+impl Lasted {
+    fn begin(connection: &Connection) -> Lasted {
+        Lasted {
+            connection: connection.clone(),
+            since: Instant::now(),
+            broke: false,
+        }
+    }
+}
+
+impl Drop for Lasted {
+    fn drop(&mut self) {
+        let mut attributes = self.connection.described();
+        if self.broke {
+            attributes.push(("error.type", "connection_lost".to_owned()));
+        }
+        measures::record(Measure::ClientSession, attributes, self.since.elapsed());
+    }
 }
 
 /// How it ended, and what it said last.

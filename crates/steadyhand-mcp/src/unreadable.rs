@@ -62,8 +62,25 @@ impl Mux {
                 let text = format!("sent an answer without the id of a request: {content}");
                 self.attribute(Trouble::new(Kind::NotMcp, text), false);
             }
+            (Answer::Error(error), [_, ..]) => {
+                let content = self.desk.record.quoted(error.message.as_bytes());
+                let text = format!("sent an error without the id of a request: {content}");
+                self.attribute(Trouble::new(Kind::NotMcp, text), false);
+            }
             _ => tracing::debug!("an answer without an id"),
         }
+    }
+
+    /// An answer to a request that was never sent: it is meant for one that was.
+    pub(crate) fn with_wrong_id(self: &Arc<Self>, id: u64, answer: Answer) {
+        let content = match &answer {
+            Answer::Result(result) => result.get(),
+            Answer::Error(error) => &error.message,
+            _ => "",
+        };
+        let content = self.desk.record.quoted(content.as_bytes());
+        let text = format!("sent an answer with the id {id}, which no request has: {content}");
+        self.attribute(Trouble::new(Kind::NotMcp, text), false);
     }
 
     /// A request was answered as it should be: what could not be read was for another one.

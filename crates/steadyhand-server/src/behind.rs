@@ -7,17 +7,20 @@ use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use steadyhand::{Call, Outcome, Tool, ToolManager};
 use steadyhand_mcp::Server;
-use steadyhand_mcp::serve::Host;
+use steadyhand_mcp::serve::{Host, ServedOperation};
 use tokio::sync::watch;
 
 use crate::http::{Limits, Running};
 use crate::runtime::Runtime;
+use crate::telemetry::otlp::ServerSpans;
 
 /// A runtime, for MCP clients.
 pub(crate) struct Behind {
     runtime: Runtime,
     /// Calls go on the list of a server, and within its limits.
     list: Option<(Arc<Running>, Limits)>,
+    /// Where spans of requests go.
+    spans: Option<ServerSpans>,
 }
 
 impl Behind {
@@ -26,14 +29,21 @@ impl Behind {
         Behind {
             runtime,
             list: None,
+            spans: None,
         }
     }
 
     /// For the clients of a server.
-    pub(crate) fn of_server(runtime: Runtime, running: Arc<Running>, limits: Limits) -> Behind {
+    pub(crate) fn of_server(
+        runtime: Runtime,
+        running: Arc<Running>,
+        limits: Limits,
+        spans: ServerSpans,
+    ) -> Behind {
         Behind {
             runtime,
             list: Some((running, limits)),
+            spans: Some(spans),
         }
     }
 
@@ -74,6 +84,16 @@ impl Host for Behind {
 
     fn first_tools(&self) -> Option<BoxFuture<'static, ()>> {
         self.runtime.first_tools()
+    }
+
+    fn records_spans(&self) -> bool {
+        self.spans.is_some() && self.runtime.executor().records_spans()
+    }
+
+    fn operation_ended(&self, ended: ServedOperation) {
+        if let Some(spans) = &self.spans {
+            spans.take(&ended);
+        }
     }
 
     fn definition(&self, tool: &Tool) -> Option<Box<RawValue>> {

@@ -98,6 +98,20 @@ pub enum Event {
         #[serde(skip)]
         args: Option<Arc<Value>>,
     },
+    /// What a tool says about the work of an attempt, for whoever records spans: told while spans are recorded.
+    AttemptDescribed {
+        /// The call's number.
+        #[serde(skip)]
+        number: u64,
+        /// The call.
+        call_id: String,
+        /// The tool.
+        tool_name: String,
+        /// Counts from 1.
+        attempt: u32,
+        /// Attributes under the names that OpenTelemetry has for them.
+        attributes: Vec<(&'static str, Value)>,
+    },
     /// An attempt failed.
     AttemptFailed {
         /// The call's number.
@@ -223,6 +237,9 @@ impl Event {
     pub(crate) fn bytes(&self) -> usize {
         let bytes = match self {
             Event::Started {
+                call_id, tool_name, ..
+            }
+            | Event::AttemptDescribed {
                 call_id, tool_name, ..
             }
             | Event::FallbackStarted {

@@ -84,6 +84,11 @@ impl ToolExecutor {
         self.tools.observers().record_spans(true)
     }
 
+    /// Whether spans are recorded.
+    pub fn records_spans(&self) -> bool {
+        self.tools.observers().spans().is_some()
+    }
+
     /// From here on tools are told what the caller sent, as before anyone recorded spans.
     pub fn stop_recording_spans(&self) {
         self.tools.observers().record_spans(false);

@@ -131,6 +131,21 @@ impl<'a> Invocation<'a> {
         );
     }
 
+    /// Tells whoever records spans what this attempt does, under the names that OpenTelemetry has for it. What is told
+    /// later replaces what was told earlier under the same name. Nothing is asked for while nobody records spans.
+    pub fn describe(&self, attributes: impl FnOnce() -> Vec<(&'static str, Value)>) {
+        if self.observers.spans().is_none() {
+            return;
+        }
+        self.observers.tell(Event::AttemptDescribed {
+            number: self.number,
+            call_id: self.call_id.to_owned(),
+            tool_name: self.tool_name.to_owned(),
+            attempt: self.attempt,
+            attributes: attributes(),
+        });
+    }
+
     /// Cancelled when this attempt ends for any reason: for work that the future does not own.
     pub fn cancellation(&self) -> CancellationToken {
         let (token, _) = self.token.get_or_init(|| {

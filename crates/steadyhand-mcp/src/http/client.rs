@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -59,10 +60,12 @@ impl Client {
     }
 
     /// Sends it once, to where the address leads. Dropping the future aborts the exchange and its connection.
+    /// `sent` is set as soon as the server can have seen it.
     pub(super) async fn send(
         &self,
         to: &Uri,
         mut request: Request<Full<Bytes>>,
+        sent: &AtomicBool,
     ) -> Result<Response<Body>, NoAnswer> {
         loop {
             let (connection, is_new) = match self.pool.take() {
@@ -70,13 +73,17 @@ impl Client {
                 // Apart: connecting takes much room, and most requests need none of it.
                 None => (Box::pin(self.open(to)).await?, true),
             };
+            sent.store(true, Ordering::Release);
             let mut not_sent = match connection.send(request, &self.pool).await {
                 Ok(response) => return Ok(response),
                 Err(not_sent) => not_sent,
             };
             match not_sent.take_message() {
                 // The connection was closed before any of the request was on it.
-                Some(unsent) if !is_new => request = unsent,
+                Some(unsent) if !is_new => {
+                    sent.store(false, Ordering::Release);
+                    request = unsent;
+                }
                 _ => return Err(no_answer(not_sent)),
             }
         }

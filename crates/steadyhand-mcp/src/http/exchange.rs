@@ -2,7 +2,7 @@
 //! it was cut.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -52,7 +52,8 @@ pub(super) async fn run(
             true => None,
             false => link.session.load_full(),
         };
-        slot.sent.store(true, Ordering::Release);
+        // What was refused before was not looked at.
+        slot.sent.store(false, Ordering::Release);
         let shown = link.remote.shown().await;
         let response = post(
             link,
@@ -60,6 +61,7 @@ pub(super) async fn run(
             head,
             body.clone(),
             shown.as_deref(),
+            &slot.sent,
         )
         .await;
         let response = response.map_err(|no| link.no_answer(slot, &no))?;
@@ -110,7 +112,16 @@ pub(super) async fn say(link: &Link, body: Bytes) -> Result<(), Trouble> {
     let session = link.session.load_full();
     let shown = link.remote.shown().await;
     let head = Head::default();
-    let response = post(link, session.as_deref(), &head, body, shown.as_deref()).await;
+    let sent = AtomicBool::default();
+    let response = post(
+        link,
+        session.as_deref(),
+        &head,
+        body,
+        shown.as_deref(),
+        &sent,
+    )
+    .await;
     let response = response.map_err(|no| Trouble::new(Kind::Broken, no.why))?;
     match response.status().is_success() {
         true => Ok(()),
@@ -128,6 +139,7 @@ async fn post(
     head: &Head,
     body: Bytes,
     shown: Option<&str>,
+    sent: &AtomicBool,
 ) -> Result<Response<Body>, NoAnswer> {
     link.mux.desk.record.passes("sent", &body);
     let url = link.url.load_full();
@@ -136,7 +148,7 @@ async fn post(
     let json = HeaderValue::from_static("application/json");
     request.headers_mut().insert(CONTENT_TYPE, json);
     link.address(&mut request, session, head);
-    link.remote.client.send(&url, request).await
+    link.remote.client.send(&url, request, sent).await
 }
 
 /// Opens a stream of events by GET.
@@ -154,7 +166,8 @@ pub(super) async fn get(
     if let Some(Ok(id)) = last_event.map(HeaderValue::from_str) {
         headers.insert(LAST_EVENT_ID, id);
     }
-    link.remote.client.send(url, request).await
+    let sent = AtomicBool::default();
+    link.remote.client.send(url, request, &sent).await
 }
 
 /// HTTP+SSE: that it was accepted is all there is to it; the answer comes on the stream.

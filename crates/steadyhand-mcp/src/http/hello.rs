@@ -5,10 +5,12 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use hyper::header::HeaderValue;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use super::{Head, Kind, Link, SessionId, Trouble, exchange};
 use crate::catalogue::Greeting;
 use crate::lists::Changed;
+use crate::operation::{Operation, error_of};
 use crate::slot::{Answer, Whose};
 use crate::wire::Outgoing;
 
@@ -27,10 +29,17 @@ impl Link {
                 is_hello: true,
                 ..Head::default()
             };
-            match exchange::run(self, id, &slot, &head, body).await {
+            let began = Instant::now();
+            let answer = match exchange::run(self, id, &slot, &head, body).await {
                 Ok(()) => slot.taken().await,
                 Err(trouble) => Answer::Trouble(trouble),
-            }
+            };
+            let mut way = self.described();
+            let server = self.mux.desk.server.to_string();
+            way.insert(0, ("steadyhand.tool.source", server));
+            let error = error_of("initialize", &answer);
+            Operation::new("initialize", None).count(way, error, began.elapsed());
+            answer
         })
     }
 

@@ -9,7 +9,7 @@ mod sse;
 mod standing;
 mod trouble;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
@@ -25,6 +25,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::credentials::Login;
+use crate::measures::Attributes;
 use crate::mux::{Mux, Outlet};
 use crate::settings::{Hide, HttpSettings};
 use crate::slot::Slot;
@@ -311,7 +312,9 @@ impl Link {
         let mut request = self.remote.request(Method::DELETE, &url, Bytes::new());
         self.address(&mut request, Some(&session), &Head::default());
         show(&mut request, self.remote.shown().await.as_deref());
-        let _ = timeout(GOODBYE_LIMIT, self.remote.client.send(&url, request)).await;
+        let sent = AtomicBool::default();
+        let goodbye = self.remote.client.send(&url, request, &sent);
+        let _ = timeout(GOODBYE_LIMIT, goodbye).await;
     }
 
     /// Puts in what tells whose request it is.
@@ -341,6 +344,30 @@ impl Link {
         });
         self.session.store(session);
         self.session_changed.notify_waiters();
+    }
+
+    /// What OpenTelemetry wants to know about the way to the server.
+    pub(crate) fn described(&self) -> Attributes {
+        let url = self.url.load();
+        let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
+        let usual = match url.scheme_str() {
+            Some("https") => 443,
+            _ => 80,
+        };
+        let port = url.port_u16().unwrap_or(usual);
+        vec![
+            ("network.transport", "tcp".to_owned()),
+            ("network.protocol.name", "http".to_owned()),
+            ("network.protocol.version", "1.1".to_owned()),
+            ("server.address", host.to_owned()),
+            ("server.port", port.to_string()),
+        ]
+    }
+
+    /// The session, where the server has begun one.
+    pub(crate) fn session_id(&self) -> Option<String> {
+        let session = self.session.load_full()?;
+        session.value.to_str().ok().map(str::to_owned)
     }
 
     fn hidden(&self, text: impl Into<String>) -> String {

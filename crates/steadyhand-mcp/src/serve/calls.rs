@@ -76,7 +76,10 @@ impl Inner {
         if let Some(conversation) = &origin.conversation {
             call = call.conversation(&**conversation);
         }
-        if let Some(traceparent) = meta.traceparent.as_deref().or(origin.traceparent) {
+        let operation = origin.operation;
+        let ours = operation.as_ref().and_then(|it| it.traceparent());
+        let theirs = meta.traceparent.as_deref().or(origin.traceparent);
+        if let Some(traceparent) = ours.as_deref().or(theirs) {
             call = call.traceparent(traceparent);
         }
         let may_wait = tool.is_some_and(|tool| tool.is_gated());
@@ -104,6 +107,9 @@ impl Inner {
                 .execute(call, &caller)
                 .await
                 .map_err(errors::busy)?;
+            if let (Some(operation), Some(failure)) = (&operation, outcome.failure()) {
+                operation.tool_failed(failure.code.as_str());
+            }
             answer::of_call(&outcome, passage.as_deref(), client.era, inner.host.tools())
         };
         Ok(Handled::Work(Box::new(Work::new(

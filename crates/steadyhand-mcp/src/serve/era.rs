@@ -24,6 +24,14 @@ impl Era {
         Era::Legacy(known.unwrap_or(&LEGACY_VERSIONS[0]))
     }
 
+    /// The version that is spoken.
+    pub(super) fn version(self) -> &'static str {
+        match self {
+            Era::Modern => MODERN_VERSIONS[0],
+            Era::Legacy(version) => version,
+        }
+    }
+
     pub(super) fn is_modern(self) -> bool {
         self == Era::Modern
     }

@@ -24,6 +24,7 @@ use super::inquiry::{Answer, Inquiry, Sink};
 use super::keeper;
 use super::listing::{List, Listing, cursor, definition};
 use super::news::{Mailbox, Versions};
+use super::operation::{Following, Operation};
 use super::parking::{Parking, Subject};
 use super::request::{Meta, Params, Request};
 use super::sessions::Sessions;
@@ -80,6 +81,8 @@ pub(super) struct Origin<'a> {
     /// Where news go, for a client that has a connection or a session.
     pub(super) mailbox: Option<&'a Arc<Mailbox>>,
     pub(super) headers: Option<&'a dyn Headers>,
+    /// What it is counted as, once that is known.
+    pub(super) operation: Option<Arc<Operation>>,
 }
 
 /// What becomes of a request.
@@ -124,6 +127,11 @@ impl Gateway {
         self.inner.parking.clear();
     }
 
+    /// Ends all sessions, with what is still being worked on in them.
+    pub fn end_sessions(&self) {
+        self.inner.sessions.end_all();
+    }
+
     /// How many sessions there are.
     pub fn sessions(&self) -> usize {
         self.inner.sessions.count()
@@ -136,8 +144,31 @@ impl Inner {
         MODERN_METHODS.contains(&method)
     }
 
-    /// Begins to answer a request. What opens a session or a stream is up to the transport.
+    /// Begins to answer a request, and counts it. What opens a session or a stream is up to the transport.
     pub(super) fn handle(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        params: &Params<'_>,
+        meta: &Meta<'_>,
+        mut origin: Origin<'_>,
+    ) -> Handled {
+        let operation = Arc::new(Operation::begin(self, request, params, meta, &origin));
+        origin.operation = Some(Arc::clone(&operation));
+        let following = Following::new(operation);
+        match self.begin(request, params, meta, origin) {
+            Handled::Work(work) => Handled::Work(Box::new(work.followed(following))),
+            Handled::Now(answer) => {
+                following.end(&answer);
+                Handled::Now(answer)
+            }
+            Handled::Page(page) => {
+                following.end_well();
+                Handled::Page(page)
+            }
+        }
+    }
+
+    fn begin(
         self: &Arc<Self>,
         request: &Request<'_>,
         params: &Params<'_>,

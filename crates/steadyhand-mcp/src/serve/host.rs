@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use steadyhand::{Call, Outcome, Tool, ToolExecutor, ToolManager};
 use tokio::sync::watch;
 
+use super::operation::ServedOperation;
 use crate::server::Server;
 
 /// What stands behind a gateway.
@@ -33,6 +34,14 @@ pub trait Host: Send + Sync + 'static {
     fn first_tools(&self) -> Option<BoxFuture<'static, ()>> {
         None
     }
+
+    /// Whether somebody records spans of requests.
+    fn records_spans(&self) -> bool {
+        false
+    }
+
+    /// A request of a client is over. Told only while spans are recorded; must not wait.
+    fn operation_ended(&self, _ended: ServedOperation) {}
 
     /// A tool as `tools/list` is to show it, where no server is there any more to say so.
     fn definition(&self, _tool: &Tool) -> Option<Box<RawValue>> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use super::client::Client;
 use super::era::{Era, LEGACY_VERSIONS, MODERN_VERSIONS};
@@ -13,6 +14,7 @@ use super::exchange::{Accepted, Post, Refusal, Reply, Who, answered};
 use super::gateway::{Handled, Inner, Origin};
 use super::headers::{Headers, must_say};
 use super::listen::Wish;
+use super::operation;
 use super::request::{Meta, Params, Request, client_name};
 use super::session::{Running, Session};
 use super::work::Work;
@@ -130,6 +132,7 @@ impl Inner {
             traceparent: post.traceparent,
             mailbox: None,
             headers: Some(post.headers),
+            operation: None,
         };
         match self.handle(request, params, meta, origin) {
             Handled::Work(work) => Stage::Pending(Pending {
@@ -161,6 +164,7 @@ impl Inner {
             traceparent: post.traceparent,
             mailbox: Some(&session.mailbox),
             headers: None,
+            operation: None,
         };
         let id = request.id;
         match self.handle(request, params, meta, origin) {
@@ -236,6 +240,7 @@ impl Inner {
     }
 
     fn begin_session(&self, request: &Request<'_>, who: Option<&Who>) -> Reply {
+        let began = Instant::now();
         let (client, version) = greeted(request);
         let told = *self.versions.borrow();
         let owner = who.and_then(|who| who.name.clone());
@@ -243,12 +248,11 @@ impl Inner {
             let error = errors::busy("there are as many sessions as there may be; try again later");
             return Reply::error(Standing::Busy, request.id, &error);
         };
+        let greeting = self.greeting(version);
+        operation::greeted(version, false, began.elapsed());
         Reply {
             session: Some(Arc::clone(&session.id)),
-            ..Reply::json(
-                Standing::Answered,
-                message(request.id, self.greeting(version)),
-            )
+            ..Reply::json(Standing::Answered, message(request.id, greeting))
         }
     }
 

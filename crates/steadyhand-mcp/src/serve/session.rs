@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::client::Client;
 use super::inquiry::Inquiry;
 use super::news::{Mailbox, Versions};
+use super::operation;
 use super::stream::Stream;
 
 /// Streams that one session may have, those that are over included; then the oldest that is over goes.
@@ -38,6 +40,7 @@ pub(super) struct Session {
     busy: AtomicUsize,
     /// When it was last used, in milliseconds of the sessions' clock.
     pub(super) used_ms: AtomicU64,
+    began: Instant,
 }
 
 impl Session {
@@ -61,6 +64,7 @@ impl Session {
             listener_changed: Notify::new(),
             busy: AtomicUsize::new(0),
             used_ms: AtomicU64::new(0),
+            began: Instant::now(),
         }
     }
 
@@ -89,6 +93,7 @@ impl Session {
 
     /// It is over: what runs for it is cancelled.
     pub(super) fn end(&self) {
+        operation::session_ended(self.client.era.version(), false, self.began.elapsed());
         self.ended.cancel();
         let running = std::mem::take(&mut *lock(&self.running));
         running.values().for_each(|inquiry| inquiry.cancel());

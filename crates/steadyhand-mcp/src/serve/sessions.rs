@@ -81,6 +81,15 @@ impl Sessions {
         session.is_some()
     }
 
+    /// Ends all of them.
+    pub(super) fn end_all(&self) {
+        for shard in &self.shards {
+            let sessions = std::mem::take(&mut *lock(shard));
+            self.count.fetch_sub(sessions.len(), Ordering::Relaxed);
+            sessions.values().for_each(|session| session.end());
+        }
+    }
+
     pub(super) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }

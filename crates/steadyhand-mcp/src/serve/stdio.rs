@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::answer::list_start;
 use super::client::Client;
@@ -24,6 +24,7 @@ use super::inquiry::{Answer, Inquiry, Next, Sink};
 use super::listen::Wish;
 use super::message::Message;
 use super::news::{Ear, Mailbox, News, Wanted};
+use super::operation;
 use super::reading::{cancelled, greeted, modern_client};
 use super::request::{Meta, Params, Request};
 use super::work::Work;
@@ -45,6 +46,7 @@ impl Gateway {
         mut input: impl AsyncRead + Unpin,
         output: impl AsyncWrite + Unpin + Send,
     ) -> std::io::Result<()> {
+        let began = Instant::now();
         let (out, outbox) = mpsc::channel(QUEUE_MAX);
         let link = Arc::new(Link::new(&self.inner, out));
         let reading = async {
@@ -78,6 +80,10 @@ impl Gateway {
             written = &mut writing => written,
             () = link.tell_news() => Ok(()),
         };
+        if link.is_legacy.load(Ordering::Acquire) {
+            let version = link.client.load().era.version();
+            operation::session_ended(version, true, began.elapsed());
+        }
         drop(link);
         // What is left in the queue.
         let _ = timeout(Duration::from_secs(1), writing).await;
@@ -197,6 +203,7 @@ impl Link {
             traceparent: None,
             mailbox: Some(&self.mailbox),
             headers: None,
+            operation: None,
         };
         match self.inner.handle(request, &params, &meta, origin) {
             Handled::Now(answer) => self.answer(request.id, answer).await,
@@ -212,9 +219,12 @@ impl Link {
     /// The client as it greeted us, or greets us now.
     async fn legacy(&self, request: &Request<'_>) -> Arc<Client> {
         if request.method == "initialize" {
+            let began = Instant::now();
             let (client, version) = greeted(request);
             self.client.store(Arc::new(client));
-            self.answer(request.id, self.inner.greeting(version)).await;
+            let greeting = self.inner.greeting(version);
+            operation::greeted(version, true, began.elapsed());
+            self.answer(request.id, greeting).await;
         }
         if !self.is_legacy.swap(true, Ordering::AcqRel) {
             self.became_legacy.notify_one();

@@ -9,12 +9,14 @@ use tokio::task::AbortHandle;
 
 use super::errors;
 use super::inquiry::{Answer, Inquiry, Next};
+use super::operation::Following;
 use super::parking::Subject;
 
 /// A request that is being worked on. Dropping it ends the work.
 pub(super) struct Work {
     pub(super) inquiry: Arc<Inquiry>,
     run: Run,
+    is_followed: bool,
     pub(super) subject: Subject,
 }
 
@@ -45,8 +47,28 @@ impl Work {
         Work {
             inquiry,
             run: Run::Here(work),
+            is_followed: false,
             subject,
         }
+    }
+
+    /// Has its end counted. One that a client comes back for is counted as what it was begun as.
+    pub(super) fn followed(mut self, following: Following) -> Work {
+        self.run = match self.run {
+            Run::Here(work) if !self.is_followed => {
+                self.is_followed = true;
+                Run::Here(Box::pin(async move {
+                    let answer = work.await;
+                    following.end(&answer);
+                    answer
+                }))
+            }
+            run => {
+                following.end_well();
+                run
+            }
+        };
+        self
     }
 
     /// What is to be done next.

@@ -112,6 +112,24 @@ impl Lines {
         }
     }
 
+    /// What has come of a line whose end has not come yet.
+    pub fn unended(&self) -> &[u8] {
+        match self.overlong.has_begun() {
+            true => &[],
+            false => self.buffer[self.taken..].trim_ascii(),
+        }
+    }
+
+    /// The same as a message, if it is a whole one: a server may forget the end of the line, or keep it back.
+    pub fn unended_message(&mut self) -> Option<Line<'_>> {
+        if !self.spread.is_empty() || Incoming::read(self.unended()).is_none() {
+            return None;
+        }
+        let start = std::mem::replace(&mut self.taken, self.buffer.len());
+        self.searched = self.buffer.len();
+        Some(line_of(self.buffer[start..].trim_ascii()))
+    }
+
     /// What stands behind the last line's end when the stream ends: half a message, or one without its line's end.
     pub fn last_line(&mut self) -> Option<Line<'_>> {
         self.gathered = std::mem::take(&mut self.spread);

@@ -191,8 +191,8 @@ faults! {
     d7_an_answer_that_comes_twice: in_a_call(&["duplicate_response"]).gives("twice");
     d7_an_answer_nobody_asked_for: in_a_call(&["unknown_id"]).gives("the right one");
     d7_two_results_for_one_call: in_a_call(&["two_results"]).gives("first");
-    d7_an_answer_under_a_wrong_id: in_a_call(&["wrong_id"]).timeout_ms(700)
-        .fails(Timeout, Effect::Unknown, SAYS_NOTHING_MORE);
+    d7_an_answer_under_a_wrong_id: in_a_call(&["wrong_id"])
+        .fails(ToolExecutionError, Effect::Unknown, &["MCP server 'hostile' sent an answer with the id ", "which no request has", "misdirected"]);
     v07_a_call_that_is_never_answered: in_a_call(&["no_response"]).timeout_ms(700)
         .fails(Timeout, Effect::Unknown, SAYS_NOTHING_MORE);
     v07_an_answer_that_comes_too_late: in_a_call(&["late_response", "1"]).timeout_ms(400)

@@ -39,8 +39,11 @@ for line in sys.stdin:
             held.clear()
             result(id, {"content": [{"type": "text", "text": "done"}]})
         else:
-            for text in args["lines"]:
+            for text in args.get("lines", []):
                 say(text.replace("ID", str(id)))
+            if args.get("open"):
+                sys.stdout.write(args["open"].replace("ID", str(id)))
+                sys.stdout.flush()
             if args.get("answer"):
                 result(id, {"content": [{"type": "text", "text": args["answer"]}]})
     else:
@@ -290,4 +293,43 @@ fn an_unreadable_answer_is_told_from_everything_else() {
     ] {
         assert_eq!(look(other), None, "{other}");
     }
+}
+
+#[tokio::test]
+async fn v12_an_answer_with_an_id_that_no_request_has_fails_the_call_that_is_open() {
+    let stage = stage().await;
+    let wrong =
+        r#"{"jsonrpc":"2.0","id":987654,"result":{"content":[{"type":"text","text":"whose?"}]}}"#;
+    assert_fails_with(&stage, &[wrong], "with the id 987654, which no request has").await;
+    // One that comes late or twice is nobody's, and harms nobody.
+    let outcome = stage
+        .run(patient(
+            "print",
+            json!({"lines": [r#"{"jsonrpc":"2.0","id":1,"result":{}}"#], "answer": "mine"}),
+        ))
+        .await;
+    assert!(outcome.is_success(), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn v12_an_answer_whose_line_does_not_end_is_taken_if_it_is_whole_and_told_if_it_is_not() {
+    let stage = stage().await;
+    let whole =
+        r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"whole"}]}}"#;
+    let outcome = stage.run(patient("print", json!({"open": whole}))).await;
+    assert!(outcome.is_success(), "{outcome:?}");
+    // The next line begins where that one did not end.
+    let outcome = stage
+        .run(patient("print", json!({"answer": "the next one"})))
+        .await;
+    assert!(outcome.is_success(), "{outcome:?}");
+    let cut = r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"te"#;
+    let outcome = stage.run(patient("print", json!({"open": cut}))).await;
+    let (code, effect, message) = failure(&outcome);
+    assert_eq!(code, FailureCode::ToolExecutionError, "{message}");
+    assert_eq!(effect, Effect::Unknown, "{message}");
+    assert!(
+        message.contains("that is not valid JSON") && message.contains("\"te"),
+        "{message}"
+    );
 }

@@ -251,7 +251,9 @@ impl Observer for Recorder {
                     open.notes.push(short(message));
                 }
             }),
-            Event::BreakerChanged { .. } | Event::Progress { .. } => {}
+            Event::BreakerChanged { .. }
+            | Event::Progress { .. }
+            | Event::AttemptDescribed { .. } => {}
             Event::Finished {
                 number,
                 at_ms,

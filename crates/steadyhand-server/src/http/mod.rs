@@ -127,7 +127,8 @@ impl App {
         let alerts = Alerts::new(http.clone(), live.clone());
         let otlp = Otlp::new(executor, Arc::clone(&figures), http);
         let running: Arc<Running> = Arc::default();
-        let behind = Behind::of_server(runtime.clone(), Arc::clone(&running), limits);
+        let spans = otlp.server_spans();
+        let behind = Behind::of_server(runtime.clone(), Arc::clone(&running), limits, spans);
         changes::remember(&live, &history);
         App {
             gateway: Gateway::new(Arc::new(behind)),

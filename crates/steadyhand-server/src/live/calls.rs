@@ -147,6 +147,7 @@ impl Calls {
             }
             // Its end says it all.
             Event::AttemptStarted { .. }
+            | Event::AttemptDescribed { .. }
             | Event::ApprovalAsked { .. }
             | Event::Approved { .. }
             | Event::AttemptFailed { .. }

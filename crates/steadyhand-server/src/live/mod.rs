@@ -254,7 +254,10 @@ impl Observer for Watching {
     }
 
     fn wants(&self, event: &Event) -> bool {
-        !matches!(event, Event::AttemptStarted { .. })
+        !matches!(
+            event,
+            Event::AttemptStarted { .. } | Event::AttemptDescribed { .. }
+        )
     }
 }
 

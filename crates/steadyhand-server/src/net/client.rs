@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::Url;
 use reqwest::redirect::Policy;
-use steadyhand::{Effect, ToolError};
+use steadyhand::{Effect, Invocation, ToolError};
 use tokio::time::timeout_at;
 
 use super::address;
@@ -67,6 +67,20 @@ impl Client {
             Ok(result) => result,
             Err(_) => Err(error::too_slow(&asked)),
         }
+    }
+
+    /// The same for an attempt to run a tool, which whoever records spans is told of.
+    pub async fn send_for(
+        &self,
+        invocation: &Invocation<'_>,
+        request: Request,
+        limits: Limits,
+        reach: &Reach,
+    ) -> Result<Response, ToolError> {
+        invocation.describe(|| request.traced());
+        let response = self.send(request, limits, reach).await?;
+        invocation.describe(|| response.traced());
+        Ok(response)
     }
 
     /// The same without going anywhere else: what sends us on is the answer.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -30,6 +31,25 @@ impl Request {
             headers: HeaderMap::new(),
             body: None,
         }
+    }
+
+    /// What OpenTelemetry's conventions for HTTP want to know of it. Path and query may hold arguments and secrets, and
+    /// are not shown.
+    pub(super) fn traced(&self) -> Vec<(&'static str, Value)> {
+        let url = &self.url;
+        let origin = url.origin().ascii_serialization();
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let mut described = vec![
+            ("http.request.method", json!(self.method.as_str())),
+            ("url.full", json!(format!("{origin}/REDACTED"))),
+            ("url.scheme", json!(url.scheme())),
+            ("server.address", json!(host)),
+            ("network.protocol.name", json!("http")),
+            ("network.transport", json!("tcp")),
+        ];
+        let port = url.port_or_known_default();
+        described.extend(port.map(|port| ("server.port", json!(port))));
+        described
     }
 
     /// Carries this trace context on, unless the configuration sets one of its own.

@@ -37,6 +37,16 @@ impl Response {
         }
     }
 
+    /// What OpenTelemetry's conventions for HTTP want to know of it.
+    pub(super) fn traced(&self) -> Vec<(&'static str, Value)> {
+        let status = self.status.as_u16();
+        let mut described = vec![("http.response.status_code", json!(status))];
+        if status >= 400 {
+            described.push(("error.type", json!(status.to_string())));
+        }
+        described
+    }
+
     /// The media type without its parameters, in lower case: `application/json`.
     pub fn content_type(&self) -> Option<String> {
         let value = self.headers.get(CONTENT_TYPE)?.to_str().ok()?;

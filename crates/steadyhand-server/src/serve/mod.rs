@@ -385,6 +385,9 @@ impl Server {
         // All places are free when no connection is left.
         let all = u32::try_from(self.places_max).unwrap_or(u32::MAX);
         let _ = timeout(LAST_WORDS_MAX, self.places.acquire_many(all)).await;
+        // How long they lasted is exported, too.
+        self.app.gateway.end_sessions();
+        let _ = timeout(LAST_WORDS_MAX, self.app.runtime.stop_servers()).await;
         self.app.otlp.shut_down(LAST_WORDS_MAX).await;
         let history = self.app.history.clone();
         let written = tokio::task::spawn_blocking(move || history.flush(LAST_WORDS_MAX)).await;

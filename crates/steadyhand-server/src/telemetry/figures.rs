@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use steadyhand::conversation::{Code, Provider, fixes_made};
 use steadyhand::{BreakerState, Times, ToolManager, ToolMetrics};
+use steadyhand_mcp::measures::{self, Durations, Measure};
 use tokio::time::Instant;
 
 /// Tools that get a label of their own; what is called beyond them is counted under [`OTHER`] together.
@@ -99,6 +100,8 @@ pub enum Points {
     Seconds(f64),
     /// How times are spread.
     Times(Vec<(Labels, Times)>),
+    /// The same by the bounds of OpenTelemetry's conventions for MCP, which name the labels, too.
+    Durations(Vec<(Labels, Durations)>),
     /// Facts, as labels.
     Info(Labels),
 }
@@ -135,6 +138,7 @@ impl Figures {
     pub fn read(&self) -> Vec<Family> {
         let mut families = of_tools(&self.tools());
         families.extend(self.of_process());
+        families.extend(of_mcp());
         families
     }
 
@@ -252,6 +256,24 @@ impl fmt::Debug for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Figures of {:?}", self.manager)
     }
+}
+
+/// How long requests and sessions of MCP took; nothing before the first of a kind.
+fn of_mcp() -> Vec<Family> {
+    let family = |measure: Measure| {
+        let points = measures::durations(measure);
+        (!points.is_empty()).then_some(Family {
+            name: measure.name(),
+            help: match measure {
+                Measure::ClientOperation => "Time of requests to MCP servers",
+                Measure::ServerOperation => "Time of requests of MCP clients",
+                Measure::ClientSession => "How long sessions at MCP servers lasted",
+                Measure::ServerSession => "How long sessions of MCP clients lasted",
+            },
+            points: Points::Durations(points),
+        })
+    };
+    Measure::ALL.into_iter().filter_map(family).collect()
 }
 
 /// What repairs changed in conversations; nothing before the first.

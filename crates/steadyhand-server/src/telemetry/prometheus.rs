@@ -15,6 +15,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::{Registry, Unit};
 use steadyhand::Times;
+use steadyhand_mcp::measures::BOUNDS_SECONDS;
 
 use super::figures::{Family, Figures, Points};
 
@@ -93,7 +94,9 @@ impl Collector for Page {
                 Points::Counter(_) => (None, MetricType::Counter),
                 Points::Gauge(_) => (None, MetricType::Gauge),
                 Points::Seconds(_) => (Some(&Unit::Seconds), MetricType::Gauge),
-                Points::Times(_) => (Some(&Unit::Seconds), MetricType::Histogram),
+                Points::Times(_) | Points::Durations(_) => {
+                    (Some(&Unit::Seconds), MetricType::Histogram)
+                }
                 Points::Info(_) => (None, MetricType::Info),
             };
             let metric = encoder.encode_descriptor(&name, family.help, unit, kind)?;
@@ -118,6 +121,16 @@ fn points(mut metric: MetricEncoder<'_>, points: &Points) -> fmt::Result {
             let sum = times.sum.as_secs_f64();
             let mut metric = metric.encode_family(labels)?;
             metric.encode_histogram::<NoLabelSet>(sum, times.count(), &spans, None)
+        }),
+        Points::Durations(points) => points.iter().try_for_each(|(labels, durations)| {
+            // Prometheus has no dots in names.
+            let plain = |(name, value): &(&str, String)| (name.replace('.', "_"), value.clone());
+            let labels: Vec<(String, String)> = labels.iter().map(plain).collect();
+            let bounds = BOUNDS_SECONDS.into_iter().chain([f64::INFINITY]);
+            let spans: Vec<(f64, u64)> = bounds.zip(durations.counts).collect();
+            let mut metric = metric.encode_family(&labels)?;
+            let (sum, count) = (durations.sum_seconds, durations.count());
+            metric.encode_histogram::<NoLabelSet>(sum, count, &spans, None)
         }),
         Points::Info(labels) => metric.encode_info(labels),
     }

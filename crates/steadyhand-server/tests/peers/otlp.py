@@ -38,7 +38,7 @@ def point(it):
     if hasattr(it, "bucket_counts"):
         assert len(it.bucket_counts) == len(it.explicit_bounds) + 1
         assert sum(it.bucket_counts) == it.count
-        return {**read, "count": it.count, "sum": it.sum}
+        return {**read, "count": it.count, "sum": it.sum, "bounds": list(it.explicit_bounds)}
     return {**read, "value": getattr(it, it.WhichOneof("value"))}
 
 

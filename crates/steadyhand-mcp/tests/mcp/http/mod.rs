@@ -3,6 +3,7 @@
 mod bare;
 mod eras;
 mod faults;
+mod hanging;
 mod host;
 mod hostile;
 mod outage;

@@ -140,7 +140,7 @@ impl Handler for Endpoint {
             };
             let response = self
                 .http
-                .send(request, limits, &self.reach)
+                .send_for(invocation, request, limits, &self.reach)
                 .await?
                 .success()?;
             match &self.plan.select {

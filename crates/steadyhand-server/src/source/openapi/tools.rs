@@ -306,7 +306,7 @@ impl Handler for Call {
                 response_bytes_max: RESPONSE_BYTES_MAX,
             };
             let Service { http, reach, .. } = &*self.service;
-            http.send(request, limits, reach)
+            http.send_for(invocation, request, limits, reach)
                 .await?
                 .success()?
                 .into_output()

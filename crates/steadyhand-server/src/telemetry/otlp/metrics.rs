@@ -11,7 +11,9 @@ use opentelemetry_proto::tonic::metrics::v1::{
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use steadyhand::Times;
 
-use super::message::{scope, text};
+use steadyhand_mcp::measures::{BOUNDS_SECONDS, Durations};
+
+use super::message::{number, scope, text};
 use crate::telemetry::figures::{Family, Labels, Points};
 use crate::telemetry::prometheus::spans;
 
@@ -55,10 +57,13 @@ fn metric(family: &Family, period: Period) -> Option<Metric> {
         Points::Gauge(points) => ("1", gauge(points, period)),
         Points::Seconds(value) => ("s", gauge(&[(Vec::new(), *value)], period)),
         Points::Times(points) => ("s", histogram(points, period)),
+        Points::Durations(points) => ("s", durations(points, period)),
         Points::Info(_) => return None,
     };
     let name = match &family.points {
         Points::Times(_) => TOOL_DURATION.to_owned(),
+        // They are named by the conventions already.
+        Points::Durations(_) => family.name.to_owned(),
         _ => format!("steadyhand.{}", family.name),
     };
     Some(Metric {
@@ -126,6 +131,23 @@ fn histogram(points: &[(Labels, Times)], period: Period) -> Data {
     })
 }
 
+fn durations(points: &[(Labels, Durations)], period: Period) -> Data {
+    let one = |(labels, durations): &(Labels, Durations)| HistogramDataPoint {
+        attributes: attributes(labels),
+        start_time_unix_nano: period.start,
+        time_unix_nano: period.end,
+        count: durations.count(),
+        sum: Some(durations.sum_seconds),
+        bucket_counts: durations.counts.to_vec(),
+        explicit_bounds: BOUNDS_SECONDS.to_vec(),
+        ..HistogramDataPoint::default()
+    };
+    Data::Histogram(Histogram {
+        data_points: points.iter().map(one).collect(),
+        aggregation_temporality: AggregationTemporality::Cumulative.into(),
+    })
+}
+
 /// Labels under the names that the conventions have for them.
 fn attributes(labels: &Labels) -> Vec<KeyValue> {
     let named = |(name, value): &(&str, String)| {
@@ -134,7 +156,10 @@ fn attributes(labels: &Labels) -> Vec<KeyValue> {
             "code" => "error.type",
             other => other,
         };
-        text(name, value)
+        match (name, value.parse()) {
+            ("server.port", Ok(port)) => number(name, port),
+            _ => text(name, value),
+        }
     };
     labels.iter().map(named).collect()
 }

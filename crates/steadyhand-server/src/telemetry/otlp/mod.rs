@@ -20,6 +20,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use steadyhand::{Event, ToolExecutor, Watch};
+use steadyhand_mcp::serve::ServedOperation;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -160,6 +161,11 @@ impl Otlp {
         self.sink.queue.store(None);
     }
 
+    /// Where spans of requests to our MCP server go.
+    pub(crate) fn server_spans(&self) -> ServerSpans {
+        ServerSpans(Arc::clone(&self.sink))
+    }
+
     /// Spans that were not exported: the collector was away, refused them, or was too slow.
     pub fn spans_dropped(&self) -> u64 {
         self.sink.dropped.load(Ordering::Relaxed)
@@ -178,6 +184,19 @@ impl Otlp {
                 sink.take(spans);
             }
         })
+    }
+}
+
+/// Takes the spans of requests to our MCP server.
+#[derive(Clone)]
+pub(crate) struct ServerSpans(Arc<Sink>);
+
+impl ServerSpans {
+    /// Never waits.
+    pub(crate) fn take(&self, ended: &ServedOperation) {
+        if self.0.queue.load().is_some() {
+            self.0.take(vec![spans::of_request(ended)]);
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! From events to spans: one for each call, one below it for each attempt, as the GenAI and MCP conventions
-//! name them. Arguments and results are never in them.
+//! From events to spans: one for each call, one below it for each attempt, and one for each request to our MCP server, as
+//! the GenAI, MCP and HTTP conventions name them. Arguments and results are never in them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,8 +8,11 @@ use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::trace::v1::span::{Event as SpanEvent, SpanKind};
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{Span, Status};
+use serde_json::Value;
 use steadyhand::redact::Secrets;
 use steadyhand::{CallSpan, Event, Failure, FailureCode, Health, Outcome, Spans, Traceparent, cut};
+
+use steadyhand_mcp::serve::ServedOperation;
 
 use super::message::{float, number, text, truth};
 use crate::telemetry::figures::state_name;
@@ -18,6 +21,8 @@ use crate::telemetry::figures::state_name;
 const FOLLOWED_MAX: usize = 16_384;
 /// Events of one call's span.
 const EVENTS_MAX: usize = 64;
+/// What a tool may say about one attempt.
+const DESCRIBED_MAX: usize = 32;
 /// The longest name or text.
 const TEXT_BYTES_MAX: usize = 256;
 const SAMPLED: u32 = 1;
@@ -45,6 +50,15 @@ struct Attempt {
     waited_ms: f64,
     /// When it ended, if it failed, and why.
     failed: Option<(u64, FailureCode, String)>,
+    /// What the tool says about it.
+    described: Vec<(&'static str, Value)>,
+}
+
+impl Attempt {
+    fn described(&self, name: &str) -> Option<&str> {
+        let mut found = self.described.iter().filter(|(own, _)| *own == name);
+        found.next_back()?.1.as_str()
+    }
 }
 
 impl Traces {
@@ -111,7 +125,20 @@ impl Traces {
                     start: open.at(*elapsed_ms),
                     waited_ms: *waited_ms,
                     failed: None,
+                    described: Vec::new(),
                 });
+            }
+            Event::AttemptDescribed {
+                number, attributes, ..
+            } => {
+                let open = self.open.get_mut(number)?;
+                let attempt = open.attempts.last_mut()?;
+                for (name, value) in attributes {
+                    attempt.described.retain(|(own, _)| own != name);
+                    if attempt.described.len() < DESCRIBED_MAX {
+                        attempt.described.push((*name, value.clone()));
+                    }
+                }
             }
             Event::AttemptFailed {
                 number,
@@ -254,9 +281,6 @@ impl Open {
         );
         attributes.extend(tool_kind.map(|kind| text("steadyhand.tool.kind", kind)));
         attributes.extend(source.map(|source| text("steadyhand.tool.source", source)));
-        if kind == Some("mcp") {
-            attributes.push(text("mcp.method.name", "tools/call"));
-        }
         attributes.extend(
             self.caller
                 .iter()
@@ -300,17 +324,34 @@ impl Open {
         failure: Option<&Failure>,
         secrets: &Secrets,
     ) -> Span {
+        let is_mcp = kind == Some("mcp");
         let mut attributes = vec![
-            text("gen_ai.tool.name", &self.tool),
+            text("steadyhand.tool.name", &self.tool),
             number("steadyhand.attempt", i64::from(attempt.number)),
         ];
+        let described = attempt.described.iter();
+        let described = described.filter(|(name, _)| *name != "error.type");
+        attributes.extend(described.map(|(name, value)| attribute(name, value)));
+        // A call that never got as far as its server.
+        if is_mcp && attempt.described("mcp.method.name").is_none() {
+            attributes.push(text("mcp.method.name", "tools/call"));
+            attributes.push(text("gen_ai.operation.name", "execute_tool"));
+        }
+        // A server's own name of a tool, where it is another one.
+        let tool = attempt.described("gen_ai.tool.name");
+        if tool.is_none() {
+            attributes.push(text("gen_ai.tool.name", &self.tool));
+        }
+        let tool = tool.unwrap_or(&self.tool);
         if attempt.waited_ms > 0.0 {
             attributes.push(float("steadyhand.queue_ms", attempt.waited_ms));
         }
         let (end, status) = match (&attempt.failed, failure) {
             (Some((end, code, message)), failure) => {
-                let why = failure.map_or(code.as_str(), error_type);
-                attributes.push(text("error.type", why));
+                let ours = failure.map_or(code.as_str(), error_type);
+                let told = attempt.described("error.type");
+                attributes.push(text("error.type", told.unwrap_or(ours)));
+                attributes.push(text("steadyhand.error.code", code.as_str()));
                 (*end, Some(failed(&secrets.hide(message.clone()))))
             }
             // Withdrawn while it ran.
@@ -324,7 +365,10 @@ impl Open {
             (None, None) => (call_end, None),
         };
         Span {
-            name: format!("attempt {}", self.tool),
+            name: match is_mcp {
+                true => format!("tools/call {tool}"),
+                false => format!("attempt {tool}"),
+            },
             parent_span_id: id(self.span.own.span_id),
             kind: attempt_kind(kind).into(),
             start_time_unix_nano: attempt.start,
@@ -333,6 +377,34 @@ impl Open {
             status,
             ..place(self.span.attempt(attempt.number))
         }
+    }
+}
+
+/// A request to our MCP server.
+pub(super) fn of_request(ended: &ServedOperation) -> Span {
+    let start = ended.began_ms * 1_000_000;
+    let took = u64::try_from(ended.took.as_nanos()).unwrap_or(u64::MAX);
+    let attributes = ended.attributes.iter();
+    Span {
+        name: cut::text(&ended.name, TEXT_BYTES_MAX),
+        parent_span_id: ended.span.parent.map_or(Vec::new(), id),
+        kind: SpanKind::Server.into(),
+        start_time_unix_nano: start,
+        end_time_unix_nano: start.saturating_add(took),
+        attributes: attributes
+            .map(|(name, value)| text(name, &cut::text(value, TEXT_BYTES_MAX)))
+            .collect(),
+        status: ended.failed.as_deref().map(failed),
+        ..place(ended.span.own)
+    }
+}
+
+/// What a tool says about its attempt, within bounds.
+fn attribute(name: &str, value: &Value) -> KeyValue {
+    match (value.as_i64(), value.as_str()) {
+        (Some(value), _) => number(name, value),
+        (None, Some(value)) => text(name, &cut::text(value, TEXT_BYTES_MAX)),
+        (None, None) => text(name, &cut::text(&value.to_string(), TEXT_BYTES_MAX)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Metrics and spans, read by those they are made for.
 
 mod collector;
+mod mcp;
 mod otlp;
 mod peer;
 mod prometheus;

@@ -108,8 +108,11 @@ async fn failures_fallbacks_and_breakers_are_in_the_spans() {
     let spans = collector.spans().await;
     let no = named(&spans, "execute_tool says_no");
     assert_eq!(no["attributes"]["error.type"], "tool_error");
-    assert_eq!(no["attributes"]["mcp.method.name"], "tools/call");
     assert_eq!(no["attributes"]["steadyhand.tool.source"], "calendar");
+    let asked = named(&spans, "tools/call says_no");
+    assert_eq!(asked["kind"], "SPAN_KIND_CLIENT");
+    assert_eq!(asked["attributes"]["mcp.method.name"], "tools/call");
+    assert_eq!(asked["attributes"]["error.type"], "tool_error");
     assert_eq!(
         (&no["status"], &no["message"]),
         (
