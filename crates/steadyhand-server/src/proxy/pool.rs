@@ -99,13 +99,13 @@ impl ConnectionPool {
     fn put(&self, host: &str, connection: Connection) {
         connection.wire.rest();
         self.with(host, |host| {
-            if host.idle.len() >= IDLE_MAX {
-                host.idle.remove(0);
+            // The older ones stay: how long they stay open is what is to be learned.
+            if host.idle.len() < IDLE_MAX {
+                host.idle.push(Idle {
+                    connection,
+                    since: Instant::now(),
+                });
             }
-            host.idle.push(Idle {
-                connection,
-                since: Instant::now(),
-            });
         });
     }
 

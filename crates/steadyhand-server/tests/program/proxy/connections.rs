@@ -155,6 +155,8 @@ async fn until_used_again(served: &Served, seen: &Seen, method: reqwest::Method)
 async fn connections_of_a_provider_that_keeps_them_are_used_again() {
     let (address, seen) = provider(Habit::Keeps).await;
     let served = proxy("anthropic", format!("http://{address}")).await;
+    // More than are kept.
+    assert!(failures(&served, 300, Duration::ZERO).await.is_empty());
     assert_eq!(
         until_used_again(&served, &seen, reqwest::Method::POST).await,
         200
