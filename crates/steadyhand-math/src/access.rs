@@ -14,7 +14,7 @@ use crate::value::{Object, ObjectKind, Value};
 pub(crate) fn lengths(object: &Value) -> Vec<usize> {
     match object {
         Value::Matrix(matrix) => matrix.size.clone(),
-        Value::Text(text) => vec![text.chars().count()],
+        Value::Text(text) => vec![text.encode_utf16().count()],
         _ => Vec::new(),
     }
 }
@@ -128,10 +128,10 @@ pub(crate) fn get(env: &mut Env, object: &Value, index: &[Value]) -> Result<Valu
 }
 
 fn get_letters(env: &mut Env, text: &str, part: &Value) -> Result<Value> {
-    let letters: Vec<char> = text.chars().collect();
+    let letters: Vec<u16> = text.encode_utf16().collect();
     env.purse.pay_text(text.len())?;
     let selection = select(env, part, letters.len())?;
-    let mut chosen = String::new();
+    let mut chosen = Vec::new();
     for at in selection.positions {
         chosen.push(
             *letters
@@ -139,7 +139,14 @@ fn get_letters(env: &mut Env, text: &str, part: &Value) -> Result<Value> {
                 .ok_or_else(|| out_of_range(at, letters.len()))?,
         );
     }
-    Ok(Value::text(&chosen))
+    whole_letters(&chosen)
+}
+
+/// Positions count UTF-16 units, as JavaScript does; half of a character is no text.
+fn whole_letters(units: &[u16]) -> Result<Value> {
+    String::from_utf16(units)
+        .map(|text| Value::text(&text))
+        .map_err(|_| MathError::value("The index cuts a character in half"))
 }
 
 fn get_cells(env: &mut Env, matrix: &Matrix, index: &[Value]) -> Result<Value> {
@@ -394,10 +401,10 @@ fn set_letters(env: &mut Env, text: &str, part: &Value, value: &Value) -> Result
     let Value::Text(replacement) = value else {
         return Err(wrong_type("subset", value, 2));
     };
-    let mut letters: Vec<char> = text.chars().collect();
+    let mut letters: Vec<u16> = text.encode_utf16().collect();
     env.purse.pay_text(text.len())?;
     let positions = select(env, part, letters.len())?.positions;
-    let new: Vec<char> = replacement.chars().collect();
+    let new: Vec<u16> = replacement.encode_utf16().collect();
     if new.len() != positions.len() {
         return Err(MathError::dimensions(format!(
             "Dimension mismatch ({} != {})",
@@ -408,11 +415,11 @@ fn set_letters(env: &mut Env, text: &str, part: &Value, value: &Value) -> Result
     for (at, letter) in positions.into_iter().zip(new) {
         env.purse.pay_text(at)?;
         if at >= letters.len() {
-            letters.resize(at + 1, ' ');
+            letters.resize(at + 1, u16::from(b' '));
         }
         letters[at] = letter;
     }
-    Ok(Value::text(&letters.into_iter().collect::<String>()))
+    whole_letters(&letters)
 }
 
 pub(crate) fn property(object: &Value, name: &Arc<str>) -> Result<Value> {

@@ -1,5 +1,7 @@
 //! Between kinds of values: what mathjs converts silently, and what it refuses.
 
+use std::sync::Arc;
+
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
@@ -10,6 +12,7 @@ use crate::number::decimal::Decimal;
 use crate::number::digits::{Digits, write_javascript};
 use crate::number::fraction::Fraction;
 use crate::number::integer;
+use crate::signatures;
 use crate::value::Value;
 
 /// Two numbers of one kind, ready to be combined.
@@ -28,27 +31,39 @@ pub(crate) fn wrong_type(function: &str, value: &Value, index: usize) -> MathErr
     ))
 }
 
-/// Brings two scalars to the kind that can hold both.
+/// Brings two scalars to the kind that this function computes them in.
 pub(crate) fn pair(env: &mut Env, function: &str, a: &Value, b: &Value) -> Result<Pair> {
-    let (a, b) = (simple(function, a, 0)?, simple(function, b, 1)?);
-    let pair = match (&a, &b) {
+    let pair = match (a, b) {
         (Value::Num(a), Value::Num(b)) => Pair::Num(*a, *b),
-        (Value::Complex(a), other) => Pair::Complex(*a, to_complex(other)),
-        (other, Value::Complex(b)) => Pair::Complex(to_complex(other), *b),
-        (Value::Int(a), Value::Int(b)) => Pair::Int((**a).clone(), (**b).clone()),
-        (Value::Int(_), Value::Num(b)) => Pair::Num(to_f64(&a), *b),
-        (Value::Num(a), Value::Int(_)) => Pair::Num(*a, to_f64(&b)),
-        (Value::Big(_), Value::Frac(_)) | (Value::Frac(_), Value::Big(_)) => {
-            return Err(MathError::arguments(
-                "Cannot implicitly convert a Fraction to BigNumber or vice versa. Use function bignumber(x) to convert to \
-                 BigNumber or fraction(x) to convert to Fraction.",
-            ));
+        _ => {
+            let Some((left, right)) = signatures::pair_targets(function, a, b) else {
+                return Err(mismatched_pair(function, a, b));
+            };
+            let (a, b) = (converted(a, left)?, converted(b, right)?);
+            match (a, b) {
+                (Value::Num(a), Value::Num(b)) => Pair::Num(a, b),
+                (Value::Complex(a), Value::Complex(b)) => Pair::Complex(a, b),
+                (Value::Int(a), Value::Int(b)) => {
+                    Pair::Int(Arc::unwrap_or_clone(a), Arc::unwrap_or_clone(b))
+                }
+                (Value::Big(a), Value::Big(b)) => {
+                    Pair::Big(Arc::unwrap_or_clone(a), Arc::unwrap_or_clone(b))
+                }
+                (Value::Frac(a), Value::Frac(b)) => {
+                    Pair::Frac(Arc::unwrap_or_clone(a), Arc::unwrap_or_clone(b))
+                }
+                // Comparisons take a fraction beside a big number.
+                (Value::Big(a), Value::Frac(b)) => {
+                    let b = b.to_decimal(env.settings.precision);
+                    Pair::Big(Arc::unwrap_or_clone(a), b)
+                }
+                (Value::Frac(a), Value::Big(b)) => {
+                    let a = a.to_decimal(env.settings.precision);
+                    Pair::Big(a, Arc::unwrap_or_clone(b))
+                }
+                (a, b) => return Err(mismatched_pair(function, &a, &b)),
+            }
         }
-        (Value::Big(_), _) | (_, Value::Big(_)) => Pair::Big(silently_big(&a)?, silently_big(&b)?),
-        (Value::Frac(_), _) | (_, Value::Frac(_)) => {
-            Pair::Frac(silently_fraction(&a)?, silently_fraction(&b)?)
-        }
-        _ => return Err(wrong_type(function, &a, 0)),
     };
     let digits = match &pair {
         Pair::Num(..) | Pair::Complex(..) => 0,
@@ -62,15 +77,85 @@ pub(crate) fn pair(env: &mut Env, function: &str, a: &Value, b: &Value) -> Resul
     Ok(pair)
 }
 
-/// Booleans and texts count as the numbers they say; anything that is no number is refused.
+/// Names the argument that is no number, or the second where both are.
+fn mismatched_pair(function: &str, a: &Value, b: &Value) -> MathError {
+    if simple(function, a, 0).is_err() {
+        wrong_type(function, a, 0)
+    } else {
+        wrong_type(function, b, 1)
+    }
+}
+
+/// A scalar as the kind of number that this function takes at this position; anything else is refused.
 pub(crate) fn simple(function: &str, value: &Value, index: usize) -> Result<Value> {
-    match value {
-        Value::Num(_) | Value::Complex(_) | Value::Int(_) | Value::Big(_) | Value::Frac(_) => {
-            Ok(value.clone())
+    if let Value::Num(_) = value {
+        return Ok(value.clone());
+    }
+    match signatures::scalar_target(function, value, index) {
+        Some(target) => converted(value, target),
+        None => Err(wrong_type(function, value, index)),
+    }
+}
+
+/// One of the silent conversions, with the letters of `signatures`; those that would lose digits are refused.
+fn converted(value: &Value, target: u8) -> Result<Value> {
+    let text_as = |kind: &str, text: &str| {
+        MathError::value(format!("Cannot convert \"{text}\" to {kind}"))
+    };
+    Ok(match (value, target) {
+        (Value::Num(_), b'n')
+        | (Value::Complex(_), b'c')
+        | (Value::Int(_), b'i')
+        | (Value::Big(_), b'b')
+        | (Value::Frac(_), b'f') => value.clone(),
+        (Value::Bool(value), b'n') => Value::Num(f64::from(u8::from(*value))),
+        (Value::Bool(value), b'b') => Value::big(Decimal::integer(i64::from(*value))),
+        (Value::Bool(value), b'i') => Value::int(BigInt::from(u8::from(*value))),
+        (Value::Bool(value), b'f') => Value::frac(Fraction::integer(u8::from(*value))),
+        (Value::Text(text), b'n') => Value::Num(read_number(text)?),
+        (Value::Text(text), b'b') => {
+            Value::big(Decimal::read(text).ok_or_else(|| text_as("BigNumber", text))?)
         }
-        Value::Bool(value) => Ok(Value::Num(f64::from(u8::from(*value)))),
-        Value::Text(text) => read_number(text).map(Value::Num),
-        _ => Err(wrong_type(function, value, index)),
+        (Value::Text(text), b'i') => {
+            Value::int(integer::read_whole(text).ok_or_else(|| text_as("BigInt", text))?)
+        }
+        (Value::Text(text), b'f') => {
+            Value::frac(Fraction::read(text).ok_or_else(|| text_as("Fraction", text))?)
+        }
+        (Value::Text(text), b'c') => {
+            Value::Complex(Complex::read(text).ok_or_else(|| text_as("Complex", text))?)
+        }
+        (Value::Int(n), b'n') => Value::Num(safely_number(n)?),
+        (Value::Num(_) | Value::Int(_), b'b') => Value::big(silently_big(value)?),
+        (Value::Num(_) | Value::Int(_), b'f') => Value::frac(silently_fraction(value)?),
+        (Value::Frac(_), b'b') => {
+            return Err(MathError::arguments(
+                "Cannot implicitly convert a Fraction to BigNumber or vice versa. Use function bignumber(x) to convert to \
+                 BigNumber or fraction(x) to convert to Fraction.",
+            ));
+        }
+        (other, _) => Value::Complex(to_complex(other)),
+    })
+}
+
+/// The number a big integer is, where a number can hold it exactly.
+fn safely_number(n: &BigInt) -> Result<f64> {
+    const SAFE: i64 = 9_007_199_254_740_991;
+    match n.to_i64() {
+        Some(n) if n.abs() <= SAFE => Ok(n as f64),
+        _ => Err(MathError::arguments(format!(
+            "Cannot implicitly convert bigint to number: value exceeds the max safe integer value (value: {n})"
+        ))),
+    }
+}
+
+/// What a quantity can be multiplied with or divided by: any number but a big integer, which becomes a number.
+pub(crate) fn unit_factor(function: &str, value: &Value) -> Result<Value> {
+    match value {
+        Value::Text(_) | Value::Bool(_) => converted(value, b'n'),
+        Value::Int(n) => safely_number(n).map(Value::Num),
+        Value::Num(_) | Value::Complex(_) | Value::Big(_) | Value::Frac(_) => Ok(value.clone()),
+        _ => Err(wrong_type(function, value, 1)),
     }
 }
 
@@ -162,9 +247,11 @@ fn silently_fraction(value: &Value) -> Result<Fraction> {
 
 /// A whole number within the range of lengths and positions.
 pub(crate) fn whole(function: &str, value: &Value) -> Result<i64> {
-    let x = match simple(function, value, 0)? {
-        Value::Complex(_) => f64::NAN,
-        value => to_f64(&value),
+    let x = match value {
+        Value::Text(text) => read_number(text)?,
+        Value::Int(n) => safely_number(n)?,
+        Value::Num(_) | Value::Bool(_) | Value::Big(_) | Value::Frac(_) => to_f64(value),
+        _ => return Err(wrong_type(function, value, 0)),
     };
     if x.fract() != 0.0 || !x.is_finite() || x.abs() > 9e15 {
         return Err(MathError::value(format!(

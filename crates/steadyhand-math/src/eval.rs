@@ -11,6 +11,7 @@ use crate::functions::{self, Callable};
 use crate::matrix::{Matrix, MatrixKind};
 use crate::nesting;
 use crate::ops::{arithmetic, bits, compare, logic, power};
+use crate::signatures;
 use crate::syntax::node::{Access, BinaryOp, Call, Index, Node, Range, Statement, UnaryOp};
 use crate::unit::Unit;
 use crate::value::{Object, Value};
@@ -157,10 +158,10 @@ impl Env {
         // Some operators know their answer from the left side alone.
         let is_matrix = matches!(left, Value::Matrix(_));
         match op {
-            BinaryOp::And if !is_matrix && !logic::side("and", &left)? => {
+            BinaryOp::And if !is_matrix && !logic::side(self, "and", &left)? => {
                 return Ok(Value::Bool(false));
             }
-            BinaryOp::Or if !is_matrix && logic::side("or", &left)? => {
+            BinaryOp::Or if !is_matrix && logic::side(self, "or", &left)? => {
                 return Ok(Value::Bool(true));
             }
             BinaryOp::Nullish if !is_matrix && !left.is_nothing() => return Ok(left),
@@ -235,6 +236,8 @@ impl Env {
             | Value::Object(_)
             | Value::Function(_)
             | Value::Node(_)
+            | Value::Int(_)
+            | Value::Frac(_)
             | Value::Results(_) => Err(MathError::arguments(format!(
                 "Unsupported type of condition \"{}\"",
                 value.type_name()
@@ -416,6 +419,10 @@ impl Env {
             )));
         }
         self.purse.pay(1)?;
+        // Numbers, the usual arguments, fit nearly everywhere; what does not take them says so itself.
+        if !arguments.iter().all(|value| matches!(value, Value::Num(_))) {
+            signatures::check(builtin.name, arguments)?;
+        }
         (builtin.run)(self, arguments)
     }
 

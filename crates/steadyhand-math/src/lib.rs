@@ -24,6 +24,7 @@ mod nesting;
 mod number;
 mod ops;
 mod session;
+mod signatures;
 mod syntax;
 mod unit;
 mod value;

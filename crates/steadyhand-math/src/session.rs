@@ -66,13 +66,13 @@ impl Session {
         let value = self.env.run(expression)?;
         let text = match &value {
             Value::Num(_) | Value::Bool(_) | Value::Null | Value::Undefined => None,
-            other => Some(write_value(&mut self.env, other, &Style::ANSWER)?),
+            other => Some(write_value(&mut self.env, other, &Style::EXACT)?),
         };
         Ok(Answer { value, text })
     }
 }
 
-/// What an expression evaluates to. `Display` writes it the way mathjs's `format(value, 14)` does.
+/// What an expression evaluates to. `Display` writes it the way mathjs's `format(value)` does, with all its digits.
 #[derive(Debug, Clone)]
 pub struct Answer {
     value: Value,
@@ -90,7 +90,7 @@ impl Answer {
                 serde_json::Value::from(*x as i64)
             }
             Value::Num(x) => serde_json::Number::from_f64(*x).map_or_else(
-                || write_number(*x, &Style::ANSWER).into(),
+                || write_number(*x, &Style::EXACT).into(),
                 serde_json::Value::Number,
             ),
             Value::Bool(value) => (*value).into(),
@@ -120,7 +120,7 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.text, &self.value) {
             (Some(text), _) => f.write_str(text),
-            (None, Value::Num(x)) => f.write_str(&write_number(*x, &Style::ANSWER)),
+            (None, Value::Num(x)) => f.write_str(&write_number(*x, &Style::EXACT)),
             (None, Value::Bool(value)) => write!(f, "{value}"),
             (None, Value::Null) => f.write_str("null"),
             (None, _) => f.write_str("undefined"),

@@ -15,7 +15,7 @@ use crate::value::{Object, Value};
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("leafCount", 1..=1, leaf_count),
     Builtin::new("resolve", 1..=2, resolve),
-    Builtin::new("polynomialRoot", 1..=ANY_NUMBER, polynomial_root),
+    Builtin::new("polynomialRoot", 2..=ANY_NUMBER, polynomial_root),
     Builtin::new("simplify", 0..=ANY_NUMBER, |_, _| left_out("simplify")),
     Builtin::new("simplifyCore", 0..=ANY_NUMBER, |_, _| {
         left_out("simplifyCore")
@@ -155,12 +155,11 @@ fn polynomial_root(env: &mut Env, args: &[Value]) -> Result<Value> {
         nearly_equal(a.re, b.re, 1e-12, 1e-15) && nearly_equal(a.im, b.im, 1e-12, 1e-15)
     };
     let roots = match coefficients.as_slice() {
-        [] => {
+        [] | [_] => {
             return Err(MathError::value(
-                "Cannot take the roots of the zero polynomial",
+                "Polynomial must have a non-zero non-constant coefficient",
             ));
         }
-        [_] => Vec::new(),
         [b, a] => vec![-*b / *a],
         [c, b, a] => {
             let (square, product) = (*b * *b, (*a * *c).scale(4.0));

@@ -3,7 +3,7 @@
 use num_traits::Signed;
 
 use crate::broadcast::{both, each};
-use crate::convert::{Pair, pair, simple, to_big, to_f64, truthy, whole, wrong_type};
+use crate::convert::{Pair, pair, simple, to_big, to_f64, whole, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::function::{ANY_NUMBER, Builtin};
@@ -59,7 +59,7 @@ pub(crate) fn abs(env: &mut Env, value: &Value) -> Result<Value> {
             numerator: n.numerator.abs(),
             denominator: n.denominator.clone(),
         }),
-        Value::Unit(unit) => Value::unit(unit.map(|value| abs(env, value))?),
+        Value::Unit(unit) => Value::unit(unit.abs(env)?),
         other => Value::Num(to_f64(&simple("abs", other, 0)?).abs()),
     })
 }
@@ -70,11 +70,11 @@ fn cube(env: &mut Env, value: &Value) -> Result<Value> {
 }
 
 fn cbrt(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let all_roots = args
-        .get(1)
-        .map(|all| truthy("cbrt", all))
-        .transpose()?
-        .unwrap_or(false);
+    let all_roots = match args.get(1) {
+        None => false,
+        Some(Value::Bool(all)) => *all,
+        Some(other) => return Err(wrong_type("cbrt", other, 1)),
+    };
     each(env, &args[0], |env, value| match value {
         Value::Unit(unit) => unit
             .pow(env, &Value::Num(1.0 / 3.0))
@@ -137,7 +137,9 @@ fn expm1(env: &mut Env, value: &Value) -> Result<Value> {
                 .pay(transcendental::cost(env.settings.precision))?;
             let precision = env.settings.precision;
             Value::big(
-                transcendental::exp(&n, precision + 20).subtract(&Decimal::integer(1), precision),
+                // A small power is near one: as many digits more as it has leading zeros.
+                transcendental::exp(&n, precision + 20 + (-n.magnitude()).clamp(0, 400) as usize)
+                    .subtract(&Decimal::integer(1), precision),
             )
         }
         value => Value::Num(to_f64(&value).exp_m1()),
@@ -237,7 +239,7 @@ fn log_scalar(
         }
         value => {
             let x = to_f64(&value);
-            if x >= 0.0 || x.is_nan() {
+            if x >= 0.0 {
                 Value::Num(of_number(x))
             } else {
                 complex(x.into())
@@ -254,7 +256,17 @@ fn log(env: &mut Env, args: &[Value]) -> Result<Value> {
     let Some(base) = args.get(1) else {
         return each(env, &args[0], natural_log);
     };
+    for arg in args {
+        if matches!(arg, Value::Matrix(_)) {
+            return Err(wrong_type("log", arg, 0));
+        }
+    }
     both(env, &args[0], base, |env, value, base| {
+        if let (Value::Frac(value), Value::Frac(base)) = (value, base)
+            && let Some(log) = value.log(base)
+        {
+            return Ok(Value::frac(log));
+        }
         if let (Value::Num(value), Value::Num(base)) = (value, base)
             && *value >= 0.0
         {
@@ -273,7 +285,7 @@ fn log(env: &mut Env, args: &[Value]) -> Result<Value> {
 fn log1p(env: &mut Env, args: &[Value]) -> Result<Value> {
     let logs = each(env, &args[0], |env, value| {
         match simple("log1p", value, 0)? {
-            Value::Num(x) if x >= -1.0 || x.is_nan() => Ok(Value::Num(x.ln_1p())),
+            Value::Num(x) if x >= -1.0 => Ok(Value::Num(x.ln_1p())),
             value => {
                 let plus_one = add_scalar(env, &value, &Value::Num(1.0))?;
                 natural_log(env, &plus_one)
@@ -283,7 +295,7 @@ fn log1p(env: &mut Env, args: &[Value]) -> Result<Value> {
     match args.get(1) {
         Some(base) => {
             let base = natural_log(env, base)?;
-            crate::ops::arithmetic::divide(env, &logs, &base)
+            crate::ops::arithmetic::divide_scalar(env, &logs, &base)
         }
         None => Ok(logs),
     }

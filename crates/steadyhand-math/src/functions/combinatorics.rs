@@ -1,23 +1,28 @@
 //! Numbers that count arrangements.
 
-use crate::broadcast::{both, each};
-use crate::convert::{length, simple, to_f64, wrong_type};
+use num_bigint::BigInt;
+use num_traits::{ToPrimitive, Zero};
+
+use crate::broadcast::each;
+use crate::convert::{simple, to_f64, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::function::Builtin;
-use crate::functions::probability::choose;
+use crate::functions::probability::{Counts, binomial, count, counts};
 use crate::functions::statistics::flatten_args;
+use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
+use crate::ops::arithmetic::{divide_scalar, multiply_scalar};
 use crate::value::Value;
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("bellNumbers", 1..=1, |env, args| each(env, &args[0], bell)),
     Builtin::new("catalan", 1..=1, |env, args| each(env, &args[0], catalan)),
     Builtin::new("composition", 2..=2, |env, args| {
-        both(env, &args[0], &args[1], composition)
+        composition(env, &args[0], &args[1])
     }),
     Builtin::new("stirlingS2", 2..=2, |env, args| {
-        both(env, &args[0], &args[1], stirling)
+        stirling(env, &args[0], &args[1])
     }),
     Builtin::new("multinomial", 1..=1, multinomial),
     Builtin::new("bernoulli", 1..=1, |env, args| {
@@ -27,91 +32,116 @@ pub(crate) const TABLE: &[Builtin] = &[
 ];
 
 /// Beyond these every count is infinite as a number.
-const COUNT_MAX: usize = 400;
+const COUNT_MAX: f64 = 400.0;
 
-fn count(name: &str, value: &Value) -> Result<usize> {
-    let n = length(name, value).map_err(|_| {
-        MathError::value(format!(
-            "Non-negative integer value expected in function {name}"
-        ))
-    })?;
-    Ok(n)
+fn small_count(name: &str, value: &Value, index: usize) -> Result<usize> {
+    count(name, value, index).map(|n| n as usize)
+}
+
+/// A count in the kind of number that was counted with; big numbers hold 64 digits, so it is computed exactly first.
+fn counted(env: &Env, n: BigInt, is_big: bool) -> Value {
+    if is_big {
+        Value::big(Decimal::new(n, 0).rounded(env.settings.precision))
+    } else {
+        Value::Num(n.to_f64().unwrap_or(f64::INFINITY))
+    }
 }
 
 /// How many ways n things fall into k groups that are not empty.
-fn stirling_number(env: &mut Env, n: usize, k: usize) -> Result<f64> {
+fn stirling(env: &mut Env, n: &Value, k: &Value) -> Result<Value> {
+    let Counts { n, k, is_big } = counts("stirlingS2", n, k)?;
     if k > n {
         return Err(MathError::value(
             "k must be less than or equal to n in function stirlingS2",
         ));
     }
     if n > COUNT_MAX {
-        return Ok(if k == 1 || k == n { 1.0 } else { f64::INFINITY });
+        return match (k, is_big) {
+            (1.0, _) => Ok(counted(env, BigInt::from(1), is_big)),
+            (k, _) if k == n => Ok(counted(env, BigInt::from(1), is_big)),
+            (_, false) => Ok(Value::Num(f64::INFINITY)),
+            (_, true) => Err(MathError::limit("stirlingS2 is known here up to 400")),
+        };
     }
-    env.purse.pay((n * k) as u64 + 1)?;
-    let mut row = vec![0.0; k + 1];
-    row[0] = 1.0;
+    let (n, k) = (n as usize, k as usize);
+    // Each cell has at most as many digits as n to the n.
+    env.purse.pay((n * k) as u64 * (1 + n as u64 / 16) + 1)?;
+    let mut row = vec![BigInt::zero(); k + 1];
+    row[0] = BigInt::from(1);
     for i in 1..=n {
         for j in (1..=k.min(i)).rev() {
-            row[j] = j as f64 * row[j] + row[j - 1];
+            row[j] = &row[j] * j + &row[j - 1];
         }
-        row[0] = 0.0;
+        row[0] = BigInt::zero();
     }
-    Ok(row[k])
-}
-
-fn stirling(env: &mut Env, n: &Value, k: &Value) -> Result<Value> {
-    let (n, k) = (count("stirlingS2", n)?, count("stirlingS2", k)?);
-    stirling_number(env, n, k).map(Value::Num)
+    Ok(counted(env, row[k].clone(), is_big))
 }
 
 /// Peirce's triangle: each row begins with the end of the one before.
-fn bell(env: &mut Env, n: &Value) -> Result<Value> {
-    let n = count("bellNumbers", n)?;
+fn bell(env: &mut Env, value: &Value) -> Result<Value> {
+    let n = count("bellNumbers", value, 0)?;
+    let is_big = matches!(value, Value::Big(_));
     if n > COUNT_MAX {
+        if is_big {
+            return Err(MathError::limit("bellNumbers is known here up to 400"));
+        }
         return Ok(Value::Num(f64::INFINITY));
     }
-    env.purse.pay((n * n) as u64 + 1)?;
-    let mut row = vec![1.0];
+    let n = n as usize;
+    env.purse.pay((n * n) as u64 * (1 + n as u64 / 16) + 1)?;
+    let mut row = vec![BigInt::from(1)];
     for _ in 1..n {
-        let mut next = vec![row[row.len() - 1]];
+        let mut next = vec![row[row.len() - 1].clone()];
         for above in &row {
-            next.push(next[next.len() - 1] + above);
+            let sum = &next[next.len() - 1] + above;
+            next.push(sum);
         }
         row = next;
     }
-    Ok(Value::Num(row[row.len() - 1]))
+    let last = row[row.len() - 1].clone();
+    Ok(counted(env, last, is_big))
 }
 
-fn catalan(env: &mut Env, n: &Value) -> Result<Value> {
-    let n = count("catalan", n)? as f64;
-    let ways = choose(env, 2.0 * n, n)?;
-    Ok(Value::Num(ways / (n + 1.0)))
+fn catalan(env: &mut Env, value: &Value) -> Result<Value> {
+    let n = count("catalan", value, 0)?;
+    let is_big = matches!(value, Value::Big(_));
+    let ways = binomial(env, 2.0 * n, n, is_big)?;
+    divide_scalar(env, &ways, &Value::Num(n + 1.0))
 }
 
 fn composition(env: &mut Env, n: &Value, k: &Value) -> Result<Value> {
-    let (n, k) = (count("composition", n)?, count("composition", k)?);
-    if k > n || k == 0 {
+    let Counts { n, k, is_big } = counts("composition", n, k)?;
+    if k > n || k == 0.0 {
         return Err(MathError::value(
             "k must be less than or equal to n in function composition",
         ));
     }
-    choose(env, n as f64 - 1.0, k as f64 - 1.0).map(Value::Num)
+    binomial(env, n - 1.0, k - 1.0, is_big)
 }
 
 fn multinomial(env: &mut Env, args: &[Value]) -> Result<Value> {
     let values = flatten_args(env, args)?;
-    let (mut total, mut ways) = (0.0, 1.0);
+    let is_big = values.iter().any(|value| matches!(value, Value::Big(_)));
+    let mut total = 0.0;
+    let mut ways = if is_big {
+        Value::big(Decimal::integer(1))
+    } else {
+        Value::Num(1.0)
+    };
     for value in &values {
-        let n = count("multinomial", value)? as f64;
+        let n = match value {
+            Value::Num(_) | Value::Big(_) => count("multinomial", value, 0)?,
+            other => return Err(wrong_type("multinomial", other, 0)),
+        };
         total += n;
-        ways *= choose(env, total, n)?;
+        let factor = binomial(env, total, n, is_big)?;
+        ways = multiply_scalar(env, &ways, &factor)?;
     }
-    Ok(Value::Num(ways))
+    Ok(ways)
 }
 
 fn bernoulli(env: &mut Env, value: &Value) -> Result<Value> {
-    let n = count("bernoulli", value)?;
+    let n = small_count("bernoulli", value, 0)?;
     if n > 120 {
         return Err(MathError::limit("bernoulli is known here up to 120"));
     }

@@ -5,6 +5,9 @@ use crate::convert::{simple, to_complex};
 use crate::env::Env;
 use crate::error::Result;
 use crate::function::Builtin;
+use crate::number::decimal::Decimal;
+use crate::number::transcendental;
+use crate::unit::Unit;
 use crate::value::Value;
 
 pub(crate) const TABLE: &[Builtin] = &[
@@ -14,13 +17,27 @@ pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("im", 1..=1, |env, args| each(env, &args[0], im)),
 ];
 
-fn arg(_: &mut Env, value: &Value) -> Result<Value> {
-    Ok(Value::Num(to_complex(&simple("arg", value, 0)?).arg()))
+fn arg(env: &mut Env, value: &Value) -> Result<Value> {
+    Ok(match simple("arg", value, 0)? {
+        Value::Big(n) => {
+            env.purse
+                .pay(transcendental::cost(env.settings.precision))?;
+            Value::big(transcendental::atan2(
+                &Decimal::zero(),
+                &n,
+                env.settings.precision,
+            ))
+        }
+        number => Value::Num(to_complex(&number).arg()),
+    })
 }
 
-pub(crate) fn conj(_: &mut Env, value: &Value) -> Result<Value> {
+pub(crate) fn conj(env: &mut Env, value: &Value) -> Result<Value> {
     if let Value::Unit(unit) = value {
-        return Ok(Value::Unit(unit.clone()));
+        let number = unit.number(env)?;
+        let bare = Unit::without_value(unit.parts.clone());
+        let number = conj(env, &number)?;
+        return Ok(Value::unit(bare.with_value(env, &number)?));
     }
     Ok(match simple("conj", value, 0)? {
         Value::Complex(z) => z.conjugate().into(),

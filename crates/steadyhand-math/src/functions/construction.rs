@@ -3,17 +3,19 @@
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
-use crate::broadcast::{both, each};
-use crate::convert::{read_number, simple, to_big, to_f64, truthy, whole, wrong_type};
+use crate::broadcast::each;
+use crate::convert::{Pair, pair, read_number, simple, to_big, to_f64, truthy, whole, wrong_type};
 use crate::env::{Env, NumberKind};
 use crate::error::{MathError, Result};
 use crate::format::write_value;
 use crate::function::{ANY_NUMBER, Builtin};
+use crate::functions::rounding::round_number;
 use crate::matrix::{Matrix, MatrixKind};
 use crate::number::complex::Complex;
 use crate::number::decimal::Decimal;
 use crate::number::digits::{Style, write_javascript};
 use crate::number::fraction::Fraction;
+use crate::number::integer;
 use crate::unit::Unit;
 use crate::value::{Object, ObjectKind, Value};
 
@@ -66,10 +68,15 @@ pub(crate) fn bignumber(env: &mut Env, value: &Value) -> Result<Value> {
     Ok(match value {
         Value::Text(text) => {
             env.purse.pay_digits(text.len() as u64)?;
-            let read = Decimal::read(text).ok_or_else(|| {
+            let based = ['x', 'X', 'b', 'B', 'o', 'O'];
+            let read = if text.trim_start().starts_with('0') && text.contains(based) {
+                integer::read_whole(text).map(|n| Decimal::new(n, 0))
+            } else {
+                Decimal::read(text)
+            };
+            Value::big(read.ok_or_else(|| {
                 MathError::value(format!("[DecimalError] Invalid argument: {text}"))
-            })?;
-            Value::big(read)
+            })?)
         }
         Value::Unit(unit) => Value::unit(unit.map(|value| bignumber(env, value))?),
         Value::Null => Value::big(Decimal::zero()),
@@ -82,11 +89,15 @@ fn bigint(env: &mut Env, value: &Value) -> Result<Value> {
     let digits_max = env.purse.limits.big_digits;
     let whole = |decimal: Decimal| decimal.to_bigint(digits_max).map(Value::int);
     let made = match value {
-        Value::Text(text) => Decimal::read(text).and_then(whole),
+        Value::Text(text) => {
+            env.purse.pay_digits(text.len() as u64)?;
+            integer::read_whole(text).map(Value::int)
+        }
+        Value::Num(x) => integer::exact(round_number(*x, 0)).map(Value::int),
         Value::Null => Some(Value::int(BigInt::default())),
         Value::Bool(value) => Some(Value::int(BigInt::from(u8::from(*value)))),
         Value::Int(n) => Some(Value::Int(n.clone())),
-        Value::Num(_) | Value::Big(_) | Value::Frac(_) => whole(to_big(value).round(0)),
+        Value::Big(_) | Value::Frac(_) => whole(to_big(value).round(0)),
         other => return Err(wrong_type("bigint", other, 0)),
     };
     made.ok_or_else(|| {
@@ -109,8 +120,10 @@ fn boolean(_: &mut Env, value: &Value) -> Result<Value> {
                 }
             },
         },
-        Value::Complex(_) => return Err(wrong_type("boolean", value, 0)),
-        other => truthy("boolean", other)?,
+        Value::Null | Value::Bool(_) => truthy("boolean", value)?,
+        // A big number that is none is not zero.
+        Value::Big(n) => !n.is_zero(),
+        other => truthy("boolean", &simple("boolean", other, 0)?)?,
     }))
 }
 
@@ -140,10 +153,11 @@ fn complex(env: &mut Env, args: &[Value]) -> Result<Value> {
             Value::Unit(_) => Err(wrong_type("complex", value, 0)),
             other => Ok(crate::convert::to_complex(&simple("complex", other, 0)?).into()),
         }),
-        [re, im, ..] => both(env, re, im, |_, re, im| {
-            let (re, im) = (simple("complex", re, 0)?, simple("complex", im, 1)?);
-            Ok(Complex::new(to_f64(&re), to_f64(&im)).into())
-        }),
+        [re, im, ..] => match pair(env, "complex", re, im)? {
+            Pair::Num(re, im) => Ok(Complex::new(re, im).into()),
+            Pair::Big(re, im) => Ok(Complex::new(re.to_f64(), im.to_f64()).into()),
+            _ => Err(wrong_type("complex", re, 0)),
+        },
     }
 }
 
@@ -154,7 +168,7 @@ pub(crate) fn exact_fraction(value: &Value) -> Result<Fraction> {
         Value::Text(text) => Fraction::read(text)
             .ok_or_else(|| MathError::value(format!("String \"{text}\" is no valid fraction"))),
         Value::Big(n) => match &**n {
-            Decimal::Finite { .. } => Fraction::read(&n.write(&Style::EXACT))
+            Decimal::Finite { mantissa, exponent } => Fraction::scaled(mantissa.clone(), *exponent)
                 .ok_or_else(|| MathError::value("Number too large for a fraction")),
             other => Err(MathError::value(format!(
                 "{} cannot be represented as a fraction",
@@ -198,15 +212,25 @@ fn fraction(env: &mut Env, args: &[Value]) -> Result<Value> {
                 exact_fraction(other).map(Value::frac)
             }
         }),
-        [above, below, ..] => both(env, above, below, |_, above, below| {
-            let (above, below) = (exact_fraction(above)?, exact_fraction(below)?);
-            Ok(Value::frac(above.divide(&below)?))
-        }),
+        [above, below, ..] => {
+            let (above, below) = match pair(env, "fraction", above, below)? {
+                Pair::Num(above, below) => (integer::exact(above), integer::exact(below)),
+                Pair::Int(above, below) => (Some(above), Some(below)),
+                _ => return Err(wrong_type("fraction", above, 0)),
+            };
+            match (above, below) {
+                (Some(above), Some(below)) => Ok(Value::frac(Fraction::new(above, below)?)),
+                _ => Err(MathError::value("Parameters must be integer")),
+            }
+        }
     }
 }
 
 fn index(env: &mut Env, args: &[Value]) -> Result<Value> {
     env.purse.pay_cells(args.len())?;
+    for part in args {
+        check_index_part(part)?;
+    }
     let parts = Matrix::array(Vec::new());
     let entries = Object::of([(
         "parts",
@@ -221,6 +245,41 @@ fn index(env: &mut Env, args: &[Value]) -> Result<Value> {
         kind: ObjectKind::Index,
         ..entries
     }))
+}
+
+/// A position, a list of positions or of truth values, or the name of a property.
+fn check_index_part(part: &Value) -> Result<()> {
+    let is_position = |value: &Value| match value {
+        Value::Num(_) | Value::Big(_) | Value::Int(_) => {
+            let x = to_f64(value);
+            x.fract() == 0.0 && x >= 1.0
+        }
+        _ => false,
+    };
+    let fits = match part {
+        Value::Text(_) => true,
+        Value::Matrix(matrix) => {
+            matrix.cells.iter().all(is_position)
+                || matrix
+                    .cells
+                    .iter()
+                    .all(|cell| matches!(cell, Value::Bool(_)))
+        }
+        Value::Num(_) | Value::Big(_) | Value::Int(_) => is_position(part),
+        other => {
+            return Err(MathError::arguments(format!(
+                "Dimension must be an Array, Matrix, number, bigint, string, or Range (actual: {})",
+                other.type_name()
+            )));
+        }
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err(MathError::dimensions(
+            "Index parameters must be positive integer numbers",
+        ))
+    }
 }
 
 /// The parts of an `index(…)`.
@@ -258,6 +317,17 @@ fn matrix(env: &mut Env, args: &[Value]) -> Result<Value> {
 }
 
 fn sparse(env: &mut Env, args: &[Value]) -> Result<Value> {
+    // A text names the kind of number the cells have.
+    const DATA_TYPES: [&str; 8] = [
+        "number", "BigNumber", "bigint", "Complex", "Fraction", "Unit", "string", "boolean",
+    ];
+    for arg in args {
+        if let Value::Text(kind) = arg
+            && !DATA_TYPES.contains(&&**kind)
+        {
+            return Err(MathError::value(format!("Unknown type \"{kind}\"")));
+        }
+    }
     let data = args
         .first()
         .filter(|value| !matches!(value, Value::Text(_)));
@@ -333,10 +403,19 @@ pub(crate) fn string(env: &mut Env, value: &Value) -> Result<Value> {
 
 fn numeric(env: &mut Env, args: &[Value]) -> Result<Value> {
     let kind = match args.get(1) {
-        None => "number".into(),
+        None | Some(Value::Undefined) => "number".into(),
         Some(Value::Text(kind)) => kind.clone(),
         Some(other) => return Err(wrong_type("numeric", other, 1)),
     };
+    if !matches!(
+        args[0],
+        Value::Text(_) | Value::Num(_) | Value::Big(_) | Value::Frac(_)
+    ) {
+        return Err(MathError::arguments(format!(
+            "Cannot convert a value of type \"{}\"; valid input types are string, number, BigNumber, Fraction",
+            args[0].type_name()
+        )));
+    }
     let value = std::slice::from_ref(&args[0]);
     match &*kind {
         "number" => number(env, value),

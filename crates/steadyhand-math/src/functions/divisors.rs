@@ -12,6 +12,7 @@ use crate::function::{ANY_NUMBER, Builtin};
 use crate::matrix::Matrix;
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
+use crate::number::integer;
 use crate::value::Value;
 
 pub(crate) const TABLE: &[Builtin] = &[
@@ -34,8 +35,8 @@ fn integers(env: &mut Env, name: &str, a: &Value, b: &Value) -> Result<Integers>
     let whole = |decimal: Decimal| decimal.to_bigint(digits).ok_or_else(not_whole);
     Ok(match pair(env, name, a, b)? {
         Pair::Num(a, b) => (
-            whole(Decimal::from_f64(a))?,
-            whole(Decimal::from_f64(b))?,
+            integer::exact(a).ok_or_else(not_whole)?,
+            integer::exact(b).ok_or_else(not_whole)?,
             |n| Value::Num(to_f64(&Value::int(n))),
         ),
         Pair::Int(a, b) => (a, b, Value::int),
@@ -74,12 +75,13 @@ fn lcm(env: &mut Env, args: &[Value]) -> Result<Value> {
 
 fn fold_integers(env: &mut Env, args: &[Value], apply: crate::broadcast::Scalar2) -> Result<Value> {
     let args = match args {
-        [Value::Matrix(matrix)] => matrix.cells.clone(),
+        [Value::Matrix(matrix)] if matrix.size.len() == 1 => matrix.cells.clone(),
+        [Value::Matrix(matrix)] if matrix.rows() == 1 => matrix.cells.clone(),
         args => args.to_vec(),
     };
-    if args.is_empty() {
+    if args.len() < 2 {
         return Err(MathError::arguments(
-            "Too few arguments in function gcd (expected: 1, actual: 0)",
+            "Too few arguments: the common divisor or multiple of at least two numbers, or of a one-dimensional list, is computed",
         ));
     }
     let mut result = args[0].clone();
@@ -91,6 +93,10 @@ fn fold_integers(env: &mut Env, args: &[Value], apply: crate::broadcast::Scalar2
 
 fn xgcd(env: &mut Env, args: &[Value]) -> Result<Value> {
     let (a, b, back) = integers(env, "xgcd", &args[0], &args[1])?;
+    if a.is_zero() && b.is_zero() {
+        let zero = back(a);
+        return Ok(Matrix::vector(vec![zero.clone(), zero.clone(), zero]).into());
+    }
     let (mut old_r, mut r) = (a, b);
     let (mut old_x, mut x) = (BigInt::from(1), BigInt::zero());
     let (mut old_y, mut y) = (BigInt::zero(), BigInt::from(1));

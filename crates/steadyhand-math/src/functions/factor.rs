@@ -28,13 +28,11 @@ pub(crate) const TABLE: &[Builtin] = &[
     }),
     Builtin::new("lsolveAll", 2..=2, |env, args| {
         let (matrix, right) = system("lsolveAll", args)?;
-        let solution = substitute(env, &matrix, right, Order::Down)?;
-        Ok(Matrix::array(vec![solution.into()]).into())
+        substitute_all(env, &matrix, right, Order::Down)
     }),
     Builtin::new("usolveAll", 2..=2, |env, args| {
         let (matrix, right) = system("usolveAll", args)?;
-        let solution = substitute(env, &matrix, right, Order::Up)?;
-        Ok(Matrix::array(vec![solution.into()]).into())
+        substitute_all(env, &matrix, right, Order::Up)
     }),
     Builtin::new("qr", 1..=1, |env, args| {
         let (q, r) = qr(env, as_matrix("qr", &args[0])?)?;
@@ -164,6 +162,65 @@ fn column(name: &str, value: &Value, rows: usize) -> Result<Vec<Value>> {
 enum Order {
     Down,
     Up,
+}
+
+/// All solutions of a triangular system that are needed to span the others: one where the free unknowns are zero, and
+/// one more for each that is free, with one in its place. None where it has no solution.
+fn substitute_all(
+    env: &mut Env,
+    matrix: &Matrix,
+    right: Vec<Value>,
+    order: Order,
+) -> Result<Value> {
+    let n = matrix.rows();
+    let mut solutions = vec![right];
+    for step in 0..n {
+        let (row, below) = if order == Order::Down {
+            (step, step + 1..n)
+        } else {
+            (n - 1 - step, 0..n - 1 - step)
+        };
+        let diagonal = matrix.at(row, row);
+        let is_free = is_zero(env, diagonal);
+        let known = solutions.len();
+        let mut next = Vec::with_capacity(known + 1);
+        let mut branched = None;
+        for (at, mut solution) in solutions.into_iter().enumerate() {
+            env.purse.pay_cells(n)?;
+            if !is_free {
+                solution[row] = divide_scalar(env, &solution[row], diagonal)?;
+                for other in below.clone() {
+                    let part = multiply_scalar(env, &solution[row], matrix.at(other, row))?;
+                    solution[other] = subtract_scalar(env, &solution[other], &part)?;
+                }
+            } else if !is_zero(env, &solution[row]) {
+                if at == 0 {
+                    return Ok(Matrix::array(Vec::new()).into());
+                }
+                continue;
+            } else if at == 0 {
+                let mut other_solution = solution.clone();
+                other_solution[row] = Value::Num(1.0);
+                for other in below.clone() {
+                    other_solution[other] =
+                        subtract_scalar(env, &other_solution[other], matrix.at(other, row))?;
+                }
+                branched = Some(other_solution);
+            }
+            next.push(solution);
+        }
+        next.extend(branched);
+        solutions = next;
+    }
+    let kind = dense(matrix.kind);
+    let columns = solutions.into_iter().map(|cells| {
+        Value::matrix(Matrix {
+            kind,
+            size: vec![n, 1],
+            cells,
+        })
+    });
+    Ok(Matrix::array(columns.collect()).into())
 }
 
 /// Solves a triangular system, row by row.

@@ -40,7 +40,7 @@ fn stop_early(
         )));
     };
     let left = env.eval(a)?;
-    if !matches!(left, Value::Matrix(_)) && logic::side(name, &left)? == known {
+    if !matches!(left, Value::Matrix(_)) && logic::side(env, name, &left)? == known {
         return Ok(Value::Bool(known));
     }
     let right = env.eval(b)?;
@@ -49,6 +49,15 @@ fn stop_early(
 
 /// `a ?? b`: b where a is null or undefined.
 pub(crate) fn nullish(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    if let (Value::Matrix(left), Value::Matrix(right)) = (a, b)
+        && left.size != right.size
+    {
+        return Err(MathError::dimensions(format!(
+            "Dimension mismatch. Matrix A ({}) must match Matrix B ({})",
+            left.size_text(),
+            right.size_text()
+        )));
+    }
     if matches!(a, Value::Matrix(_)) {
         return both(env, a, b, |_, a, b| {
             Ok(if a.is_nothing() { b.clone() } else { a.clone() })

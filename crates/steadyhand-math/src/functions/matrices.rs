@@ -54,23 +54,43 @@ pub(crate) fn ctranspose(env: &mut Env, args: &[Value]) -> Result<Value> {
 /// Lengths given one by one or as a list, the kind of matrix asked for, and whether big numbers were used.
 fn shape_of(name: &str, args: &[Value]) -> Result<(Vec<usize>, MatrixKind, bool)> {
     let (args, wanted) = match args {
-        [head @ .., Value::Text(format)] => (
-            head,
-            Some(if &**format == "sparse" {
-                MatrixKind::Sparse
-            } else {
-                MatrixKind::Dense
-            }),
-        ),
+        [head @ .., Value::Text(format)] => (head, Some(storage(format)?)),
         args => (args, None),
     };
     let (sizes, kind) = match args {
-        [Value::Matrix(matrix)] => (matrix.cells.clone(), matrix.kind),
+        [Value::Matrix(matrix)] if matrix.size.len() == 1 => (matrix.cells.clone(), matrix.kind),
         args => (args.to_vec(), MatrixKind::Dense),
     };
     let is_big = sizes.iter().any(|size| matches!(size, Value::Big(_)));
-    let lengths: Result<Vec<usize>> = sizes.iter().map(|size| length(name, size)).collect();
-    Ok((lengths?, wanted.unwrap_or(kind), is_big))
+    let lengths: Result<Vec<usize>> = sizes
+        .iter()
+        .map(|size| {
+            let plain = matches!(size, Value::Num(_) | Value::Big(_) | Value::Int(_));
+            plain
+                .then(|| length(name, size).ok())
+                .flatten()
+                .ok_or_else(|| {
+                    MathError::value(format!(
+                        "Parameters in function {name} must be positive integers"
+                    ))
+                })
+        })
+        .collect();
+    let (lengths, kind) = (lengths?, wanted.unwrap_or(kind));
+    if kind == MatrixKind::Sparse && name != "identity" && lengths.len() == 1 {
+        return Err(MathError::dimensions(
+            "Only two dimensions matrix are supported",
+        ));
+    }
+    Ok((lengths, kind, is_big))
+}
+
+fn storage(format: &str) -> Result<MatrixKind> {
+    match format {
+        "dense" | "default" => Ok(MatrixKind::Dense),
+        "sparse" => Ok(MatrixKind::Sparse),
+        other => Err(MathError::value(format!("Unknown matrix type \"{other}\""))),
+    }
 }
 
 fn number(x: f64, is_big: bool) -> Value {
@@ -120,8 +140,8 @@ fn diag(env: &mut Env, args: &[Value]) -> Result<Value> {
         [_, other, ..] => return Err(wrong_type("diag", other, 2)),
     };
     let kind = match format {
-        Some(format) if &**format == "sparse" => MatrixKind::Sparse,
-        _ => matrix.kind,
+        Some(format) => storage(format)?,
+        None => matrix.kind,
     };
     let too_far = || MathError::value("Second parameter in function diag is too large");
     let above = usize::try_from(k.max(0))
@@ -143,6 +163,9 @@ fn diag(env: &mut Env, args: &[Value]) -> Result<Value> {
             Ok(result.into())
         }
         2 => {
+            if below > matrix.rows() || above > matrix.columns() {
+                return Err(too_far());
+            }
             let length = matrix
                 .rows()
                 .saturating_sub(below)

@@ -1,6 +1,6 @@
 //! Functions of whole matrices: norms, exponentials, roots, pseudo-inverses, matrix equations.
 
-use crate::convert::{simple, to_f64, wrong_type};
+use crate::convert::{to_f64, wrong_type};
 use crate::env::Env;
 use crate::error::{ErrorKind, MathError, Result};
 use crate::function::Builtin;
@@ -44,8 +44,18 @@ fn largest(
     Ok(best.unwrap_or_else(zero))
 }
 
+/// The length of a vector.
+pub(crate) fn norm_of(env: &mut Env, matrix: &Matrix) -> Result<Value> {
+    norm(env, &[Value::matrix(matrix.clone())])
+}
+
 fn norm(env: &mut Env, args: &[Value]) -> Result<Value> {
     let Value::Matrix(matrix) = &args[0] else {
+        if args.len() > 1 {
+            return Err(MathError::arguments(
+                "Too many arguments in function norm (expected: 1, actual: 2)",
+            ));
+        }
         return abs(env, &args[0]);
     };
     env.purse.pay_cells(matrix.cells.len())?;
@@ -61,7 +71,8 @@ fn norm(env: &mut Env, args: &[Value]) -> Result<Value> {
                 )));
             }
         },
-        Some(p) => Norm::P(to_f64(&simple("norm", p, 1)?)),
+        Some(Value::Num(p)) => Norm::P(*p),
+        Some(_) => return Err(MathError::value("Unsupported parameter value")),
     };
     let sizes: Result<Vec<Value>> = matrix.cells.iter().map(|cell| abs(env, cell)).collect();
     let sizes = sizes?;

@@ -10,6 +10,18 @@ pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("add", 2..=ANY_NUMBER, |env, args| {
         fold(env, args, arithmetic::add)
     }),
+    Builtin::new("addScalar", 2..=ANY_NUMBER, |env, args| {
+        fold(env, args, arithmetic::add_scalar)
+    }),
+    Builtin::new("subtractScalar", 2..=2, |env, args| {
+        arithmetic::subtract_scalar(env, &args[0], &args[1])
+    }),
+    Builtin::new("multiplyScalar", 2..=ANY_NUMBER, |env, args| {
+        fold(env, args, arithmetic::multiply_scalar)
+    }),
+    Builtin::new("divideScalar", 2..=2, |env, args| {
+        arithmetic::divide_scalar(env, &args[0], &args[1])
+    }),
     Builtin::new("subtract", 2..=2, |env, args| {
         arithmetic::subtract(env, &args[0], &args[1])
     }),

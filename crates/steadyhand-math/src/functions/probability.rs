@@ -1,6 +1,6 @@
 //! Factorials and what is counted with them.
 
-use crate::broadcast::{both, each};
+use crate::broadcast::each;
 use crate::convert::{simple, to_f64, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
@@ -14,10 +14,10 @@ pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("gamma", 1..=1, |env, args| each(env, &args[0], gamma)),
     Builtin::new("lgamma", 1..=1, |env, args| each(env, &args[0], lgamma)),
     Builtin::new("combinations", 2..=2, |env, args| {
-        both(env, &args[0], &args[1], combinations)
+        combinations(env, &args[0], &args[1])
     }),
     Builtin::new("combinationsWithRep", 2..=2, |env, args| {
-        both(env, &args[0], &args[1], combinations_with_rep)
+        combinations_with_rep(env, &args[0], &args[1])
     }),
     Builtin::new("permutations", 1..=2, permutations),
 ];
@@ -63,6 +63,7 @@ fn gamma(env: &mut Env, value: &Value) -> Result<Value> {
     match simple("gamma", value, 0)? {
         Value::Complex(z) if z.im != 0.0 => Ok(special::gamma_complex(z).into()),
         Value::Complex(z) => Ok(Value::Num(special::gamma(z.re))),
+        Value::Big(n) if !n.is_finite() => Ok(Value::big(if n.is_negative() { Decimal::Nan } else { (*n).clone() })),
         Value::Big(n) if n.is_integer() => {
             if n.is_negative() || n.is_zero() {
                 return Ok(Value::big(Decimal::Infinite { negative: false }));
@@ -85,21 +86,34 @@ fn lgamma(_: &mut Env, value: &Value) -> Result<Value> {
     }
 }
 
-/// Whole numbers n ≥ k ≥ 0, as numbers.
-fn counts(name: &str, n: &Value, k: &Value) -> Result<(f64, f64)> {
-    let count = |value: &Value| -> Result<f64> {
-        let x = match simple(name, value, 0)? {
-            Value::Complex(z) => return Err(wrong_type(name, &Value::Complex(z), 0)),
-            value => to_f64(&value),
-        };
-        if x < 0.0 || x.fract() != 0.0 || !x.is_finite() {
-            return Err(MathError::value(format!(
-                "Positive integer value expected in function {name}"
-            )));
-        }
-        Ok(x)
+/// Two counts, and whether they were given as big numbers: then so is the answer.
+pub(crate) struct Counts {
+    pub(crate) n: f64,
+    pub(crate) k: f64,
+    pub(crate) is_big: bool,
+}
+
+pub(crate) fn counts(name: &str, n: &Value, k: &Value) -> Result<Counts> {
+    let is_big = matches!(n, Value::Big(_)) || matches!(k, Value::Big(_));
+    Ok(Counts {
+        n: count(name, n, 0)?,
+        k: count(name, k, 1)?,
+        is_big,
+    })
+}
+
+/// A whole number that is not negative.
+pub(crate) fn count(name: &str, value: &Value, index: usize) -> Result<f64> {
+    let x = match simple(name, value, index)? {
+        Value::Complex(z) => return Err(wrong_type(name, &Value::Complex(z), index)),
+        value => to_f64(&value),
     };
-    Ok((count(n)?, count(k)?))
+    if x < 0.0 || x.fract() != 0.0 || !x.is_finite() {
+        return Err(MathError::value(format!(
+            "Non-negative integer value expected in function {name}"
+        )));
+    }
+    Ok(x)
 }
 
 pub(crate) fn choose(env: &mut Env, n: f64, k: f64) -> Result<f64> {
@@ -122,55 +136,68 @@ pub(crate) fn choose(env: &mut Env, n: f64, k: f64) -> Result<f64> {
     })
 }
 
+/// n over k, in the kind of number that was counted with.
+pub(crate) fn binomial(env: &mut Env, n: f64, k: f64, is_big: bool) -> Result<Value> {
+    if !is_big {
+        return choose(env, n, k).map(Value::Num);
+    }
+    let mut result = Decimal::integer(1);
+    let smaller = k.min(n - k);
+    let precision = env.settings.precision + 16;
+    let mut i = 1.0;
+    while i <= smaller {
+        env.purse.pay(8)?;
+        result = result
+            .multiply(&Decimal::from_f64(n - smaller + i), precision)
+            .divide(&Decimal::from_f64(i), precision);
+        i += 1.0;
+    }
+    Ok(Value::big(result.rounded(env.settings.precision)))
+}
+
 fn combinations(env: &mut Env, n: &Value, k: &Value) -> Result<Value> {
-    let is_big = matches!(n, Value::Big(_)) || matches!(k, Value::Big(_));
-    let (n, k) = counts("combinations", n, k)?;
+    let Counts { n, k, is_big } = counts("combinations", n, k)?;
     if k > n {
         return Err(MathError::value("k must be less than or equal to n"));
     }
-    if is_big {
-        let mut result = Decimal::integer(1);
-        let smaller = k.min(n - k) as i64;
-        for i in 1..=smaller {
-            env.purse.pay(8)?;
-            let precision = env.settings.precision + 16;
-            result = result
-                .multiply(&Decimal::from_f64(n - smaller as f64 + i as f64), precision)
-                .divide(&Decimal::integer(i), precision);
-        }
-        return Ok(Value::big(result.rounded(env.settings.precision)));
-    }
-    choose(env, n, k).map(Value::Num)
+    binomial(env, n, k, is_big)
 }
 
 fn combinations_with_rep(env: &mut Env, n: &Value, k: &Value) -> Result<Value> {
-    let (n, k) = counts("combinationsWithRep", n, k)?;
+    let Counts { n, k, is_big } = counts("combinationsWithRep", n, k)?;
     if n < 1.0 {
         return Err(MathError::value(
             "k must be less than or equal to n + k - 1",
         ));
     }
-    choose(env, n + k - 1.0, k).map(Value::Num)
+    binomial(env, n + k - 1.0, k, is_big)
 }
 
 fn permutations(env: &mut Env, args: &[Value]) -> Result<Value> {
     let Some(k) = args.get(1) else {
         return factorial(env, args);
     };
-    both(env, &args[0], k, |env, n, k| {
-        let (n, k) = counts("permutations", n, k)?;
-        if k > n {
-            return Err(MathError::value(
-                "second argument k must be less than or equal to first argument n",
-            ));
-        }
-        let mut product = 1.0;
-        let mut factor = n - k + 1.0;
-        while factor <= n && product < f64::INFINITY {
-            env.purse.pay(1)?;
+    let Counts { n, k, is_big } = counts("permutations", &args[0], k)?;
+    if k > n {
+        return Err(MathError::value(
+            "second argument k must be less than or equal to first argument n",
+        ));
+    }
+    let precision = env.settings.precision;
+    let (mut product, mut big) = (1.0, Decimal::integer(1));
+    let mut factor = n - k + 1.0;
+    while factor <= n && product < f64::INFINITY {
+        env.purse.pay(if is_big { 8 } else { 1 })?;
+        if is_big {
+            big = big.multiply(&Decimal::from_f64(factor), precision + 16);
+        } else {
             product *= factor;
-            factor += 1.0;
         }
-        Ok(Value::Num(product))
+        factor += 1.0;
+    }
+    Ok(if is_big {
+        Value::big(big.rounded(precision))
+    } else {
+        Value::Num(product)
     })
 }

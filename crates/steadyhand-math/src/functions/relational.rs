@@ -7,7 +7,10 @@ use crate::convert::{to_f64, wrong_type};
 use crate::env::Env;
 use crate::error::Result;
 use crate::function::Builtin;
+use crate::number::decimal::Decimal;
+use crate::number::fraction::Fraction;
 use crate::ops::compare::{self, equal_scalar, order, sign_of};
+use crate::signatures;
 use crate::value::Value;
 
 pub(crate) const TABLE: &[Builtin] = &[
@@ -25,7 +28,7 @@ pub(crate) const TABLE: &[Builtin] = &[
         compare::equal(env, &args[0], &args[1])
     }),
     Builtin::new("equalScalar", 2..=2, |env, args| {
-        compare::equal(env, &args[0], &args[1])
+        compare::equal_scalar(env, &args[0], &args[1]).map(Value::Bool)
     }),
     Builtin::new("equalText", 2..=2, equal_text),
     Builtin::new("larger", 2..=2, |env, args| {
@@ -46,8 +49,19 @@ pub(crate) const TABLE: &[Builtin] = &[
 ];
 
 pub(crate) fn compare(env: &mut Env, args: &[Value]) -> Result<Value> {
-    both(env, &args[0], &args[1], |env, a, b| {
-        Ok(Value::Num(sign_of(order(env, "compare", a, b)?)))
+    both(env, &args[0], &args[1], compare_scalar)
+}
+
+/// -1, 0 or 1, in the kind of number that was compared.
+fn compare_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    let order = order(env, "compare", a, b)?;
+    let sign = order.map(|order| sign_of(Some(order)) as i64);
+    Ok(match signatures::pair_targets("compare", a, b) {
+        Some((b'b', _)) => Value::big(sign.map_or(Decimal::Nan, Decimal::integer)),
+        Some((b'i', _)) => Value::int(sign.unwrap_or(0).into()),
+        Some((b'f', _)) => Value::frac(Fraction::integer(sign.unwrap_or(0))),
+        // What is no number is not larger.
+        _ => Value::Num(sign.map_or(-1.0, |sign| sign as f64)),
     })
 }
 
@@ -84,8 +98,7 @@ pub(crate) fn deep_equal(env: &mut Env, a: &Value, b: &Value) -> Result<bool> {
             Ok(true)
         }
         (Value::Matrix(_), _) | (_, Value::Matrix(_)) => Ok(false),
-        (Value::Text(a), Value::Text(b)) if a == b => Ok(true),
-        _ => Ok(equal_scalar(env, a, b).unwrap_or(false)),
+        _ => equal_scalar(env, a, b),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use num_bigint::BigInt;
 
-use crate::broadcast::{both, each};
-use crate::convert::{simple, to_f64, whole, wrong_type};
+use crate::broadcast::{Scalar2, both, each};
+use crate::convert::{Pair, pair, simple, to_f64, whole, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::function::Builtin;
@@ -11,97 +11,152 @@ use crate::number::complex::Complex;
 use crate::number::decimal::Decimal;
 use crate::number::digits::Digits;
 use crate::number::fraction::Fraction;
-use crate::ops::compare::nearly_equal;
+use crate::ops::compare::{nearly_equal, nearly_equal_big};
 use crate::unit::Unit;
 use crate::value::Value;
 
 pub(crate) const TABLE: &[Builtin] = &[
-    Builtin::new("ceil", 1..=3, |env, args| rounding(env, args, CEIL)),
-    Builtin::new("fix", 1..=3, |env, args| rounding(env, args, FIX)),
-    Builtin::new("floor", 1..=3, |env, args| rounding(env, args, FLOOR)),
-    Builtin::new("round", 1..=3, |env, args| rounding(env, args, ROUND)),
+    Builtin::new("ceil", 1..=3, |env, args| rounding(env, args, Rounding::Ceil)),
+    Builtin::new("fix", 1..=3, |env, args| rounding(env, args, Rounding::Fix)),
+    Builtin::new("floor", 1..=3, |env, args| rounding(env, args, Rounding::Floor)),
+    Builtin::new("round", 1..=3, |env, args| rounding(env, args, Rounding::Round)),
 ];
 
 /// One way to round, for every kind of number.
-#[derive(Clone, Copy)]
-pub(crate) struct Way {
-    name: &'static str,
-    number: fn(f64, i64) -> f64,
-    big: fn(&Decimal, i64) -> Decimal,
-    /// How the fraction of two whole numbers is rounded.
-    fraction: fn(&Fraction) -> BigInt,
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rounding {
+    Floor,
+    Ceil,
+    Fix,
+    Round,
 }
 
-pub(crate) const FLOOR: Way = Way {
-    name: "floor",
-    number: floor,
-    big: Decimal::floor,
-    fraction: Fraction::floor,
-};
-pub(crate) const CEIL: Way = Way {
-    name: "ceil",
-    number: ceil,
-    big: Decimal::ceil,
-    fraction: |n| -n.negated().floor(),
-};
-pub(crate) const FIX: Way = Way {
-    name: "fix",
-    number: |x, decimals| {
-        if x > 0.0 {
-            floor(x, decimals)
-        } else {
-            ceil(x, decimals)
+/// As many decimals as the tolerance of comparisons has: what differs only beyond them is a rounding error.
+const TOLERANCE_DECIMALS: i64 = 12;
+
+impl Rounding {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Floor => "floor",
+            Self::Ceil => "ceil",
+            Self::Fix => "fix",
+            Self::Round => "round",
         }
-    },
-    big: Decimal::truncate,
-    fraction: |n| &n.numerator / &n.denominator,
-};
-pub(crate) const ROUND: Way = Way {
-    name: "round",
-    number: round_number,
-    big: Decimal::round,
-    fraction: |n| {
-        // Half away from zero.
-        let half = Fraction {
-            numerator: 1.into(),
-            denominator: 2.into(),
+    }
+
+    /// Towards which side a number of this sign is rounded by `fix`.
+    fn of_sign(self, is_positive: bool) -> Self {
+        match self {
+            Self::Fix if is_positive => Self::Floor,
+            Self::Fix => Self::Ceil,
+            other => other,
+        }
+    }
+
+    fn plain(self, x: f64) -> f64 {
+        match self.of_sign(x > 0.0) {
+            Self::Floor => x.floor(),
+            Self::Round => round_number(x, 0),
+            Self::Ceil | Self::Fix => x.ceil(),
+        }
+    }
+
+    /// To whole; a number a rounding error away from the next step counts as on it.
+    fn whole(self, x: f64) -> f64 {
+        if self == Self::Round {
+            return round_tolerant(x, 0);
+        }
+        let (own, nearest) = (self.plain(x), round_tolerant(x, 0));
+        let near = |y: f64| nearly_equal(x, y, 1e-12, 1e-15);
+        if own != nearest && near(nearest) && !near(own) {
+            nearest
+        } else {
+            own
+        }
+    }
+
+    fn number(self, x: f64, decimals: i64) -> Result<f64> {
+        if decimals == 0 {
+            return Ok(self.whole(x));
+        }
+        if !(0..=15).contains(&decimals) {
+            return Err(MathError::value(format!(
+                "Number of decimals in function {} must be an integer from 0 to 15 inclusive",
+                self.name()
+            )));
+        }
+        if self == Self::Round {
+            return Ok(round_tolerant(x, decimals));
+        }
+        let shift = 10f64.powi(decimals as i32);
+        Ok(self.whole(x * shift) / shift)
+    }
+
+    fn complex(self, x: f64, decimals: i64) -> Result<f64> {
+        match self {
+            Self::Fix if decimals != 0 => self.number(x, decimals),
+            _ => {
+                let places = 10f64.powi(decimals as i32);
+                let rounded = match self {
+                    // JavaScript rounds halves up, also below zero.
+                    Self::Round => (x * places + 0.5).floor(),
+                    _ => self.plain(x * places),
+                };
+                Ok(rounded / places)
+            }
+        }
+    }
+
+    fn big(self, env: &Env, x: &Decimal, decimals: i64) -> Result<Decimal> {
+        if self == Self::Round {
+            if decimals < 0 {
+                return Err(MathError::value(
+                    "Number of decimals in function round must not be negative",
+                ));
+            }
+            if decimals >= TOLERANCE_DECIMALS {
+                return Ok(x.round(decimals));
+            }
+            let tolerant = x.round(TOLERANCE_DECIMALS);
+            let chosen = if nearly_equal_big(env, x, &tolerant) {
+                tolerant
+            } else {
+                x.clone()
+            };
+            return Ok(chosen.round(decimals));
+        }
+        let own = match self.of_sign(!x.is_negative()) {
+            Self::Floor => x.floor(decimals),
+            _ => x.ceil(decimals),
         };
-        if n.numerator < BigInt::default() {
-            -n.negated().add(&half).floor()
+        let nearest = x.round(decimals);
+        let near = |other: &Decimal| nearly_equal_big(env, x, other);
+        Ok(if near(&nearest) && !near(&own) {
+            nearest
         } else {
-            n.add(&half).floor()
+            own
+        })
+    }
+
+    fn fraction(self, n: &Fraction) -> BigInt {
+        let is_positive = n.numerator >= BigInt::default();
+        match self.of_sign(is_positive) {
+            Self::Floor => n.floor(),
+            Self::Round => {
+                // Half away from zero.
+                let half = Fraction {
+                    numerator: 1.into(),
+                    denominator: 2.into(),
+                };
+                if is_positive {
+                    n.add(&half).floor()
+                } else {
+                    -n.negated().add(&half).floor()
+                }
+            }
+            Self::Ceil | Self::Fix => -n.negated().floor(),
         }
-    },
-};
-
-fn floor(x: f64, decimals: i64) -> f64 {
-    directed(x, decimals, f64::floor)
-}
-
-fn ceil(x: f64, decimals: i64) -> f64 {
-    directed(x, decimals, f64::ceil)
-}
-
-/// A number a rounding error away from the next step counts as on it.
-fn directed(x: f64, decimals: i64, direction: fn(f64) -> f64) -> f64 {
-    if !x.is_finite() {
-        return x;
     }
-    let nearest = round_number(x, decimals);
-    if nearly_equal(x, nearest, 1e-12, 1e-15) {
-        return nearest;
-    }
-    if decimals == 0 {
-        return direction(x);
-    }
-    let text = Digits::of(x);
-    let scaled = Digits {
-        point: text.point + decimals,
-        ..text
-    }
-    .fixed(0);
-    let whole = direction(scaled.parse().unwrap_or(x));
-    format!("{whole}e{}", -decimals).parse().unwrap_or(x)
 }
 
 pub(crate) fn round_number(x: f64, decimals: i64) -> f64 {
@@ -115,34 +170,28 @@ pub(crate) fn round_number(x: f64, decimals: i64) -> f64 {
     rounded.abs().copysign(x)
 }
 
-/// Rounded to whole, numbers a hair below a half are first lifted onto it.
-fn round_whole(x: f64) -> f64 {
-    let lifted = round_number(x, 12);
-    round_number(
-        if nearly_equal(x, lifted, 1e-12, 1e-15) {
-            lifted
-        } else {
-            x
-        },
-        0,
-    )
+/// Numbers a hair below a half are first lifted onto it.
+fn round_tolerant(x: f64, decimals: i64) -> f64 {
+    let lifted = round_number(x, TOLERANCE_DECIMALS);
+    let is_lifted = decimals < TOLERANCE_DECIMALS && nearly_equal(x, lifted, 1e-12, 1e-15);
+    round_number(if is_lifted { lifted } else { x }, decimals)
 }
 
-fn rounding(env: &mut Env, args: &[Value], way: Way) -> Result<Value> {
+fn rounding(env: &mut Env, args: &[Value], way: Rounding) -> Result<Value> {
     match args {
         [value] => round_all(env, value, &Value::Num(0.0), way),
         [value, Value::Unit(unit)] => in_unit(env, value, &Value::Num(0.0), unit, way),
         [value, decimals] => round_all(env, value, decimals, way),
         [value, decimals, Value::Unit(unit)] => in_unit(env, value, decimals, unit, way),
-        _ => Err(wrong_type(way.name, &args[2], 2)),
+        _ => Err(wrong_type(way.name(), &args[2], 2)),
     }
 }
 
-fn in_unit(env: &mut Env, value: &Value, decimals: &Value, unit: &Unit, way: Way) -> Result<Value> {
+fn in_unit(env: &mut Env, value: &Value, decimals: &Value, unit: &Unit, way: Rounding) -> Result<Value> {
     let decimals = decimals.clone();
     each(env, value, |env, value| {
         let Value::Unit(quantity) = value else {
-            return Err(wrong_type(way.name, value, 0));
+            return Err(wrong_type(way.name(), value, 0));
         };
         let number = quantity.number_in(env, unit)?;
         let rounded = round_all(env, &number, &decimals, way)?;
@@ -154,63 +203,58 @@ fn in_unit(env: &mut Env, value: &Value, decimals: &Value, unit: &Unit, way: Way
     })
 }
 
-fn round_all(env: &mut Env, value: &Value, decimals: &Value, way: Way) -> Result<Value> {
-    match way.name {
-        "floor" => both(env, value, decimals, |_, value, decimals| {
-            round_scalar(value, decimals, FLOOR)
-        }),
-        "ceil" => both(env, value, decimals, |_, value, decimals| {
-            round_scalar(value, decimals, CEIL)
-        }),
-        "fix" => both(env, value, decimals, |_, value, decimals| {
-            round_scalar(value, decimals, FIX)
-        }),
-        _ => both(env, value, decimals, |_, value, decimals| {
-            round_scalar(value, decimals, ROUND)
-        }),
-    }
+fn round_all(env: &mut Env, value: &Value, decimals: &Value, way: Rounding) -> Result<Value> {
+    let apply: Scalar2 = match way {
+        Rounding::Floor => |env, value, decimals| round_scalar(env, value, decimals, Rounding::Floor),
+        Rounding::Ceil => |env, value, decimals| round_scalar(env, value, decimals, Rounding::Ceil),
+        Rounding::Fix => |env, value, decimals| round_scalar(env, value, decimals, Rounding::Fix),
+        Rounding::Round => |env, value, decimals| round_scalar(env, value, decimals, Rounding::Round),
+    };
+    both(env, value, decimals, apply)
 }
 
-pub(crate) fn round_scalar(value: &Value, decimals: &Value, way: Way) -> Result<Value> {
-    let decimals = whole(way.name, decimals)?;
-    if !(-15..=15).contains(&decimals) && way.name == "round" && matches!(value, Value::Num(_)) {
-        return Err(MathError::value(format!(
-            "Number of decimals in function {} must be in the range of -15 to 15",
-            way.name
-        )));
-    }
-    if decimals.unsigned_abs() > 1000 {
+pub(crate) fn round_scalar(
+    env: &mut Env,
+    value: &Value,
+    decimals: &Value,
+    way: Rounding,
+) -> Result<Value> {
+    let places = whole(way.name(), decimals)?;
+    if places.unsigned_abs() > 1000 {
         return Err(MathError::value(format!(
             "Number of decimals in function {} is out of range",
-            way.name
+            way.name()
         )));
     }
-    let number = |x: f64| {
-        if decimals == 0 && way.name == "round" {
-            round_whole(x)
-        } else {
-            (way.number)(x, decimals)
+    // A big number of decimals makes the rounded number big too.
+    let value = match (value, decimals) {
+        (Value::Num(x), Value::Big(_)) if way == Rounding::Round => Value::big(Decimal::from_f64(*x)),
+        (Value::Num(_) | Value::Text(_) | Value::Bool(_), Value::Big(_)) => {
+            match pair(env, "add", value, decimals)? {
+                Pair::Big(value, _) => Value::big(value),
+                _ => return Err(wrong_type(way.name(), value, 0)),
+            }
         }
+        (value, _) => simple(way.name(), value, 0)?,
     };
-    Ok(match simple(way.name, value, 0)? {
-        Value::Complex(z) => Complex::new(number(z.re), number(z.im)).into(),
-        Value::Big(n) => Value::big((way.big)(&n, decimals)),
-        Value::Int(n) => Value::Int(n),
-        Value::Frac(n) if decimals == 0 => Value::frac(Fraction::integer((way.fraction)(&n))),
-        Value::Frac(n) => {
-            let scale = Fraction::integer(crate::number::decimal::ten_to(decimals.unsigned_abs()));
-            let scaled = if decimals > 0 {
-                n.multiply(&scale)
-            } else {
-                n.divide(&scale)?
-            };
-            let whole = Fraction::integer((way.fraction)(&scaled));
-            Value::frac(if decimals > 0 {
-                whole.divide(&scale)?
-            } else {
-                whole.multiply(&scale)
-            })
+    Ok(match value {
+        Value::Complex(z) => {
+            Complex::new(way.complex(z.re, places)?, way.complex(z.im, places)?).into()
         }
-        value => Value::Num(number(to_f64(&value))),
+        Value::Big(n) => Value::big(way.big(env, &n, places)?),
+        Value::Int(n) => Value::Int(n),
+        Value::Frac(n) if places == 0 => Value::frac(Fraction::integer(way.fraction(&n))),
+        Value::Frac(_) if places < 0 => {
+            return Err(MathError::value(format!(
+                "Number of decimals in function {} must not be negative",
+                way.name()
+            )));
+        }
+        Value::Frac(n) => {
+            let scale = Fraction::integer(crate::number::decimal::ten_to(places.unsigned_abs()));
+            let whole = Fraction::integer(way.fraction(&n.multiply(&scale)));
+            Value::frac(whole.divide(&scale)?)
+        }
+        value => Value::Num(way.number(to_f64(&value), places)?),
     })
 }

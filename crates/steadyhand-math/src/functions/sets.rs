@@ -42,6 +42,14 @@ fn kind_of(args: &[Value]) -> Result<MatrixKind> {
     Ok(kind)
 }
 
+/// Sets are lists; a number alone is none.
+fn must_be_list(name: &str, value: &Value, index: usize) -> Result<()> {
+    match value {
+        Value::Matrix(_) => Ok(()),
+        other => Err(wrong_type(name, other, index)),
+    }
+}
+
 fn in_order(env: &mut Env, value: &Value) -> Result<Vec<Value>> {
     let values = flatten_args(env, std::slice::from_ref(value))?;
     sorted(env, values, natural)
@@ -127,6 +135,7 @@ fn is_subset(env: &mut Env, args: &[Value]) -> Result<Value> {
 }
 
 fn multiplicity(env: &mut Env, args: &[Value]) -> Result<Value> {
+    must_be_list("setMultiplicity", &args[1], 1)?;
     let values = flatten_args(env, &args[1..])?;
     let mut count = 0;
     for value in &values {
@@ -138,6 +147,7 @@ fn multiplicity(env: &mut Env, args: &[Value]) -> Result<Value> {
 }
 
 fn size(env: &mut Env, args: &[Value]) -> Result<Value> {
+    must_be_list("setSize", &args[0], 0)?;
     let values = in_order(env, &args[0])?;
     let unique = args
         .get(1)
@@ -171,6 +181,7 @@ fn cartesian(env: &mut Env, args: &[Value]) -> Result<Value> {
 
 /// All subsets, the small ones first.
 fn powerset(env: &mut Env, args: &[Value]) -> Result<Value> {
+    must_be_list("setPowerset", &args[0], 0)?;
     let values = in_order(env, &args[0])?;
     let count = 1usize
         .checked_shl(values.len() as u32)

@@ -1,14 +1,22 @@
 //! Sums, means, extremes, deviations; along one dimension or over everything.
 
+use std::collections::HashMap;
+
 use crate::convert::{simple, to_f64, whole, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
+use crate::format::write_value;
 use crate::function::{ANY_NUMBER, Builtin};
 use crate::functions::arithmetic::{abs, sqrt_scalar};
 use crate::functions::sorting::sorted;
+use crate::functions::utils::is_nan;
 use crate::matrix::{Matrix, MatrixKind, cell_count};
-use crate::ops::arithmetic::{add, add_scalar, divide_scalar, multiply_scalar, subtract_scalar};
-use crate::ops::compare::{equal_scalar, order};
+use crate::number::decimal::Decimal;
+use crate::number::digits::Style;
+use crate::ops::arithmetic::{
+    add, add_scalar, divide_scalar, multiply_scalar, plus, subtract_scalar,
+};
+use crate::ops::compare::order;
 use crate::value::Value;
 
 pub(crate) const TABLE: &[Builtin] = &[
@@ -28,7 +36,12 @@ pub(crate) const TABLE: &[Builtin] = &[
         over(env, "mean", args, mean)
     }),
     Builtin::new("median", 1..=ANY_NUMBER, |env, args| {
-        let values = flatten_args(env, args)?;
+        if matches!(args, [Value::Matrix(_), dimension] if !matches!(dimension, Value::Matrix(_))) {
+            return Err(MathError::unsupported(
+                "median(A, dim) is not yet supported",
+            ));
+        }
+        let values = one_list(env, "median", args)?;
         median(env, &values)
     }),
     Builtin::new("mode", 1..=ANY_NUMBER, mode),
@@ -83,21 +96,42 @@ fn over(env: &mut Env, name: &str, args: &[Value], reduce: Reduce) -> Result<Val
     if let [Value::Matrix(matrix), dimension] = args
         && !matches!(dimension, Value::Matrix(_))
     {
-        let dimension = dimension_of(name, dimension, matrix)?;
+        if name == "prod" {
+            return Err(MathError::unsupported("prod(A, dim) is not yet supported"));
+        }
+        let dimension = reduced_dimension(name, dimension, matrix)?;
         return along(env, matrix, dimension, &reduce);
     }
-    if args.len() > 1 && args.iter().any(|arg| matches!(arg, Value::Matrix(_))) {
-        return Err(MathError::arguments(format!(
-            "Scalar values expected in function {name}"
-        )));
-    }
-    let values = flatten_args(env, args)?;
-    if values.is_empty() {
+    let values = one_list(env, name, args)?;
+    if values.is_empty() && name != "sum" {
         return Err(MathError::value(format!(
             "Cannot calculate {name} of an empty array"
         )));
     }
     reduce(env, &values)
+}
+
+/// The values of one matrix, or the scalars that were given one by one.
+fn one_list(env: &mut Env, name: &str, args: &[Value]) -> Result<Vec<Value>> {
+    if args.len() > 1 && args.iter().any(|arg| matches!(arg, Value::Matrix(_))) {
+        return Err(MathError::arguments(format!(
+            "Scalar values expected in function {name}"
+        )));
+    }
+    flatten_args(env, args)
+}
+
+/// A dimension that falls away; of a vector nothing would be left.
+fn reduced_dimension(name: &str, value: &Value, matrix: &Matrix) -> Result<usize> {
+    if !matches!(value, Value::Num(_) | Value::Big(_)) {
+        return Err(wrong_type(name, value, 1));
+    }
+    if matrix.size.len() == 1 {
+        return Err(MathError::dimensions(format!(
+            "A vector has no dimension that function {name} can leave over: leave the dimension out"
+        )));
+    }
+    dimension_of(name, value, matrix)
 }
 
 /// Dimensions count from one.
@@ -160,21 +194,23 @@ fn extreme(
     let mut best: Option<Value> = None;
     for value in values {
         env.purse.pay(1)?;
-        let is_nan = matches!(value, Value::Num(x) if x.is_nan());
-        if is_nan {
-            return Ok(Value::Num(f64::NAN));
+        if matches!(value, Value::Complex(_)) {
+            return Err(MathError::arguments(format!(
+                "Cannot calculate {name}, no ordering relation is defined for complex numbers"
+            )));
         }
-        let better = match &best {
-            None => true,
-            Some(best) => order(env, name, value, best)? == Some(wanted),
-        };
+        // What is no number is neither larger nor smaller, and no other takes its place.
+        let better = is_nan(value)?
+            || match &best {
+                None => true,
+                Some(best) => order(env, "larger", value, best)? == Some(wanted),
+            };
         if better {
             best = Some(value.clone());
         }
     }
     match best {
-        Some(Value::Text(text)) => simple(name, &Value::Text(text), 0),
-        Some(Value::Complex(z)) => Err(wrong_type(name, &Value::Complex(z), 0)),
+        Some(text @ Value::Text(_)) => simple(name, &text, 0),
         Some(value) => Ok(value),
         None => Err(MathError::value(format!(
             "Cannot calculate {name} of an empty array"
@@ -190,35 +226,36 @@ fn min(env: &mut Env, values: &[Value]) -> Result<Value> {
     extreme(env, "min", values, std::cmp::Ordering::Less)
 }
 
-pub(crate) fn sum(env: &mut Env, values: &[Value]) -> Result<Value> {
+/// Folds values from the first on; a text alone becomes a number.
+fn fold(
+    env: &mut Env,
+    name: &str,
+    values: &[Value],
+    apply: crate::broadcast::Scalar2,
+) -> Result<Option<Value>> {
     let mut total: Option<Value> = None;
     for value in values {
         env.purse.pay(1)?;
         total = Some(match total {
-            Some(total) => add_scalar(env, &total, value)?,
-            None => numeric(value)?,
+            Some(total) => apply(env, &total, value)?,
+            None => match value {
+                Value::Unit(_) | Value::Bool(_) | Value::Text(_) => value.clone(),
+                other => simple(name, other, 0)?,
+            },
         });
     }
-    Ok(total.unwrap_or(Value::Num(0.0)))
+    match total {
+        Some(text @ Value::Text(_)) => simple(name, &text, 0).map(Some),
+        total => Ok(total),
+    }
 }
 
-fn numeric(value: &Value) -> Result<Value> {
-    match value {
-        Value::Unit(_) => Ok(value.clone()),
-        other => simple("sum", other, 0),
-    }
+pub(crate) fn sum(env: &mut Env, values: &[Value]) -> Result<Value> {
+    Ok(fold(env, "sum", values, add_scalar)?.unwrap_or(Value::Num(0.0)))
 }
 
 pub(crate) fn prod(env: &mut Env, values: &[Value]) -> Result<Value> {
-    let mut total: Option<Value> = None;
-    for value in values {
-        env.purse.pay(1)?;
-        total = Some(match total {
-            Some(total) => multiply_scalar(env, &total, value)?,
-            None => numeric(value)?,
-        });
-    }
-    Ok(total.unwrap_or(Value::Num(1.0)))
+    Ok(fold(env, "prod", values, multiply_scalar)?.unwrap_or(Value::Num(1.0)))
 }
 
 pub(crate) fn mean(env: &mut Env, values: &[Value]) -> Result<Value> {
@@ -232,52 +269,75 @@ fn median(env: &mut Env, values: &[Value]) -> Result<Value> {
             "Cannot calculate median of an empty array",
         ));
     }
+    for value in values {
+        if is_nan(value)? {
+            return Ok(Value::Num(f64::NAN));
+        }
+        if matches!(value, Value::Complex(_)) {
+            return Err(MathError::arguments(
+                "Cannot calculate median, no ordering relation is defined for complex numbers",
+            ));
+        }
+    }
     let ordered = sorted(env, values.to_vec(), |env, a, b| {
-        Ok(order(env, "median", a, b)?.unwrap_or(std::cmp::Ordering::Equal))
+        Ok(order(env, "compare", a, b)?.unwrap_or(std::cmp::Ordering::Equal))
     })?;
     let middle = ordered.len() / 2;
     if ordered.len() % 2 == 1 {
-        return Ok(ordered[middle].clone());
+        return match &ordered[middle] {
+            quantity @ Value::Unit(_) => Ok(quantity.clone()),
+            number => median_kind(number),
+        };
     }
     let total = add_scalar(env, &ordered[middle - 1], &ordered[middle])?;
     divide_scalar(env, &total, &Value::Num(2.0))
 }
 
+/// Median takes numbers, big numbers and units; others become numbers where they can.
+fn median_kind(value: &Value) -> Result<Value> {
+    match value {
+        Value::Frac(_) => Err(MathError::arguments(
+            "Cannot implicitly convert a Fraction to BigNumber or vice versa. Use function bignumber(x) to convert to \
+             BigNumber or fraction(x) to convert to Fraction.",
+        )),
+        other => simple("sqrt", other, 0),
+    }
+}
+
 fn mode(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let values = flatten_args(env, args)?;
+    let values = one_list(env, "mode", args)?;
     if values.is_empty() {
         return Err(MathError::value("Cannot calculate mode of an empty array"));
     }
-    let mut counts: Vec<(Value, usize)> = Vec::new();
+    let mut counts: HashMap<String, usize, foldhash::fast::RandomState> = HashMap::default();
+    let (mut modes, mut most) = (Vec::new(), 0);
     for value in values {
-        env.purse.pay(counts.len() as u64 + 1)?;
-        let mut found = None;
-        for (at, (known, _)) in counts.iter().enumerate() {
-            if matches!((known, &value), (Value::Text(a), Value::Text(b)) if a == b)
-                || equal_scalar(env, known, &value).unwrap_or(false)
-            {
-                found = Some(at);
-                break;
-            }
+        env.purse.pay(2)?;
+        let is_number = !matches!(value, Value::Text(_) | Value::Unit(_) | Value::Complex(_));
+        if is_number && is_nan(&value)? {
+            return Err(MathError::value(
+                "Cannot calculate mode of an array containing NaN values",
+            ));
         }
-        match found {
-            Some(at) => counts[at].1 += 1,
-            None => counts.push((value, 1)),
+        let text = match &value {
+            Value::Text(text) => text.to_string(),
+            other => write_value(env, other, &Style::EXACT)?,
+        };
+        let count = counts.entry(text).or_default();
+        *count += 1;
+        if *count > most {
+            most = *count;
+            modes.clear();
+        }
+        if *count == most {
+            modes.push(value);
         }
     }
-    let most = counts.iter().map(|(_, count)| *count).max().unwrap_or(0);
-    Ok(Matrix::array(
-        counts
-            .into_iter()
-            .filter(|(_, count)| *count == most)
-            .map(|(value, _)| value)
-            .collect(),
-    )
-    .into())
+    Ok(Matrix::array(modes).into())
 }
 
 fn mad(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let values = flatten_args(env, args)?;
+    let values = one_list(env, "mad", args)?;
     let center = median(env, &values)?;
     let mut distances = Vec::with_capacity(values.len());
     for value in &values {
@@ -292,18 +352,20 @@ type Spread = fn(&mut Env, &[Value], &str) -> Result<Value>;
 /// `std(values)`, `std(values, "biased")`, `std(matrix, dimension, "biased")`
 fn spread(env: &mut Env, name: &str, args: &[Value], measure: Spread) -> Result<Value> {
     let (args, kind) = match args {
-        [head @ .., Value::Text(kind)] if !head.is_empty() => (head, kind.to_string()),
+        [head @ .., Value::Text(kind)] if matches!(head, [Value::Matrix(_)] | [Value::Matrix(_), _]) => {
+            (head, kind.to_string())
+        }
         args => (args, "unbiased".into()),
     };
     if let [Value::Matrix(matrix), dimension] = args
         && !matches!(dimension, Value::Matrix(_))
     {
-        let dimension = dimension_of(name, dimension, matrix)?;
+        let dimension = reduced_dimension(name, dimension, matrix)?;
         return along(env, matrix, dimension, |env, line| {
             measure(env, line, &kind)
         });
     }
-    let values = flatten_args(env, args)?;
+    let values = one_list(env, name, args)?;
     if values.is_empty() {
         return Err(MathError::value(format!(
             "Cannot calculate {name} of an empty array"
@@ -317,14 +379,16 @@ fn variance(env: &mut Env, values: &[Value], kind: &str) -> Result<Value> {
     let mut total: Option<Value> = None;
     for value in values {
         let difference = subtract_scalar(env, value, &center)?;
-        let size = abs(env, &difference)?;
-        let square = multiply_scalar(env, &size, &size)?;
+        let square = multiply_scalar(env, &difference, &difference)?;
         total = Some(match total {
             Some(total) => add_scalar(env, &total, &square)?,
             None => square,
         });
     }
     let total = total.unwrap_or(Value::Num(0.0));
+    if is_nan(&total)? {
+        return Ok(total);
+    }
     let count = values.len() as f64;
     let divisor = match kind {
         "unbiased" => count - 1.0,
@@ -338,9 +402,19 @@ fn variance(env: &mut Env, values: &[Value], kind: &str) -> Result<Value> {
     };
     if divisor == 0.0 {
         // One value alone has no spread.
-        return Ok(Value::Num(0.0));
+        return Ok(match total {
+            Value::Big(_) => Value::big(Decimal::zero()),
+            _ => Value::Num(0.0),
+        });
     }
     divide_scalar(env, &total, &Value::Num(divisor))
+}
+
+fn cumsum_dimension(value: &Value, matrix: &Matrix) -> Result<usize> {
+    match value {
+        Value::Num(_) | Value::Big(_) => dimension_of("cumsum", value, matrix),
+        other => Err(wrong_type("cumsum", other, 1)),
+    }
 }
 
 fn cumsum(env: &mut Env, args: &[Value]) -> Result<Value> {
@@ -348,18 +422,24 @@ fn cumsum(env: &mut Env, args: &[Value]) -> Result<Value> {
         [Value::Matrix(matrix)] => ((**matrix).clone(), 0),
         [Value::Matrix(matrix), dimension] => (
             (**matrix).clone(),
-            dimension_of("cumsum", dimension, matrix)?,
+            cumsum_dimension(dimension, matrix)?,
         ),
-        scalars => (
-            Matrix::array(scalars.to_vec()).of_kind(MatrixKind::Array),
-            0,
-        ),
+        scalars => {
+            let values = one_list(env, "cumsum", scalars)?;
+            (Matrix::array(values).of_kind(MatrixKind::Array), 0)
+        }
     };
+    if matrix.cells.is_empty() {
+        return Ok(matrix.into());
+    }
     let mut cells = matrix.cells.clone();
     env.purse.pay_cells(cells.len())?;
     let inner = cell_count(&matrix.size[dimension + 1..]);
     let length = matrix.size[dimension];
     for at in 0..cells.len() {
+        if (at / inner).is_multiple_of(length) {
+            cells[at] = plus(env, &cells[at])?;
+        }
         if !(at / inner).is_multiple_of(length) {
             cells[at] = add(env, &cells[at - inner], &cells[at])?;
         }

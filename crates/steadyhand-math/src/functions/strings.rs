@@ -1,12 +1,17 @@
 //! Values as text: format, print, other bases.
 
+use num_bigint::BigInt;
+use num_traits::{Float, FromPrimitive};
+
 use crate::broadcast::each;
 use crate::convert::{length, simple, whole, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::format::write_value;
 use crate::function::Builtin;
-use crate::number::digits::{Notation, Style};
+use crate::number::decimal::Decimal;
+use crate::number::digits::{Notation, Style, write_number};
+use crate::number::fraction::Fraction;
 use crate::value::{Object, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[
@@ -151,76 +156,126 @@ fn find(value: &Value, path: &str) -> Option<Value> {
 
 fn in_base(env: &mut Env, name: &str, args: &[Value], base: u32) -> Result<Value> {
     let size = args.get(1).map(|size| whole(name, size)).transpose()?;
+    if size.is_some_and(|size| !(1..=1000).contains(&size)) {
+        return Err(MathError::value("size must be in greater than 0"));
+    }
     let prefix = match base {
         2 => "0b",
         8 => "0o",
         _ => "0x",
     };
-    each(env, &args[0], |_, value| {
-        let mut x = match &simple(name, value, 0)? {
-            Value::Num(x) => *x,
-            Value::Int(n) => {
-                let sign = if **n < num_bigint::BigInt::default() {
-                    "-"
-                } else {
-                    ""
-                };
-                return Ok(Value::text(&format!(
-                    "{sign}{prefix}{}",
-                    n.magnitude().to_str_radix(base)
-                )));
-            }
-            Value::Big(n) => n.to_f64(),
-            other => return Err(wrong_type("format", other, 0)),
+    each(env, &args[0], |env, value| {
+        let number = match simple("bin", value, 0)? {
+            Value::Num(x) if x.is_finite() => Based::of_number(x),
+            Value::Big(n) if n.is_finite() => Based::of_big(env, &n, base)?,
+            Value::Num(x) => return Ok(Value::text(&write_number(x, &Style::EXACT))),
+            Value::Big(n) => return Ok(Value::text(&n.write(&Style::EXACT))),
+            other => return Err(wrong_type("format", &other, 0)),
         };
-        let mut suffix = String::new();
-        if let Some(size) = size {
-            if !(1..=1000).contains(&size) {
-                return Err(MathError::value("size must be in greater than 0"));
-            }
-            let half = 2f64.powi(size as i32 - 1);
-            if x > half - 1.0 || x < -half {
-                return Err(MathError::value(format!(
-                    "Value must be in range [-2^{0}, 2^{0}-1]",
-                    size - 1
-                )));
-            }
-            if x < 0.0 {
-                x += 2.0 * half;
-            }
-            suffix = format!("i{size}");
+        let Some(size) = size else {
+            let sign = if number.is_negative { "-" } else { "" };
+            return Ok(Value::text(&format!("{sign}{prefix}{}", number.write(base))));
+        };
+        if number.below_point.numerator != BigInt::default() {
+            return Err(MathError::value("Value must be an integer"));
         }
-        if !x.is_finite() {
-            return Ok(Value::text(&crate::number::digits::write_number(
-                x,
-                &Style::EXACT,
+        let half = BigInt::from(1) << (size - 1);
+        let n = if number.is_negative {
+            -number.whole
+        } else {
+            number.whole
+        };
+        if n >= half || n < -&half {
+            return Err(MathError::value(format!(
+                "Value must be in range [-2^{0}, 2^{0}-1]",
+                size - 1
             )));
         }
-        let sign = if x < 0.0 { "-" } else { "" };
+        let bits = if n < BigInt::default() { n + half * 2 } else { n };
         Ok(Value::text(&format!(
-            "{sign}{prefix}{}{suffix}",
-            digits_in(x.abs(), base)
+            "{prefix}{}i{size}",
+            bits.to_str_radix(base)
         )))
     })
 }
 
-fn digits_in(x: f64, base: u32) -> String {
-    let whole = crate::number::decimal::Decimal::from_f64(x.trunc())
-        .to_bigint(400)
-        .unwrap_or_default();
-    let mut text = whole.to_str_radix(base);
-    let mut fraction = x.fract();
-    if fraction > 0.0 {
-        text.push('.');
-        for _ in 0..60 {
-            fraction *= f64::from(base);
-            let digit = fraction.trunc();
-            text.push(char::from_digit(digit as u32, base).unwrap_or('0'));
-            fraction -= digit;
-            if fraction == 0.0 {
-                break;
-            }
+/// A number on its way into another base: its whole part, and what is left below the point.
+struct Based {
+    is_negative: bool,
+    whole: BigInt,
+    below_point: Fraction,
+}
+
+impl Based {
+    /// Exactly: a float is a sum of powers of two.
+    fn of_number(x: f64) -> Self {
+        let size = x.abs();
+        let (mantissa, exponent, _) = size.fract().integer_decode();
+        let below_point = Fraction::new(
+            mantissa.into(),
+            BigInt::from(1) << exponent.unsigned_abs(),
+        )
+        .unwrap_or_else(|_| Fraction::integer(0));
+        Self {
+            is_negative: x < 0.0,
+            whole: BigInt::from_f64(size.trunc()).unwrap_or_default(),
+            below_point,
         }
     }
-    text
+
+    /// As many digits of the base as big numbers have of ten.
+    fn of_big(env: &mut Env, n: &Decimal, base: u32) -> Result<Self> {
+        let too_long = || MathError::limit("Number too large to be written in another base");
+        let Decimal::Finite { mantissa, exponent } = n.abs() else {
+            return Err(too_long());
+        };
+        env.purse.pay_digits(env.settings.precision as u64)?;
+        let exact = Fraction::scaled(mantissa, exponent).ok_or_else(too_long)?;
+        let mut whole = exact.floor();
+        let mut below_point = exact.subtract(&Fraction::integer(whole.clone()));
+        // Zeros before the first digit do not count.
+        let mut places = env.settings.precision as u32;
+        if whole == BigInt::default() {
+            let mut share = below_point.clone();
+            while share.numerator != BigInt::default() && share.floor() == BigInt::default() {
+                share = share.multiply(&Fraction::integer(base));
+                places += 1;
+            }
+            places -= 1;
+        } else {
+            places = places.saturating_sub(whole.to_str_radix(base).len() as u32);
+        }
+        let scale = BigInt::from(base).pow(places);
+        let half = Fraction::new(1.into(), 2.into())?;
+        let rounded = below_point
+            .multiply(&Fraction::integer(scale.clone()))
+            .add(&half)
+            .floor();
+        if rounded == scale {
+            whole += 1;
+            below_point = Fraction::integer(0);
+        } else {
+            below_point = Fraction::new(rounded, scale)?;
+        }
+        Ok(Self {
+            is_negative: n.is_negative(),
+            whole,
+            below_point,
+        })
+    }
+
+    fn write(&self, base: u32) -> String {
+        let mut text = self.whole.to_str_radix(base);
+        let mut rest = self.below_point.clone();
+        if rest.numerator != BigInt::default() {
+            text.push('.');
+        }
+        while rest.numerator != BigInt::default() {
+            let scaled = rest.multiply(&Fraction::integer(base));
+            let digit = scaled.floor();
+            text.push_str(&digit.to_str_radix(base));
+            rest = scaled.subtract(&Fraction::integer(digit));
+        }
+        text
+    }
 }

@@ -1,7 +1,7 @@
 //! Angles and their hyperbolic relatives.
 
 use crate::broadcast::{both, each};
-use crate::convert::{simple, to_f64};
+use crate::convert::{Pair, pair, simple, to_f64, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::function::Builtin;
@@ -51,7 +51,7 @@ impl Trig {
             }
             value => {
                 let x = to_f64(&value);
-                if (self.domain)(x) || x.is_nan() {
+                if (self.domain)(x) {
                     Value::Num((self.real)(x))
                 } else {
                     (self.complex)(x.into()).into()
@@ -59,6 +59,14 @@ impl Trig {
             }
         })
     }
+}
+
+pub(crate) fn sine(env: &mut Env, value: &Value) -> Result<Value> {
+    SIN.apply(env, value)
+}
+
+pub(crate) fn cosine(env: &mut Env, value: &Value) -> Result<Value> {
+    COS.apply(env, value)
 }
 
 fn always(_: f64) -> bool {
@@ -110,7 +118,7 @@ trig! {
     ACOSH "acosh" false f64::acosh, |x| x >= 1.0, Complex::acosh, Some(big_acosh);
     ATANH "atanh" false f64::atanh, within_one, Complex::atanh, Some(big_atanh);
     ACOTH "acoth" false |x| (1.0 / x).atanh(), beyond_one, Complex::acoth, Some(|x, p| big_atanh(&one_over(x, p + 5), p));
-    ASECH "asech" false |x| (1.0 / x).acosh(), |x| x > 0.0 && x <= 1.0, Complex::asech, Some(|x, p| big_acosh(&one_over(x, p + 5), p));
+    ASECH "asech" false |x| (1.0 / x).acosh(), |x| x.is_sign_positive() && x <= 1.0, Complex::asech, Some(|x, p| big_acosh(&one_over(x, p + 5), p));
     ACSCH "acsch" false |x| (1.0 / x).asinh(), always, Complex::acsch, Some(|x, p| big_asinh(&one_over(x, p + 5), p));
 }
 
@@ -144,12 +152,15 @@ fn big_atanh(x: &Decimal, precision: usize) -> Decimal {
 }
 
 fn atan2(env: &mut Env, args: &[Value]) -> Result<Value> {
-    both(env, &args[0], &args[1], |_, y, x| {
-        let number = |value: &Value| match value {
-            Value::Unit(unit) => Ok(unit.value.as_ref().map_or(f64::NAN, to_f64)),
-            Value::Complex(_) => Err(crate::convert::wrong_type("atan2", value, 0)),
-            other => simple("atan2", other, 0).map(|value| to_f64(&value)),
-        };
-        Ok(Value::Num(number(y)?.atan2(number(x)?)))
+    both(env, &args[0], &args[1], |env, y, x| {
+        match pair(env, "atan2", y, x)? {
+            Pair::Big(y, x) => {
+                let precision = env.settings.precision;
+                env.purse.pay(2 * transcendental::cost(precision))?;
+                Ok(Value::big(transcendental::atan2(&y, &x, precision)))
+            }
+            Pair::Num(y, x) => Ok(Value::Num(y.atan2(x))),
+            _ => Err(wrong_type("atan2", y, 0)),
+        }
     })
 }

@@ -7,7 +7,7 @@ use crate::convert::{simple, to_f64, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::function::Builtin;
-use crate::functions::rounding::{FIX, ROUND, round_scalar};
+use crate::functions::rounding::{Rounding, round_scalar};
 use crate::matrix::Matrix;
 use crate::ops::arithmetic::{add_scalar, subtract_scalar};
 use crate::ops::compare::equal_scalar;
@@ -191,11 +191,11 @@ fn split_unit(env: &mut Env, args: &[Value]) -> Result<Value> {
             break;
         }
         let number = rest.number(env)?;
-        let rounded = round_scalar(&number, &Value::Num(0.0), ROUND)?;
+        let rounded = round_scalar(env, &number, &Value::Num(0.0), Rounding::Round)?;
         let whole = if equal_scalar(env, &rounded, &number)? {
             rounded
         } else {
-            round_scalar(&number, &Value::Num(0.0), FIX)?
+            round_scalar(env, &number, &Value::Num(0.0), Rounding::Fix)?
         };
         let part = Unit {
             value: None,

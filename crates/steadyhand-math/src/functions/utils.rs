@@ -9,7 +9,7 @@ use crate::env::Env;
 use crate::error::Result;
 use crate::function::Builtin;
 use crate::number::decimal::Decimal;
-use crate::ops::compare::nearly_equal;
+use crate::ops::compare::{nearly_equal, nearly_equal_big};
 use crate::value::Value;
 
 pub(crate) const TABLE: &[Builtin] = &[
@@ -21,7 +21,7 @@ pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("isFinite", 1..=1, |env, args| ask(env, &args[0], is_finite)),
     Builtin::new("isBounded", 1..=1, is_bounded),
     Builtin::new("isInteger", 1..=1, |env, args| {
-        ask(env, &args[0], is_integer)
+        each(env, &args[0], |env, value| is_integer(env, value).map(Value::Bool))
     }),
     Builtin::new("isNegative", 1..=1, |env, args| {
         ask(env, &args[0], |value| sign(value).map(|sign| sign < 0.0))
@@ -43,11 +43,11 @@ fn ask(env: &mut Env, value: &Value, question: fn(&Value) -> Result<bool>) -> Re
     each(env, value, |_, value| question(value).map(Value::Bool))
 }
 
-fn is_nan(value: &Value) -> Result<bool> {
+pub(crate) fn is_nan(value: &Value) -> Result<bool> {
     Ok(match value {
         Value::Num(x) => x.is_nan(),
         Value::Big(n) => matches!(**n, Decimal::Nan),
-        Value::Complex(z) => z.re.is_nan() && z.im.is_nan(),
+        Value::Complex(z) => z.re.is_nan() || z.im.is_nan(),
         Value::Int(_) | Value::Frac(_) | Value::Bool(_) => false,
         Value::Unit(unit) => unit.value.as_ref().map_or(Ok(false), is_nan)?,
         Value::Text(text) => read_number(text)?.is_nan(),
@@ -79,11 +79,11 @@ fn is_bounded(env: &mut Env, args: &[Value]) -> Result<Value> {
     }
 }
 
-fn is_integer(value: &Value) -> Result<bool> {
+fn is_integer(env: &Env, value: &Value) -> Result<bool> {
     Ok(match value {
         // Within rounding errors of a whole number.
         Value::Num(x) => x.is_finite() && nearly_equal(*x, x.round(), 1e-12, 1e-15),
-        Value::Big(n) => n.is_integer(),
+        Value::Big(n) => n.is_finite() && nearly_equal_big(env, n, &n.round(0)),
         Value::Int(_) | Value::Bool(_) => true,
         Value::Frac(n) => n.is_integer(),
         Value::Text(text) => read_number(text)?.fract() == 0.0,
@@ -141,7 +141,11 @@ fn is_prime(env: &mut Env, args: &[Value]) -> Result<Value> {
         let digits = env.purse.limits.big_digits.min(60);
         let n = match value {
             Value::Int(n) => (**n).clone(),
-            Value::Num(_) | Value::Big(_) | Value::Bool(_) => {
+            Value::Num(x) => match crate::number::integer::exact(*x) {
+                Some(n) => n,
+                None => return Ok(Value::Bool(false)),
+            },
+            Value::Big(_) | Value::Bool(_) => {
                 match crate::convert::to_big(value).to_bigint(digits) {
                     Some(n) => n,
                     None => return Ok(Value::Bool(false)),

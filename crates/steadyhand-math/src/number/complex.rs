@@ -131,7 +131,8 @@ impl Complex {
     }
 
     fn is_infinite(self) -> bool {
-        !(self.re.is_nan() || self.im.is_nan()) && (self.re.is_infinite() || self.im.is_infinite())
+        // As in mathjs, a part that is no number counts as infinite.
+        !(self.re.is_finite() && self.im.is_finite())
     }
 
     pub(crate) fn scale(self, factor: f64) -> Self {
@@ -251,31 +252,77 @@ impl Complex {
             .collect()
     }
 
-    /// `2 + 3i`, `-i`, `4`
+    /// `2 + 3i`, `-i`, `4`; between a number and its i stands no space.
     pub(crate) fn read(text: &str) -> Option<Self> {
-        let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-        let (mut re, mut im, mut rest) = (0.0, 0.0, compact.as_str());
-        if rest.is_empty() {
-            return None;
-        }
-        while !rest.is_empty() {
-            let mut end = rest.len();
-            for (at, c) in rest.char_indices().skip(1) {
-                let after_exponent = matches!(rest.as_bytes()[at - 1], b'e' | b'E');
-                if matches!(c, '+' | '-') && !after_exponent {
-                    end = at;
-                    break;
+        let text = text.replace('_', "");
+        let (mut re, mut im, mut rest) = (0.0, 0.0, text.as_str());
+        // Signs that stand before the next number; before the first there may be none.
+        let (mut signs, mut minus) = (1, false);
+        while let Some(c) = rest.chars().next() {
+            if matches!(c, ' ' | '\t' | '\n') {
+                rest = &rest[1..];
+                continue;
+            }
+            if matches!(c, '+' | '-') {
+                signs += 1;
+                minus ^= c == '-';
+                rest = &rest[1..];
+                continue;
+            }
+            if signs == 0 {
+                return None;
+            }
+            let (number, after) = split_number(rest);
+            let size = if number.is_empty() {
+                if !after.starts_with(['i', 'I']) {
+                    return None;
+                }
+                None
+            } else {
+                Some(number.parse::<f64>().ok()?)
+            };
+            let sign = if minus { -1.0 } else { 1.0 };
+            match after.strip_prefix(['i', 'I']) {
+                Some(after) => {
+                    // The number may also follow its i.
+                    let (number, beyond) = split_number(after);
+                    let (size, after) = match (size, number.parse::<f64>()) {
+                        (None, Ok(size)) => (size, beyond),
+                        (size, _) => (size.unwrap_or(1.0), after),
+                    };
+                    im += sign * size;
+                    rest = after;
+                }
+                None => {
+                    re += sign * size?;
+                    rest = after;
                 }
             }
-            let (term, next) = rest.split_at(end);
-            match term.strip_suffix(['i', 'I']) {
-                Some("" | "+") => im += 1.0,
-                Some("-") => im -= 1.0,
-                Some(number) => im += number.parse::<f64>().ok()?,
-                None => re += term.parse::<f64>().ok()?,
-            }
-            rest = next;
+            (signs, minus) = (0, false);
         }
-        Some(Self { re, im })
+        (signs == 0).then_some(Self { re, im })
     }
+}
+
+/// Digits with a point and an exponent, without a sign, and what follows.
+fn split_number(text: &str) -> (&str, &str) {
+    let bytes = text.as_bytes();
+    let digits = |mut at: usize| {
+        while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+            at += 1;
+        }
+        at
+    };
+    let mut end = digits(0);
+    if bytes.get(end) == Some(&b'.') && (end > 0 || digits(1) > 1) {
+        end = digits(end + 1);
+    }
+    if end > 0 && bytes.get(end) == Some(&b'e') {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        let after = digits(end + 1 + sign);
+        if after > end + 1 + sign {
+            end = after;
+        }
+    }
+    text.split_at(end)
 }

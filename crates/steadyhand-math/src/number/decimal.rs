@@ -366,14 +366,6 @@ impl Decimal {
         self.negated().floor(decimals).negated()
     }
 
-    pub(crate) fn truncate(&self, decimals: i64) -> Self {
-        if self.is_negative() {
-            self.ceil(decimals)
-        } else {
-            self.floor(decimals)
-        }
-    }
-
     pub(crate) fn round(&self, decimals: i64) -> Self {
         self.cut(decimals, divide_rounding)
     }

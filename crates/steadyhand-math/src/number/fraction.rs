@@ -5,6 +5,7 @@ use num_integer::Integer;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
 use super::decimal::{Decimal, ten_to};
+use super::integer;
 use crate::error::{MathError, Result};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,8 +50,7 @@ impl Fraction {
             )));
         }
         if x.fract() == 0.0 {
-            let whole = Decimal::from_f64(x).to_bigint(400).unwrap_or_default();
-            return Ok(Self::integer(whole));
+            return Ok(Self::integer(integer::exact(x).unwrap_or_default()));
         }
         let scale = if x.abs() >= 1.0 {
             10f64.powf((1.0 + x.abs().log10()).floor())
@@ -106,18 +106,13 @@ impl Fraction {
             Some((text, rest)) => (text, rest.strip_suffix(')')?),
             None => (text, ""),
         };
+        if text.contains(['e', 'E']) {
+            return None;
+        }
         let Decimal::Finite { mantissa, exponent } = Decimal::read(text)? else {
             return None;
         };
-        if exponent.abs() > 400 {
-            return None;
-        }
-        let scale = ten_to(exponent.unsigned_abs());
-        let base = if exponent >= 0 {
-            Self::integer(mantissa * scale)
-        } else {
-            Self::new(mantissa, scale).ok()?
-        };
+        let base = Self::scaled(mantissa, exponent)?;
         if repeating.is_empty() {
             return Some(base);
         }
@@ -132,6 +127,19 @@ impl Fraction {
         } else {
             base.add(&tail)
         })
+    }
+
+    /// So many times a power of ten that is not too far from one.
+    pub(crate) fn scaled(mantissa: BigInt, exponent: i64) -> Option<Self> {
+        if exponent.abs() > 400 {
+            return None;
+        }
+        let scale = ten_to(exponent.unsigned_abs());
+        if exponent >= 0 {
+            Some(Self::integer(mantissa * scale))
+        } else {
+            Self::new(mantissa, scale).ok()
+        }
     }
 
     fn make(numerator: BigInt, denominator: BigInt) -> Self {
@@ -193,6 +201,45 @@ impl Fraction {
 
     pub(crate) fn compare(&self, other: &Self) -> std::cmp::Ordering {
         (&self.numerator * &other.denominator).cmp(&(&other.numerator * &self.denominator))
+    }
+
+    /// The exponent that makes this of the base, where it is a fraction itself and the factors are small.
+    pub(crate) fn log(&self, base: &Self) -> Option<Self> {
+        let (own, of_base) = (self.factors()?, base.factors()?);
+        let mut ratio: Option<Self> = None;
+        for prime in own.keys().chain(of_base.keys()) {
+            let above = own.get(prime).copied().unwrap_or(0);
+            let below = *of_base.get(prime)?;
+            let here = Self::new(above.into(), below.into()).ok()?;
+            match &ratio {
+                Some(ratio) if *ratio != here => return None,
+                _ => ratio = Some(here),
+            }
+        }
+        ratio
+    }
+
+    /// How often each prime divides it; `None` where it is not positive or has large factors.
+    fn factors(&self) -> Option<std::collections::BTreeMap<u64, i64>> {
+        let mut factors = std::collections::BTreeMap::new();
+        for (number, sign) in [(&self.numerator, 1), (&self.denominator, -1)] {
+            let mut rest = number.to_u64().filter(|n| *n > 0)?;
+            let mut prime = 2;
+            while prime * prime <= rest && prime < 100_000 {
+                while rest.is_multiple_of(prime) {
+                    rest /= prime;
+                    *factors.entry(prime).or_insert(0) += sign;
+                }
+                prime += 1;
+            }
+            if prime * prime <= rest {
+                return None;
+            }
+            if rest > 1 {
+                *factors.entry(rest).or_insert(0) += sign;
+            }
+        }
+        Some(factors)
     }
 
     pub(crate) fn digits(&self) -> u64 {

@@ -132,7 +132,13 @@ pub(crate) fn ln(x: &Decimal, precision: usize) -> Decimal {
         Decimal::Finite { .. } if x.is_zero() => return Decimal::Infinite { negative: true },
         Decimal::Finite { .. } => {}
     }
-    let scale = precision + GUARD + 20;
+    // Near one the logarithm is small: as many digits more as the distance to one has leading zeros.
+    let distance = x.subtract(&Decimal::integer(1), precision);
+    if distance.is_zero() && x.compare(&Decimal::integer(1)) == Some(std::cmp::Ordering::Equal) {
+        return Decimal::zero();
+    }
+    let near = (-distance.magnitude()).clamp(0, 400) as usize;
+    let scale = precision + GUARD + 20 + near;
     let one = ten_to(scale as u64);
     // x = m × 10^k with m near one.
     let k = x.magnitude();
@@ -199,11 +205,24 @@ fn sin_cos_fixed(x: &Decimal, scale: usize) -> (BigInt, BigInt) {
     (sin, cos)
 }
 
+/// How many zeros a small number has before its first digit, which a fixed-point sum needs more digits for; `None` where
+/// the number is so small that its sine, tangent and their inverses are the number itself.
+fn leading_zeros(x: &Decimal, precision: usize) -> Option<usize> {
+    if x.is_zero() {
+        return Some(0);
+    }
+    let zeros = (-x.magnitude()).max(0) as usize;
+    (zeros <= precision / 2 + GUARD).then_some(zeros)
+}
+
 pub(crate) fn sin(x: &Decimal, precision: usize) -> Decimal {
     if !x.is_finite() || x.magnitude() > 400 {
         return Decimal::Nan;
     }
-    let scale = precision + GUARD;
+    let Some(zeros) = leading_zeros(x, precision) else {
+        return x.clone().rounded(precision);
+    };
+    let scale = precision + GUARD + zeros;
     float(sin_cos_fixed(x, scale).0, scale, precision)
 }
 
@@ -239,7 +258,10 @@ pub(crate) fn atan(x: &Decimal, precision: usize) -> Decimal {
         );
         return half_pi_wide(precision).subtract(&rest, precision);
     }
-    let scale = precision + GUARD;
+    let Some(zeros) = leading_zeros(x, precision) else {
+        return x.clone().rounded(precision);
+    };
+    let scale = precision + GUARD + zeros;
     let one = ten_to(scale as u64);
     let mut z = fixed(x, scale);
     // atan z = 2 atan(z / (1 + √(1 + z²))): three times makes it small.
@@ -260,6 +282,45 @@ pub(crate) fn atan(x: &Decimal, precision: usize) -> Decimal {
         positive = !positive;
     }
     float(sum << 3, scale, precision)
+}
+
+/// The angle of the point (x, y), between −π and π.
+pub(crate) fn atan2(y: &Decimal, x: &Decimal, precision: usize) -> Decimal {
+    if matches!(x, Decimal::Nan) || matches!(y, Decimal::Nan) {
+        return Decimal::Nan;
+    }
+    let turned = |angle: Decimal| if y.is_negative() { angle.negated() } else { angle };
+    let working = precision + GUARD;
+    let angle = match (x.is_finite(), y.is_finite()) {
+        (false, false) => {
+            let quarter = pi(working).divide(&Decimal::integer(4), working);
+            if x.is_negative() {
+                quarter.multiply(&Decimal::integer(3), precision)
+            } else {
+                quarter
+            }
+        }
+        (_, false) => half_pi_wide(precision),
+        (false, _) if x.is_negative() => pi(precision),
+        (false, _) => Decimal::zero(),
+        (true, true) if y.is_zero() => {
+            if x.is_negative() {
+                pi(precision)
+            } else {
+                Decimal::zero()
+            }
+        }
+        (true, true) if x.is_zero() => half_pi_wide(precision),
+        (true, true) => {
+            let slope = atan(&y.abs().divide(&x.abs(), working), working);
+            if x.is_negative() {
+                pi(working).subtract(&slope, working)
+            } else {
+                slope
+            }
+        }
+    };
+    turned(angle.rounded(precision))
 }
 
 fn half_pi_wide(precision: usize) -> Decimal {

@@ -4,7 +4,7 @@ use num_integer::Integer;
 use num_traits::Zero;
 
 use crate::broadcast::{both, each};
-use crate::convert::{Pair, pair, simple, wrong_type};
+use crate::convert::{Pair, pair, simple, unit_factor, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::functions::linear;
@@ -85,10 +85,10 @@ pub(crate) fn multiply_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Val
         (Value::Num(a), Value::Num(b)) => return Ok(Value::Num(a * b)),
         (Value::Unit(a), Value::Unit(b)) => return a.times(env, b, 1.0),
         (Value::Unit(unit), factor) => {
-            return unit.scaled(env, &simple("multiply", factor, 1)?, 1.0);
+            return unit.scaled(env, &unit_factor("multiply", factor)?, 1.0);
         }
         (factor, Value::Unit(unit)) => {
-            return unit.scaled(env, &simple("multiply", factor, 0)?, 1.0);
+            return unit.scaled(env, &unit_factor("multiply", factor)?, 1.0);
         }
         _ => {}
     }
@@ -106,9 +106,9 @@ pub(crate) fn divide_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value
         (Value::Num(a), Value::Num(b)) => return Ok(Value::Num(a / b)),
         (Value::Unit(a), Value::Unit(b)) => return a.times(env, b, -1.0),
         (Value::Unit(unit), divisor) => {
-            return unit.scaled(env, &simple("divide", divisor, 1)?, -1.0);
+            return unit.scaled(env, &unit_factor("divide", divisor)?, -1.0);
         }
-        (numerator, Value::Unit(unit)) => return unit.under(env, &simple("divide", numerator, 0)?),
+        (numerator, Value::Unit(unit)) => return unit.under(env, &unit_factor("divide", numerator)?),
         _ => {}
     }
     Ok(match pair(env, "divide", a, b)? {

@@ -1,7 +1,7 @@
 //! Operators on the bits of whole numbers: 32 bits for numbers, any length for big ones.
 
 use num_bigint::BigInt;
-use num_traits::ToPrimitive;
+use num_traits::{Signed, ToPrimitive};
 
 use crate::broadcast::{both, each};
 use crate::convert::{Pair, pair, simple, wrong_type};
@@ -50,14 +50,49 @@ fn combine(
     }
 }
 
-/// How far bits may be shifted: no number gets longer than about a thousand digits that way.
-fn distance(n: &BigInt) -> Result<u32> {
-    n.to_u32()
-        .filter(|n| *n <= 3300)
-        .ok_or_else(|| MathError::limit("Shift too far: at most 3300 bits are allowed"))
+/// Shifts to the left, or to the right where the distance is negative; no number gets longer than about a thousand digits
+/// that way.
+fn shifted_left(n: &BigInt, distance: &BigInt) -> Result<BigInt> {
+    if distance.is_negative() {
+        return Ok(shifted_right_by(n, &-distance));
+    }
+    let distance = distance
+        .to_u32()
+        .filter(|distance| *distance <= 3300)
+        .ok_or_else(|| MathError::limit("Shift too far: at most 3300 bits are allowed"))?;
+    Ok(n << distance)
+}
+
+fn shifted_right(n: &BigInt, distance: &BigInt) -> Result<BigInt> {
+    if distance.is_negative() {
+        shifted_left(n, &-distance)
+    } else {
+        Ok(shifted_right_by(n, distance))
+    }
+}
+
+/// Past all its bits only the sign is left.
+fn shifted_right_by(n: &BigInt, distance: &BigInt) -> BigInt {
+    match distance.to_u64().filter(|distance| *distance <= n.bits()) {
+        Some(distance) => n >> distance,
+        None if n.is_negative() => BigInt::from(-1),
+        None => BigInt::default(),
+    }
+}
+
+/// Big numbers are not shifted by less than nothing.
+fn shifted_by_negative(b: &Value) -> Option<Value> {
+    matches!(b, Value::Num(x) if *x < 0.0)
+        .then_some(())
+        .or(matches!(b, Value::Big(n) if n.is_negative()).then_some(()))
+        .map(|()| Value::big(Decimal::Nan))
 }
 
 pub(crate) fn bit_and(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    // Nothing has a bit in common with zero, whatever it is.
+    if matches!(a, Value::Bool(false)) || matches!(a, Value::Num(0.0)) {
+        return Ok(Value::Num(0.0));
+    }
     both(env, a, b, |env, a, b| {
         combine(
             env,
@@ -71,6 +106,16 @@ pub(crate) fn bit_and(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
 }
 
 pub(crate) fn bit_or(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    if let Value::Bool(true) = a {
+        // mathjs stops at true, which is wrong unless the other has no further bits.
+        let other = pair(env, "bitOr", a, b)?;
+        return match other {
+            Pair::Num(_, b) if b == 0.0 || b == 1.0 => Ok(Value::Num(1.0)),
+            _ => Err(MathError::value(
+                "true has no bits to combine in function bitOr: write 1",
+            )),
+        };
+    }
     both(env, a, b, |env, a, b| {
         combine(
             env,
@@ -99,15 +144,21 @@ pub(crate) fn bit_xor(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
 pub(crate) fn shift_left(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
     both(env, a, b, |env, a, b| {
         let small = |a: i32, b: i32| f64::from(a.wrapping_shl(b as u32));
-        combine(env, "leftShift", a, b, small, |a, b| Ok(a << distance(&b)?))
+        if let (Value::Big(_), Some(none)) = (a, shifted_by_negative(b)) {
+            return Ok(none);
+        }
+        combine(env, "leftShift", a, b, small, |a, b| shifted_left(&a, &b))
     })
 }
 
 pub(crate) fn shift_right(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
     both(env, a, b, |env, a, b| {
         let small = |a: i32, b: i32| f64::from(a.wrapping_shr(b as u32));
+        if let (Value::Big(_), Some(none)) = (a, shifted_by_negative(b)) {
+            return Ok(none);
+        }
         combine(env, "rightArithShift", a, b, small, |a, b| {
-            Ok(a >> distance(&b)?)
+            shifted_right(&a, &b)
         })
     })
 }
@@ -116,7 +167,7 @@ pub(crate) fn shift_right_logical(env: &mut Env, a: &Value, b: &Value) -> Result
     both(env, a, b, |env, a, b| {
         let small = |a: i32, b: i32| f64::from((a as u32).wrapping_shr(b as u32));
         combine(env, "rightLogShift", a, b, small, |a, b| {
-            Ok(a >> distance(&b)?)
+            shifted_right(&a, &b)
         })
     })
 }

@@ -20,7 +20,7 @@ pub(crate) fn nearly_equal(a: f64, b: f64, relative: f64, absolute: f64) -> bool
     (a - b).abs() <= (relative * a.abs().max(b.abs())).max(absolute)
 }
 
-fn nearly_equal_big(env: &Env, a: &Decimal, b: &Decimal) -> bool {
+pub(crate) fn nearly_equal_big(env: &Env, a: &Decimal, b: &Decimal) -> bool {
     if !a.is_finite() || !b.is_finite() {
         return a.compare(b) == Some(Ordering::Equal);
     }
@@ -88,12 +88,7 @@ pub(crate) fn equal_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<bool> 
     );
     match (a, b) {
         (Value::Num(a), Value::Num(b)) => return Ok(nearly_equal(*a, *b, relative, absolute)),
-        _ if a.is_nothing() || b.is_nothing() => {
-            return Ok(matches!(
-                (a, b),
-                (Value::Null, Value::Null) | (Value::Undefined, Value::Undefined)
-            ));
-        }
+        _ if a.is_nothing() || b.is_nothing() => return Err(wrong_type("equalScalar", a, 0)),
         (Value::Bool(a), Value::Bool(b)) => return Ok(a == b),
         (Value::Object(_), _) | (_, Value::Object(_)) => return Err(wrong_type("equal", a, 0)),
         (Value::Unit(_), Value::Unit(_)) => {
@@ -108,13 +103,30 @@ pub(crate) fn equal_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<bool> 
     }
 }
 
+/// Null and undefined equal only themselves; inside a matrix they cannot be compared.
+fn equal_nothing(a: &Value, b: &Value) -> Option<bool> {
+    let is_matrix = matches!(a, Value::Matrix(_)) || matches!(b, Value::Matrix(_));
+    ((a.is_nothing() || b.is_nothing()) && !is_matrix).then(|| {
+        matches!(
+            (a, b),
+            (Value::Null, Value::Null) | (Value::Undefined, Value::Undefined)
+        )
+    })
+}
+
 pub(crate) fn equal(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    if let Some(equal) = equal_nothing(a, b) {
+        return Ok(Value::Bool(equal));
+    }
     both(env, a, b, |env, a, b| {
         equal_scalar(env, a, b).map(Value::Bool)
     })
 }
 
 pub(crate) fn unequal(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
+    if let Some(equal) = equal_nothing(a, b) {
+        return Ok(Value::Bool(!equal));
+    }
     both(env, a, b, |env, a, b| {
         equal_scalar(env, a, b).map(|equal| Value::Bool(!equal))
     })

@@ -182,10 +182,23 @@ impl Parser<'_> {
                 let Some(code) = code else {
                     return Err(self.error("Invalid unicode character \\u"));
                 };
-                (
-                    char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER),
-                    5,
-                )
+                // Characters beyond the first plane are written as two escapes.
+                let next = rest
+                    .get(5..11)
+                    .and_then(|next| next.strip_prefix("\\u"))
+                    .and_then(|hex| u32::from_str_radix(hex, 16).ok());
+                match (char::from_u32(code), next) {
+                    (Some(c), _) => (c, 5),
+                    (None, Some(low @ 0xdc00..=0xdfff)) if code < 0xdc00 => {
+                        let joined = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+                        (char::from_u32(joined).unwrap_or_default(), 11)
+                    }
+                    _ => {
+                        return Err(self.error(format_args!(
+                            "Half of a character: \\u{code:04x} needs the other half beside it"
+                        )));
+                    }
+                }
             }
             _ => return Err(self.error(format_args!("Bad escape character \\{c}"))),
         };

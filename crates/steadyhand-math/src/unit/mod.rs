@@ -15,9 +15,11 @@ pub(crate) use self::registry::Registry;
 use crate::convert::to_f64;
 use crate::env::Env;
 use crate::error::{MathError, Result};
+use crate::number::complex::Complex;
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
 use crate::ops::arithmetic::{add_scalar, divide_scalar, multiply_scalar, subtract_scalar};
+use crate::functions::arithmetic;
 use crate::ops::power::pow_scalar;
 use crate::value::Value;
 
@@ -115,6 +117,10 @@ impl Unit {
     }
 
     fn factor(env: &mut Env, part: &Part, like: &Value) -> Result<Value> {
+        if part.unit.is_imaginary {
+            let one = Complex::new(0.0, part.unit.value * part.prefix.value);
+            return pow_scalar(env, &one.into(), &Value::Num(part.power));
+        }
         if let Value::Num(_) = like {
             let one = part.unit.value * part.prefix.value;
             return Ok(Value::Num(if part.power == 1.0 {
@@ -316,6 +322,33 @@ impl Unit {
             fixed_prefix: false,
             ..self.clone()
         }))
+    }
+
+    /// Its size: of a temperature in degrees as far as it lies from absolute zero, of apparent power in watts.
+    pub(crate) fn abs(&self, env: &mut Env) -> Result<Self> {
+        let mut size = self.clone();
+        if let Some(value) = &self.value {
+            let offset = match self.parts.as_slice() {
+                [part] if !self.is_derived() => part.unit.value * part.unit.offset,
+                _ => 0.0,
+            };
+            size.value = Some(if offset == 0.0 {
+                arithmetic::abs(env, value)?
+            } else {
+                let offset = in_kind(offset, value);
+                let shifted = add_scalar(env, value, &offset)?;
+                let shifted = arithmetic::abs(env, &shifted)?;
+                subtract_scalar(env, &shifted, &offset)?
+            });
+        }
+        for part in &mut size.parts {
+            if matches!(&*part.unit.name, "VA" | "VAR")
+                && let Some(watt) = Registry::known("W")
+            {
+                part.unit = watt;
+            }
+        }
+        Ok(size)
     }
 
     /// The same units around another value.

@@ -17,6 +17,8 @@ pub(crate) struct Definition {
     pub(crate) prefixes: PrefixSet,
     pub(crate) base: Option<Arc<str>>,
     pub(crate) value: f64,
+    /// So many times the imaginary unit, as reactive power is.
+    pub(crate) is_imaginary: bool,
     pub(crate) offset: f64,
     pub(crate) dimensions: Dimensions,
 }
@@ -34,6 +36,7 @@ static KNOWN: LazyLock<Map<&'static str, Arc<Definition>>> = LazyLock::new(|| {
                 prefixes: row.prefixes,
                 base: Some(row.base.into()),
                 value: row.value,
+                is_imaginary: name == "VAR",
                 offset: row.offset,
                 dimensions: dimensions.unwrap_or_default(),
             };
@@ -63,6 +66,11 @@ pub(crate) struct Registry {
 const CREATED_MAX: usize = 256;
 
 impl Registry {
+    /// Exactly this unit, without a prefix.
+    pub(super) fn known(name: &str) -> Option<Arc<Definition>> {
+        KNOWN.get(name).cloned()
+    }
+
     pub(crate) fn find(&self, name: &str) -> Option<Part> {
         if let Some(definition) = self.exact(name) {
             return Some(Part {
@@ -209,6 +217,7 @@ impl Registry {
             prefixes,
             base,
             value,
+            is_imaginary: false,
             offset,
             dimensions,
         };

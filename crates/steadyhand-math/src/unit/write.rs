@@ -44,6 +44,7 @@ impl Unit {
         } else {
             self.simplified(env)
         };
+        unit.choose_power_unit();
         if let [part] = unit.parts.as_mut_slice()
             && !unit.fixed_prefix
             && (part.power - part.power.round()).abs() < 1e-14
@@ -51,6 +52,21 @@ impl Unit {
             part.prefix = best_prefix(part, part.unit.prefixes.all(), unit.value.as_ref(), offset);
         }
         unit
+    }
+
+    /// Apparent power is written so that its number is real: imaginary volt-amperes are reactive.
+    fn choose_power_unit(&mut self) {
+        let is_imaginary = matches!(&self.value, Some(Value::Complex(z)) if z.re.abs() < 1e-14);
+        for part in &mut self.parts {
+            let other = match (&*part.unit.name, is_imaginary) {
+                ("VA", true) => "VAR",
+                ("VAR", false) => "VA",
+                _ => continue,
+            };
+            if let Some(other) = Registry::known(other) {
+                part.unit = other;
+            }
+        }
     }
 
     /// `toBest(quantity, units)`: with the best of the prefixes these units have.
@@ -151,7 +167,9 @@ fn best_prefix(part: &Part, prefixes: &[Prefix], value: Option<&Value>, offset: 
         Some(value) => to_f64(value).abs(),
         None => 0.0,
     };
-    if size == 0.0 || !size.is_finite() {
+    // An exact zero has no prefix of its own, as in mathjs.
+    let is_exact = matches!(value, Some(Value::Big(_) | Value::Frac(_)));
+    if size == 0.0 && !is_exact {
         return part.prefix;
     }
     let distance = |prefix: &Prefix| {
