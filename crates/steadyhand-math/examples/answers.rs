@@ -10,7 +10,9 @@ use steadyhand_math::evaluate;
 fn main() {
     let expressions: Vec<Value> = serde_json::from_reader(stdin()).unwrap_or_default();
     for expression in expressions.iter().filter_map(Value::as_str) {
-        let answer = match std::panic::catch_unwind(|| evaluate(expression)).unwrap_or_else(|_| evaluate("PANIC")) {
+        let answer = match std::panic::catch_unwind(|| evaluate(expression))
+            .unwrap_or_else(|_| evaluate("PANIC"))
+        {
             Ok(answer) => json!({
                 "expression": expression,
                 "type": answer.type_name(),

@@ -436,6 +436,9 @@ pub(crate) fn property(object: &Value, name: &Arc<str>) -> Result<Value> {
             ),
             ObjectKind::Plain | ObjectKind::Factors | ObjectKind::Index => false,
         },
+        Value::Unit(_) => matches!(&**name, "toNumber" | "toNumeric" | "toString"),
+        Value::Num(_) | Value::Big(_) => matches!(&**name, "toFixed" | "toString"),
+        Value::Complex(_) | Value::Frac(_) | Value::Int(_) => &**name == "toString",
         _ => false,
     };
     if is_method {
@@ -445,6 +448,7 @@ pub(crate) fn property(object: &Value, name: &Arc<str>) -> Result<Value> {
         )))));
     }
     match object {
+        Value::Object(_) if is_reserved(name) => Err(no_property(name)),
         Value::Object(object) => Ok(object.get(name).cloned().unwrap_or(Value::Undefined)),
         Value::Complex(z) => match &**name {
             "re" => Ok(Value::Num(z.re)),
@@ -479,7 +483,32 @@ pub(crate) fn property(object: &Value, name: &Arc<str>) -> Result<Value> {
     }
 }
 
-fn no_property(name: &str) -> MathError {
+/// Names that belong to the objects of JavaScript: mathjs gives no access to them, so they mean nothing here.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    matches!(
+        name,
+        "constructor"
+            | "__proto__"
+            | "prototype"
+            | "__defineGetter__"
+            | "__defineSetter__"
+            | "__lookupGetter__"
+            | "__lookupSetter__"
+            | "hasOwnProperty"
+            | "isPrototypeOf"
+            | "propertyIsEnumerable"
+            | "toLocaleString"
+            | "toString"
+            | "valueOf"
+            | "apply"
+            | "arguments"
+            | "bind"
+            | "call"
+            | "caller"
+    )
+}
+
+pub(crate) fn no_property(name: &str) -> MathError {
     MathError::arguments(format!("No access to property \"{name}\""))
 }
 
@@ -487,6 +516,9 @@ pub(crate) fn set_property(object: &Value, name: &Arc<str>, value: Value) -> Res
     let Value::Object(object) = object else {
         return Err(no_property(name));
     };
+    if is_reserved(name) {
+        return Err(no_property(name));
+    }
     let mut changed = Object::clone(object);
     changed.entries.insert(name.clone(), value);
     Ok(Value::object(changed))

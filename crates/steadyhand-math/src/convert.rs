@@ -99,16 +99,16 @@ pub(crate) fn simple(function: &str, value: &Value, index: usize) -> Result<Valu
 
 /// One of the silent conversions, with the letters of `signatures`; those that would lose digits are refused.
 fn converted(value: &Value, target: u8) -> Result<Value> {
-    let text_as = |kind: &str, text: &str| {
-        MathError::value(format!("Cannot convert \"{text}\" to {kind}"))
-    };
+    let text_as =
+        |kind: &str, text: &str| MathError::value(format!("Cannot convert \"{text}\" to {kind}"));
     Ok(match (value, target) {
         (Value::Num(_), b'n')
         | (Value::Complex(_), b'c')
         | (Value::Int(_), b'i')
         | (Value::Big(_), b'b')
         | (Value::Frac(_), b'f') => value.clone(),
-        (Value::Bool(value), b'n') => Value::Num(f64::from(u8::from(*value))),
+        // Two booleans are compared as the numbers they are.
+        (Value::Bool(value), b'n' | b't') => Value::Num(f64::from(u8::from(*value))),
         (Value::Bool(value), b'b') => Value::big(Decimal::integer(i64::from(*value))),
         (Value::Bool(value), b'i') => Value::int(BigInt::from(u8::from(*value))),
         (Value::Bool(value), b'f') => Value::frac(Fraction::integer(u8::from(*value))),
@@ -128,14 +128,16 @@ fn converted(value: &Value, target: u8) -> Result<Value> {
         (Value::Int(n), b'n') => Value::Num(safely_number(n)?),
         (Value::Num(_) | Value::Int(_), b'b') => Value::big(silently_big(value)?),
         (Value::Num(_) | Value::Int(_), b'f') => Value::frac(silently_fraction(value)?),
-        (Value::Frac(_), b'b') => {
-            return Err(MathError::arguments(
-                "Cannot implicitly convert a Fraction to BigNumber or vice versa. Use function bignumber(x) to convert to \
-                 BigNumber or fraction(x) to convert to Fraction.",
-            ));
-        }
+        (Value::Frac(_), b'b') => return Err(fraction_as_big()),
         (other, _) => Value::Complex(to_complex(other)),
     })
+}
+
+pub(crate) fn fraction_as_big() -> MathError {
+    MathError::arguments(
+        "Cannot implicitly convert a Fraction to BigNumber or vice versa. Use function bignumber(x) to convert to \
+         BigNumber or fraction(x) to convert to Fraction.",
+    )
 }
 
 /// The number a big integer is, where a number can hold it exactly.

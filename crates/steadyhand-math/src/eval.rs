@@ -256,6 +256,9 @@ impl Env {
     fn object(&mut self, entries: &[(Arc<str>, Node)]) -> Result<Value> {
         let mut object = Object::default();
         for (key, node) in entries {
+            if access::is_reserved(key) {
+                return Err(access::no_property(key));
+            }
             let value = self.eval(node)?;
             object.entries.insert(key.clone(), value);
         }
@@ -369,7 +372,9 @@ impl Env {
         match &function {
             Value::Function(function) => self.call_function(function, &arguments?),
             // A matrix called like a function is indexed.
-            Value::Matrix(_) | Value::Text(_) => access::get(self, &function, &arguments?),
+            Value::Matrix(_) | Value::Text(_) if !call.optional => {
+                access::get(self, &function, &arguments?)
+            }
             other => {
                 let text =
                     crate::format::write_value(self, other, &crate::number::digits::Style::ANSWER)?;

@@ -4,7 +4,7 @@
 //! anything outside. Symbolic algebra (`simplify`, `derivative`, `rationalize`) is left out, and says so.
 //!
 //! ```
-//! assert_eq!(steadyhand_math::evaluate("5.4 cm to inch").unwrap().to_string(), "2.1259842519685 inch");
+//! assert_eq!(steadyhand_math::evaluate("5.4 cm to inch").unwrap().to_string(), "2.125984251968504 inch");
 //! let refused = steadyhand_math::evaluate("zeros(1e9)").unwrap_err();
 //! assert_eq!(refused.to_string(), "Matrix too large: 1000000000 cells, at most 100000 are allowed");
 //! ```

@@ -13,9 +13,18 @@ use crate::value::{ObjectKind, Value};
 /// Parameters are separated by spaces, signatures by `|`; `+` repeats a parameter.
 const TABLE: &[(&str, &str)] = &[
     ("abs isNaN isZero sign unaryMinus", "ncbifuam"),
-    ("acos acosh acot acoth acsc acsch asec asech asin asinh atan atanh cosh coth csch exp expm1 gamma lgamma sech sinh tanh zeta", "ncb"),
-    ("add subtract", "n n | c c | b b | i i | f f | u u | * adp | adp *"),
-    ("addScalar subtractScalar", "n n | c c | b b | i i | f f | u u"),
+    (
+        "acos acosh acot acoth acsc acsch asec asech asin asinh atan atanh cosh coth csch exp expm1 gamma lgamma sech sinh tanh zeta",
+        "ncb",
+    ),
+    (
+        "add subtract",
+        "n n | c c | b b | i i | f f | u u | * adp | adp * | * * *+",
+    ),
+    (
+        "addScalar subtractScalar",
+        "n n | c c | b b | i i | f f | u u",
+    ),
     ("apply mapSlices", "am nb F"),
     ("arg", "ncbam"),
     ("atan2", "nadp nadp | badp b | b adp"),
@@ -28,10 +37,16 @@ const TABLE: &[(&str, &str)] = &[
     ("bitNot isPrime", "nbiam"),
     ("boolean", " | nbst0am"),
     ("cbrt", "ncbu | c t"),
-    ("ceil floor", "ncbifam | ncifadp n | cbifadp b | uam nb u | uam u | ncbf am"),
+    (
+        "ceil floor",
+        "ncbifam | ncifadp n | cbifadp b | uam nb u | uam u | ncbf am",
+    ),
     ("column row", "am n"),
     ("combinations combinationsWithRep invmod xgcd", "n n | b b"),
-    ("compare largerEq smallerEq", "n n | t t | b b | i i | f f | c c | u u | * adp | adp *"),
+    (
+        "compare largerEq smallerEq",
+        "n n | t t | b b | i i | f f | c c | u u | * adp | adp *",
+    ),
     ("complex", " | ncfs0amo | n n | b b"),
     ("composition stirlingS2", "nb nb"),
     ("concat", "nbsam+"),
@@ -39,7 +54,10 @@ const TABLE: &[(&str, &str)] = &[
     ("corr", "a a | m m"),
     ("cos cot csc sec sin sqrt tan", "ncbu"),
     ("count", "sam"),
-    ("cross kldivergence kron lyap setCartesian setDifference setIntersect setIsSubset setSymDifference setUnion", "am am"),
+    (
+        "cross kldivergence kron lyap setCartesian setDifference setIntersect setIsSubset setSymDifference setUnion",
+        "am am",
+    ),
     ("cube square", "ncbifu"),
     ("cumsum max mean median min prod sum", "am | am nb | *+"),
     ("den num", "bfam"),
@@ -47,11 +65,20 @@ const TABLE: &[(&str, &str)] = &[
     ("diag", "am | am nbs | am nb s"),
     ("diff", "am | am nb"),
     ("distance", "a a a | o o o | a a | o o | a"),
-    ("divide", "a * | * am | dp * | nu nu | cu c | bu b | i i | fu f | cbf u"),
+    (
+        "divide",
+        "a * | * am | dp * | nu nu | cu c | bu b | i i | fu f | cbf u",
+    ),
     ("divideScalar", "nu nu | cu c | bu b | i i | fu f | cbf u"),
     ("dot", "ad ad | p p"),
-    ("dotDivide", "* adp | adp * | nu nu | cu c | bu b | i i | fu f | cbf u"),
-    ("dotMultiply", "* adp | adp * | n nu | c cu | b bu | i i | f fu | u ncbfu"),
+    (
+        "dotDivide",
+        "* adp | adp * | nu nu | cu c | bu b | i i | fu f | cbf u",
+    ),
+    (
+        "dotMultiply",
+        "* adp | adp * | n nu | c cu | b bu | i i | f fu | u ncbfu",
+    ),
     ("dotPow", "* adp | adp * | nu n | c c | bu b | i i | f f"),
     ("eigs", "am | am nbo"),
     ("equal", "* * | t t | n n | b b | i i | f f | c c | u u"),
@@ -59,12 +86,21 @@ const TABLE: &[(&str, &str)] = &[
     ("erf", "nam"),
     ("expm", "m"),
     ("factorial", "nbam"),
-    ("fft getMatrixDataType ifft multinomial schur setDistinct setPowerset sqrtm", "am"),
-    ("fix", "ncbifam | ncb nbam | ifam nb | uam nb u | uam u | f am"),
+    (
+        "fft getMatrixDataType ifft multinomial schur setDistinct setPowerset sqrtm",
+        "am",
+    ),
+    (
+        "fix",
+        "ncbifam | ncb nbam | ifam nb | uam nb u | uam u | f am",
+    ),
     ("flatten lup qr", "adp"),
     ("fraction", "nbifus0amo | n n | i i"),
     ("freqz", "a a | a a na | m m | m m nm"),
-    ("gcd", "n n | b b | f f | * adp | adp * | nbfam nbfam nbfam+ | am"),
+    (
+        "gcd",
+        "n n | b b | f f | * adp | adp * | nbfam nbfam nbfam+ | am",
+    ),
     ("hypot", "nb+ | am"),
     ("identity", " | nbsam | nbam s | nb nb | nb nb s"),
     ("im re", "ncbfam"),
@@ -73,9 +109,18 @@ const TABLE: &[(&str, &str)] = &[
     ("isInteger", "nbifam"),
     ("isNegative isPositive", "nbifuam"),
     ("isNumeric", "ncbifust0_amN"),
-    ("larger smaller", "n n | t t | bf bf | i i | c c | u u | * adp | adp *"),
-    ("lcm", "n n | b b | f f | * adp | adp * | nbfam nbfam nbfam+"),
-    ("leftShift rightArithShift", "nadp n | badp b | i i | nbadp adp"),
+    (
+        "larger smaller",
+        "n n | t t | bf bf | i i | c c | u u | * adp | adp *",
+    ),
+    (
+        "lcm",
+        "n n | b b | f f | * adp | adp * | nbfam nbfam nbfam+",
+    ),
+    (
+        "leftShift rightArithShift",
+        "nadp n | badp b | i i | nbadp adp",
+    ),
     ("log", "ncbi | * *"),
     ("log10 log2", "ncbiam"),
     ("log1p", "ncbam | * *"),
@@ -84,10 +129,19 @@ const TABLE: &[(&str, &str)] = &[
     ("mad mode", "am | *+"),
     ("matrix", " | sam | sam s | am s s"),
     ("matrixFromColumns matrixFromRows", "am+"),
-    ("matrixFromFunction", "am F s s | am F s | am F | am s F | am s s F"),
+    (
+        "matrixFromFunction",
+        "am F s s | am F s | am F | am s F | am s s F",
+    ),
     ("mod", "n n | b b | i i | f f | * adp | adp *"),
-    ("multiply", "n nu | c cu | b bu | i i | f fu | u ncbfu | * a | am m | * * | * dp | * * *+"),
-    ("multiplyScalar", "n nu | c cu | b bu | i i | f fu | u ncbfu"),
+    (
+        "multiply",
+        "n nu | c cu | b bu | i i | f fu | u ncbfu | * a | am m | * * | * dp | * * *+",
+    ),
+    (
+        "multiplyScalar",
+        "n nu | c cu | b bu | i i | f fu | u ncbfu",
+    ),
     ("norm", "ncbtam | am nbs"),
     ("not", "ncbiu0_am"),
     ("nthRoot", "ncbadp | ncadp n | b badp | nadp adp | adp b"),
@@ -102,7 +156,10 @@ const TABLE: &[(&str, &str)] = &[
     ("rightLogShift", "nadp n | adp b | nbadp adp"),
     ("rotate", "am ncbu | am ncbu am"),
     ("rotationMatrix", " | ncbus | ncbu sam | ncbu am s"),
-    ("round", "ncbifam | nc nbadp | bifadp b | ifadp n | uam nb u | uam u | bf adp"),
+    (
+        "round",
+        "ncbifam | nc nbadp | bifadp b | ifadp n | uam nb u | uam u | bf adp",
+    ),
     ("setMultiplicity", "ncbf am"),
     ("setSize", "am | am t"),
     ("size", "ncbust0am"),
@@ -442,9 +499,7 @@ fn best_pair(signatures: &Signatures, a: u8, b: u8) -> Option<(u8, u8)> {
                     && second.kinds & reachable(b) & bit(*y) != 0;
                 let pair = (*x, *y);
                 if fits
-                    && best.is_none_or(|best| {
-                        compare_pairs((a, b), pair, best) == Ordering::Less
-                    })
+                    && best.is_none_or(|best| compare_pairs((a, b), pair, best) == Ordering::Less)
                 {
                     best = Some(pair);
                 }

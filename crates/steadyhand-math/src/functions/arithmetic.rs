@@ -41,7 +41,10 @@ pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("sign", 1..=1, |env, args| each(env, &args[0], sign)),
     Builtin::new("sqrt", 1..=1, |env, args| each(env, &args[0], sqrt_scalar)),
     Builtin::new("square", 1..=1, |env, args| {
-        each(env, &args[0], |env, x| multiply_scalar(env, x, x))
+        each(env, &args[0], |env, x| match x {
+            Value::Unit(unit) => unit.pow(env, &Value::Num(2.0)),
+            x => multiply_scalar(env, x, x),
+        })
     }),
 ];
 
@@ -65,6 +68,9 @@ pub(crate) fn abs(env: &mut Env, value: &Value) -> Result<Value> {
 }
 
 fn cube(env: &mut Env, value: &Value) -> Result<Value> {
+    if let Value::Unit(unit) = value {
+        return unit.pow(env, &Value::Num(3.0));
+    }
     let square = multiply_scalar(env, value, value)?;
     multiply_scalar(env, &square, value)
 }
@@ -100,7 +106,7 @@ fn cbrt(env: &mut Env, args: &[Value]) -> Result<Value> {
 /// The power 1/3 is off by a rounding error where the cube root is not.
 fn exact_cube_root(cube: &crate::unit::Unit, root: Value) -> Result<Value> {
     match (root, &cube.value) {
-        (Value::Unit(unit), Some(value)) => {
+        (Value::Unit(unit), Some(value @ Value::Num(_))) => {
             let exact = Value::Num(to_f64(value).cbrt());
             Ok(Value::unit(unit.map(|_| Ok(exact))?))
         }
@@ -307,45 +313,39 @@ fn nth_root(env: &mut Env, args: &[Value]) -> Result<Value> {
         env,
         &args[0],
         args.get(1).unwrap_or(&two),
-        |env, value, order| {
-            if let Value::Unit(unit) = value {
-                let power = 1.0 / to_f64(order);
-                return unit.pow(env, &Value::Num(power));
-            }
-            match pair(env, "nthRoot", value, order)? {
-                Pair::Num(a, root) => nth_root_number(a, root).map(Value::Num),
-                Pair::Complex(..) => Err(MathError::arguments(
-                    "Complex number not supported in function nthRoot. Use nthRoots instead.",
-                )),
-                Pair::Big(a, root) => {
-                    env.purse
-                        .pay(transcendental::cost(env.settings.precision))?;
-                    let order = root
-                        .to_i64()
-                        .filter(|order| *order != 0 && order.unsigned_abs() <= 1000);
-                    let order = order
-                        .ok_or_else(|| MathError::value("Root must be a small non-zero integer"))?;
-                    if a.is_negative() && order % 2 == 0 {
-                        return Err(MathError::value("Root must be odd when a is negative."));
-                    }
-                    let size = transcendental::root(
-                        &a.abs(),
-                        order.unsigned_abs() as u32,
-                        env.settings.precision,
-                    );
-                    let size = if order < 0 {
-                        Decimal::integer(1).divide(&size, env.settings.precision)
-                    } else {
-                        size
-                    };
-                    Ok(Value::big(if a.is_negative() {
-                        size.negated()
-                    } else {
-                        size
-                    }))
+        |env, value, order| match pair(env, "nthRoot", value, order)? {
+            Pair::Num(a, root) => nth_root_number(a, root).map(Value::Num),
+            Pair::Complex(..) => Err(MathError::arguments(
+                "Complex number not supported in function nthRoot. Use nthRoots instead.",
+            )),
+            Pair::Big(a, root) => {
+                env.purse
+                    .pay(transcendental::cost(env.settings.precision))?;
+                let order = root
+                    .to_i64()
+                    .filter(|order| *order != 0 && order.unsigned_abs() <= 1000);
+                let order = order
+                    .ok_or_else(|| MathError::value("Root must be a small non-zero integer"))?;
+                if a.is_negative() && order % 2 == 0 {
+                    return Err(MathError::value("Root must be odd when a is negative."));
                 }
-                _ => nth_root_number(to_f64(value), to_f64(order)).map(Value::Num),
+                let size = transcendental::root(
+                    &a.abs(),
+                    order.unsigned_abs() as u32,
+                    env.settings.precision,
+                );
+                let size = if order < 0 {
+                    Decimal::integer(1).divide(&size, env.settings.precision)
+                } else {
+                    size
+                };
+                Ok(Value::big(if a.is_negative() {
+                    size.negated()
+                } else {
+                    size
+                }))
             }
+            _ => nth_root_number(to_f64(value), to_f64(order)).map(Value::Num),
         },
     )
 }

@@ -252,7 +252,7 @@ fn check_index_part(part: &Value) -> Result<()> {
     let is_position = |value: &Value| match value {
         Value::Num(_) | Value::Big(_) | Value::Int(_) => {
             let x = to_f64(value);
-            x.fract() == 0.0 && x >= 1.0
+            x.fract() == 0.0 && x >= 0.0
         }
         _ => false,
     };
@@ -319,7 +319,14 @@ fn matrix(env: &mut Env, args: &[Value]) -> Result<Value> {
 fn sparse(env: &mut Env, args: &[Value]) -> Result<Value> {
     // A text names the kind of number the cells have.
     const DATA_TYPES: [&str; 8] = [
-        "number", "BigNumber", "bigint", "Complex", "Fraction", "Unit", "string", "boolean",
+        "number",
+        "BigNumber",
+        "bigint",
+        "Complex",
+        "Fraction",
+        "Unit",
+        "string",
+        "boolean",
     ];
     for arg in args {
         if let Value::Text(kind) = arg

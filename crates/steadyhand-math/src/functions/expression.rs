@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use crate::broadcast::each;
-use crate::convert::wrong_type;
+use crate::convert::{length, to_f64, wrong_type};
 use crate::env::{Env, Variables};
 use crate::error::{MathError, Result};
+use crate::format::write_value;
 use crate::function::Builtin;
+use crate::number::digits::{Notation, Style, write_javascript};
 use crate::syntax::node::Node;
+use crate::unit::Unit;
 use crate::value::{Object, ObjectKind, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[
@@ -121,6 +124,41 @@ pub(crate) fn method(env: &mut Env, object: &Value, name: &str, args: &[Value]) 
             env.purse.pay_text(text.len())?;
             Ok(Value::text(&text))
         }
+        (Value::Unit(unit), "toNumber" | "toNumeric") => {
+            let number = match args {
+                [] => unit.number(env)?,
+                [Value::Text(target)] => {
+                    let target = Unit::read(env, target)?;
+                    unit.number_in(env, &target)?
+                }
+                [Value::Unit(target), ..] => unit.number_in(env, target)?,
+                [other, ..] => return Err(wrong_type(name, other, 0)),
+            };
+            match name {
+                "toNumber" => Ok(Value::Num(to_f64(&number))),
+                _ => Ok(number),
+            }
+        }
+        (Value::Num(_) | Value::Big(_), "toFixed") => {
+            let precision = args.first().map_or(Ok(0), |digits| length(name, digits))?;
+            if precision > 100 {
+                return Err(MathError::value(
+                    "toFixed() digits argument must be between 0 and 100",
+                ));
+            }
+            let style = Style {
+                notation: Notation::Fixed,
+                precision: Some(precision),
+                ..Style::EXACT
+            };
+            let text = write_value(env, object, &style)?;
+            Ok(Value::text(&text))
+        }
+        (Value::Num(x), "toString") => Ok(Value::text(&write_javascript(*x))),
+        (
+            Value::Unit(_) | Value::Big(_) | Value::Complex(_) | Value::Frac(_) | Value::Int(_),
+            "toString",
+        ) => super::construction::string(env, object),
         (Value::Object(object), name) => match (object.kind, name, args) {
             (ObjectKind::Compiled, _, _) => match object.get("node") {
                 Some(Value::Node(node)) => run_apart(env, node, args.first()),

@@ -159,19 +159,37 @@ fn column(name: &str, value: &Value, rows: usize) -> Result<Vec<Value>> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Order {
+pub(crate) enum Order {
     Down,
     Up,
 }
 
-/// All solutions of a triangular system that are needed to span the others: one where the free unknowns are zero, and
-/// one more for each that is free, with one in its place. None where it has no solution.
 fn substitute_all(
     env: &mut Env,
     matrix: &Matrix,
     right: Vec<Value>,
     order: Order,
 ) -> Result<Value> {
+    let kind = dense(matrix.kind);
+    let solutions = all_solutions(env, matrix, right, order)?;
+    let columns = solutions.into_iter().map(|cells| {
+        Value::matrix(Matrix {
+            kind,
+            size: vec![matrix.rows(), 1],
+            cells,
+        })
+    });
+    Ok(Matrix::array(columns.collect()).into())
+}
+
+/// The solutions of a triangular system that span all others: one where the free unknowns are zero, and one more for each
+/// that is free, with one in its place. None where it has no solution.
+pub(crate) fn all_solutions(
+    env: &mut Env,
+    matrix: &Matrix,
+    right: Vec<Value>,
+    order: Order,
+) -> Result<Vec<Vec<Value>>> {
     let n = matrix.rows();
     let mut solutions = vec![right];
     for step in 0..n {
@@ -195,7 +213,7 @@ fn substitute_all(
                 }
             } else if !is_zero(env, &solution[row]) {
                 if at == 0 {
-                    return Ok(Matrix::array(Vec::new()).into());
+                    return Ok(Vec::new());
                 }
                 continue;
             } else if at == 0 {
@@ -212,19 +230,11 @@ fn substitute_all(
         next.extend(branched);
         solutions = next;
     }
-    let kind = dense(matrix.kind);
-    let columns = solutions.into_iter().map(|cells| {
-        Value::matrix(Matrix {
-            kind,
-            size: vec![n, 1],
-            cells,
-        })
-    });
-    Ok(Matrix::array(columns.collect()).into())
+    Ok(solutions)
 }
 
 /// Solves a triangular system, row by row.
-fn substitute(
+pub(crate) fn substitute(
     env: &mut Env,
     matrix: &Matrix,
     mut right: Vec<Value>,

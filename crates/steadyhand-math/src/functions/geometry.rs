@@ -102,7 +102,10 @@ fn distance(env: &mut Env, args: &[Value]) -> Result<Value> {
     match args {
         [Value::Matrix(points)] => pairwise(env, points),
         [Value::Object(a), Value::Object(b)] => {
+            let is_plain = |object: &Object| object.get("x").is_some();
             let (a, b) = match (a.entries.len(), b.entries.len()) {
+                (2, 2) if is_plain(a) => (named(a, &["x", "y"])?, named(b, &["x", "y"])?),
+                (3, 3) if is_plain(a) => (named(a, &["x", "y", "z"])?, named(b, &["x", "y", "z"])?),
                 (2, 3) => (
                     named(a, &["pointX", "pointY"])?,
                     named(b, &["xCoeffLine", "yCoeffLine", "constant"])?,
@@ -167,7 +170,14 @@ fn from_point(env: &mut Env, a: &[Value], b: &[Value]) -> Result<Value> {
 }
 
 /// From the line px + qy + c = 0.
-fn from_line(env: &mut Env, x: &Value, y: &Value, p: &Value, q: &Value, c: &Value) -> Result<Value> {
+fn from_line(
+    env: &mut Env,
+    x: &Value,
+    y: &Value,
+    p: &Value,
+    q: &Value,
+    c: &Value,
+) -> Result<Value> {
     let normal = [p.clone(), q.clone()];
     let sum = dot(env, &normal, &[x.clone(), y.clone()])?;
     let sum = add_scalar(env, &sum, c)?;
@@ -287,11 +297,12 @@ fn lines_in_space(
     let (u, v, w) = (minus(env, b, a)?, minus(env, d, c)?, minus(env, a, c)?);
     let (uu, vv, uv) = (dot(env, &u, &u)?, dot(env, &v, &v)?, dot(env, &u, &v)?);
     let (uw, vw) = (dot(env, &u, &w)?, dot(env, &v, &w)?);
-    let determinant = |env: &mut Env, p: &Value, q: &Value, r: &Value, s: &Value| -> Result<Value> {
-        let left = multiply_scalar(env, p, q)?;
-        let right = multiply_scalar(env, r, s)?;
-        subtract_scalar(env, &left, &right)
-    };
+    let determinant =
+        |env: &mut Env, p: &Value, q: &Value, r: &Value, s: &Value| -> Result<Value> {
+            let left = multiply_scalar(env, p, q)?;
+            let right = multiply_scalar(env, r, s)?;
+            subtract_scalar(env, &left, &right)
+        };
     let below = determinant(env, &uu, &vv, &uv, &uv)?;
     if is_zero(env, &below) {
         return Ok(None);

@@ -16,9 +16,7 @@ pub(crate) const TABLE: &[Builtin] = &[];
 /// The function an argument is: a name, a definition, or an expression with one free name.
 fn callback(env: &mut Env, node: &Node) -> Result<Function> {
     let inline = match node {
-        Node::Symbol(_) | Node::Define(_) | Node::Call(_) | Node::Paren(_) | Node::Assign(_) => {
-            None
-        }
+        Node::Symbol(_) | Node::Define(_) | Node::Assign(_) => None,
         other if other.is_shallow() => free_name(env, other),
         _ => None,
     };

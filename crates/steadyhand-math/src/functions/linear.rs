@@ -179,11 +179,22 @@ fn cube_of(n: usize) -> u64 {
     n.saturating_mul(n).saturating_mul(n)
 }
 
+/// A number or quantity is a matrix of itself.
+fn scalar_itself(function: &str, value: &Value) -> Result<Value> {
+    match value {
+        Value::Unit(_) | Value::Text(_) | Value::Bool(_) => Ok(value.clone()),
+        other => simple(function, other, 0),
+    }
+}
+
 fn det(env: &mut Env, args: &[Value]) -> Result<Value> {
     let Value::Matrix(matrix) = &args[0] else {
-        return simple("det", &args[0], 0);
+        return scalar_itself("det", &args[0]);
     };
-    if matrix.cells.len() == 1 {
+    if matrix.cells.is_empty() {
+        return Ok(Value::Num(1.0));
+    }
+    if matrix.cells.len() == 1 && matrix.size.len() <= 2 {
         return Ok(matrix.cells[0].clone());
     }
     let matrix = square("det", &args[0])?;
@@ -469,9 +480,9 @@ fn kron(env: &mut Env, args: &[Value]) -> Result<Value> {
 
 fn trace(env: &mut Env, args: &[Value]) -> Result<Value> {
     let Value::Matrix(matrix) = &args[0] else {
-        return simple("trace", &args[0], 0);
+        return scalar_itself("trace", &args[0]);
     };
-    if matrix.cells.len() == 1 {
+    if matrix.cells.len() == 1 && matrix.size.len() <= 2 {
         return Ok(matrix.cells[0].clone());
     }
     let matrix = square("trace", &args[0])?;

@@ -45,10 +45,7 @@ fn transpose(env: &mut Env, args: &[Value]) -> Result<Value> {
 
 pub(crate) fn ctranspose(env: &mut Env, args: &[Value]) -> Result<Value> {
     let transposed = transpose(env, args)?;
-    crate::broadcast::each(env, &transposed, |env, cell| match cell {
-        Value::Complex(_) => conj(env, cell),
-        other => Ok(other.clone()),
-    })
+    crate::broadcast::each(env, &transposed, conj)
 }
 
 /// Lengths given one by one or as a list, the kind of matrix asked for, and whether big numbers were used.

@@ -1,6 +1,6 @@
 //! Functions of whole matrices: norms, exponentials, roots, pseudo-inverses, matrix equations.
 
-use crate::convert::{to_f64, wrong_type};
+use crate::convert::{simple, to_f64, wrong_type};
 use crate::env::Env;
 use crate::error::{ErrorKind, MathError, Result};
 use crate::function::Builtin;
@@ -56,7 +56,8 @@ fn norm(env: &mut Env, args: &[Value]) -> Result<Value> {
                 "Too many arguments in function norm (expected: 1, actual: 2)",
             ));
         }
-        return abs(env, &args[0]);
+        let number = simple("norm", &args[0], 0)?;
+        return abs(env, &number);
     };
     env.purse.pay_cells(matrix.cells.len())?;
     let p = match args.get(1) {
@@ -361,7 +362,7 @@ fn schur(env: &mut Env, args: &[Value]) -> Result<Value> {
         matrix.clone(),
         identity(env, matrix.rows())?.of_kind(matrix.kind),
     );
-    for _ in 0..=100 {
+    for _ in 0..=101 {
         let (q, r) = qr(env, &t)?;
         let next = product(env, &r, &q)?;
         u = product(env, &u, &q)?;

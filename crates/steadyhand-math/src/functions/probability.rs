@@ -63,7 +63,11 @@ fn gamma(env: &mut Env, value: &Value) -> Result<Value> {
     match simple("gamma", value, 0)? {
         Value::Complex(z) if z.im != 0.0 => Ok(special::gamma_complex(z).into()),
         Value::Complex(z) => Ok(Value::Num(special::gamma(z.re))),
-        Value::Big(n) if !n.is_finite() => Ok(Value::big(if n.is_negative() { Decimal::Nan } else { (*n).clone() })),
+        Value::Big(n) if !n.is_finite() => Ok(Value::big(if n.is_negative() {
+            Decimal::Nan
+        } else {
+            (*n).clone()
+        })),
         Value::Big(n) if n.is_integer() => {
             if n.is_negative() || n.is_zero() {
                 return Ok(Value::big(Decimal::Infinite { negative: false }));

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::convert::{read_number, simple, to_f64, truthy, wrong_type};
+use crate::convert::{Pair, pair, read_number, simple, to_f64, truthy, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::function::Builtin;
@@ -82,6 +82,35 @@ fn sequence(
         other => simple("range", other, 0),
     };
     let (start, end, step) = (scalar(start)?, scalar(end)?, scalar(step)?);
+    // One fraction, big integer or big number makes all of them so; quantities go only with quantities.
+    let ends = [start, end, step];
+    let units = ends
+        .iter()
+        .filter(|value| matches!(value, Value::Unit(_)))
+        .count();
+    if units != 0 && units != ends.len() {
+        return Err(MathError::units(
+            "A range of quantities needs a step that is a quantity too",
+        ));
+    }
+    let like = ends
+        .iter()
+        .find(|value| matches!(value, Value::Frac(_) | Value::Int(_) | Value::Big(_)))
+        .cloned();
+    let [start, end, step] = match like {
+        None => ends,
+        Some(like) => {
+            let mut alike = Vec::with_capacity(3);
+            for value in ends {
+                alike.push(in_kind_of(env, &value, &like)?);
+            }
+            let [start, end, step] =
+                alike
+                    .try_into()
+                    .unwrap_or([Value::Undefined, Value::Undefined, Value::Undefined]);
+            [start, end, step]
+        }
+    };
     let size = match &step {
         Value::Unit(unit) => unit.value.as_ref().map_or(0.0, to_f64),
         other => to_f64(other),
@@ -96,7 +125,11 @@ fn sequence(
     };
     let mut cells = Vec::new();
     loop {
-        let offset = multiply_scalar(env, &step, &Value::Num(cells.len() as f64))?;
+        let times = match &step {
+            Value::Int(_) => Value::int(cells.len().into()),
+            _ => Value::Num(cells.len() as f64),
+        };
+        let offset = multiply_scalar(env, &step, &times)?;
         let next = if cells.is_empty() {
             start.clone()
         } else {
@@ -115,6 +148,23 @@ fn sequence(
         env.purse.pay(1)?;
     }
     Ok(Matrix::vector(cells).into())
+}
+
+fn in_kind_of(env: &mut Env, value: &Value, like: &Value) -> Result<Value> {
+    if let (Value::Num(x), Value::Int(_)) = (value, like) {
+        return crate::number::integer::exact(*x)
+            .map(Value::int)
+            .ok_or_else(|| {
+                MathError::value("A range of bigints needs whole numbers as its ends and step")
+            });
+    }
+    Ok(match pair(env, "add", value, like)? {
+        Pair::Num(x, _) => Value::Num(x),
+        Pair::Complex(..) => return Err(wrong_type("range", value, 0)),
+        Pair::Int(n, _) => Value::int(n),
+        Pair::Big(n, _) => Value::big(n),
+        Pair::Frac(n, _) => Value::frac(n),
+    })
 }
 
 fn numbers(env: &mut Env, start: f64, end: f64, step: f64, include_end: bool) -> Result<Value> {

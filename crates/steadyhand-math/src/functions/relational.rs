@@ -113,15 +113,18 @@ fn rank(value: &Value) -> u8 {
 pub(crate) fn natural(env: &mut Env, a: &Value, b: &Value) -> Result<Ordering> {
     env.purse.pay(1)?;
     if rank(a) == 0 && rank(b) == 0 {
-        let by_size = order(env, "compareNatural", a, b)?.unwrap_or(Ordering::Equal);
+        // What is no number is not larger than any.
+        let by_size = order(env, "compare", a, b)?.unwrap_or(Ordering::Less);
         return Ok(if by_size == Ordering::Equal {
-            a.type_name().cmp(b.type_name()).then(Ordering::Equal)
+            natural_text(a.type_name(), b.type_name())
         } else {
             by_size
         });
     }
     Ok(match (a, b) {
-        (Value::Matrix(_), _) | (_, Value::Matrix(_)) => natural_matrices(env, a, b)?,
+        (Value::Matrix(_), _) | (_, Value::Matrix(_)) => {
+            natural_matrices(env, a, b)?.then_with(|| natural_text(a.type_name(), b.type_name()))
+        }
         (Value::Text(a), Value::Text(b)) => natural_text(a, b),
         (Value::Complex(a), Value::Complex(b)) => {
             let part = |a: f64, b: f64| a.partial_cmp(&b).unwrap_or(Ordering::Equal);
@@ -175,13 +178,17 @@ fn natural_matrices(env: &mut Env, a: &Value, b: &Value) -> Result<Ordering> {
     Ok(left.len().cmp(&right.len()))
 }
 
-/// Runs of digits count as numbers.
+/// Runs of digits count as numbers, and stand before letters; letters are ordered by their code.
 pub(crate) fn natural_text(a: &str, b: &str) -> Ordering {
     let split = |text: &str| {
+        let text = text.trim_matches(' ');
+        // A text that is a number as a whole stays one part.
+        let is_number = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-'))
+            && text.parse::<f64>().is_ok();
         let mut parts: Vec<String> = Vec::new();
         let mut was_digit = None;
         for c in text.chars() {
-            let is_digit = c.is_ascii_digit() || (c == '.' && was_digit == Some(true));
+            let is_digit = is_number || c.is_ascii_digit();
             match parts.last_mut() {
                 Some(part) if was_digit == Some(is_digit) => part.push(c),
                 _ => parts.push(c.to_string()),
@@ -191,19 +198,24 @@ pub(crate) fn natural_text(a: &str, b: &str) -> Ordering {
         parts
     };
     let (left, right) = (split(a), split(b));
-    for (a, b) in left.iter().zip(&right) {
-        let order = match (a.parse::<f64>(), b.parse::<f64>()) {
-            (Ok(a), Ok(b)) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
-            _ => a
-                .to_lowercase()
-                .cmp(&b.to_lowercase())
-                .then_with(|| a.cmp(b)),
+    for at in 0..left.len().max(right.len()) {
+        // A part that is missing counts as zero.
+        let part = |parts: &[String]| parts.get(at).cloned().unwrap_or_else(|| "0".into());
+        let (a, b) = (part(&left), part(&right));
+        let number = |text: &str| text.parse::<f64>().ok().filter(|x| !x.is_nan());
+        let order = match (number(&a), number(&b)) {
+            (Some(x), Some(y)) if a.starts_with('0') == b.starts_with('0') => {
+                x.partial_cmp(&y).unwrap_or(Ordering::Equal)
+            }
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            _ => a.encode_utf16().cmp(b.encode_utf16()),
         };
         if order != Ordering::Equal {
             return order;
         }
     }
-    left.len().cmp(&right.len())
+    Ordering::Equal
 }
 
 /// For sorting: the sign a comparison function gave.

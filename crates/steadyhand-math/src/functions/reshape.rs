@@ -27,6 +27,11 @@ pub(crate) const TABLE: &[Builtin] = &[
 
 fn flatten(env: &mut Env, args: &[Value]) -> Result<Value> {
     let matrix = as_matrix("flatten", &args[0])?;
+    if matrix.kind == MatrixKind::Sparse {
+        return Err(MathError::dimensions(
+            "SparseMatrix is not supported by function flatten because it does not support 1D vectors. Convert to a DenseMatrix first: flatten(matrix(x))",
+        ));
+    }
     let cells = crate::functions::statistics::flatten_args(env, args)?;
     Ok(Matrix::vector(cells).of_kind(matrix.kind).into())
 }
@@ -94,7 +99,13 @@ fn reshape(env: &mut Env, args: &[Value]) -> Result<Value> {
 }
 
 fn resize(env: &mut Env, args: &[Value]) -> Result<Value> {
-    let size: Result<Vec<usize>> = as_matrix("resize", &args[1])?
+    let wanted = as_matrix("resize", &args[1])?;
+    if wanted.size.len() != 1 {
+        return Err(MathError::dimensions(
+            "Invalid size, must contain positive integers in function resize",
+        ));
+    }
+    let size: Result<Vec<usize>> = wanted
         .cells
         .iter()
         .map(|cell| length("resize", cell))

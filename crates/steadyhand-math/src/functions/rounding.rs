@@ -16,10 +16,16 @@ use crate::unit::Unit;
 use crate::value::Value;
 
 pub(crate) const TABLE: &[Builtin] = &[
-    Builtin::new("ceil", 1..=3, |env, args| rounding(env, args, Rounding::Ceil)),
+    Builtin::new("ceil", 1..=3, |env, args| {
+        rounding(env, args, Rounding::Ceil)
+    }),
     Builtin::new("fix", 1..=3, |env, args| rounding(env, args, Rounding::Fix)),
-    Builtin::new("floor", 1..=3, |env, args| rounding(env, args, Rounding::Floor)),
-    Builtin::new("round", 1..=3, |env, args| rounding(env, args, Rounding::Round)),
+    Builtin::new("floor", 1..=3, |env, args| {
+        rounding(env, args, Rounding::Floor)
+    }),
+    Builtin::new("round", 1..=3, |env, args| {
+        rounding(env, args, Rounding::Round)
+    }),
 ];
 
 /// One way to round, for every kind of number.
@@ -143,16 +149,12 @@ impl Rounding {
         match self.of_sign(is_positive) {
             Self::Floor => n.floor(),
             Self::Round => {
-                // Half away from zero.
+                // Halves go up, also below zero.
                 let half = Fraction {
                     numerator: 1.into(),
                     denominator: 2.into(),
                 };
-                if is_positive {
-                    n.add(&half).floor()
-                } else {
-                    -n.negated().add(&half).floor()
-                }
+                n.add(&half).floor()
             }
             Self::Ceil | Self::Fix => -n.negated().floor(),
         }
@@ -187,7 +189,13 @@ fn rounding(env: &mut Env, args: &[Value], way: Rounding) -> Result<Value> {
     }
 }
 
-fn in_unit(env: &mut Env, value: &Value, decimals: &Value, unit: &Unit, way: Rounding) -> Result<Value> {
+fn in_unit(
+    env: &mut Env,
+    value: &Value,
+    decimals: &Value,
+    unit: &Unit,
+    way: Rounding,
+) -> Result<Value> {
     let decimals = decimals.clone();
     each(env, value, |env, value| {
         let Value::Unit(quantity) = value else {
@@ -205,10 +213,14 @@ fn in_unit(env: &mut Env, value: &Value, decimals: &Value, unit: &Unit, way: Rou
 
 fn round_all(env: &mut Env, value: &Value, decimals: &Value, way: Rounding) -> Result<Value> {
     let apply: Scalar2 = match way {
-        Rounding::Floor => |env, value, decimals| round_scalar(env, value, decimals, Rounding::Floor),
+        Rounding::Floor => {
+            |env, value, decimals| round_scalar(env, value, decimals, Rounding::Floor)
+        }
         Rounding::Ceil => |env, value, decimals| round_scalar(env, value, decimals, Rounding::Ceil),
         Rounding::Fix => |env, value, decimals| round_scalar(env, value, decimals, Rounding::Fix),
-        Rounding::Round => |env, value, decimals| round_scalar(env, value, decimals, Rounding::Round),
+        Rounding::Round => {
+            |env, value, decimals| round_scalar(env, value, decimals, Rounding::Round)
+        }
     };
     both(env, value, decimals, apply)
 }
@@ -228,7 +240,9 @@ pub(crate) fn round_scalar(
     }
     // A big number of decimals makes the rounded number big too.
     let value = match (value, decimals) {
-        (Value::Num(x), Value::Big(_)) if way == Rounding::Round => Value::big(Decimal::from_f64(*x)),
+        (Value::Num(x), Value::Big(_)) if way == Rounding::Round => {
+            Value::big(Decimal::from_f64(*x))
+        }
         (Value::Num(_) | Value::Text(_) | Value::Bool(_), Value::Big(_)) => {
             match pair(env, "add", value, decimals)? {
                 Pair::Big(value, _) => Value::big(value),

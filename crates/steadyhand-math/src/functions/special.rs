@@ -3,9 +3,8 @@
 use crate::broadcast::each;
 use crate::convert::{simple, to_f64, wrong_type};
 use crate::env::Env;
-use crate::error::Result;
+use crate::error::{MathError, Result};
 use crate::function::Builtin;
-use crate::number::complex::Complex;
 use crate::number::special;
 use crate::value::Value;
 
@@ -23,8 +22,9 @@ fn erf(_: &mut Env, value: &Value) -> Result<Value> {
 
 fn zeta(_: &mut Env, value: &Value) -> Result<Value> {
     match simple("zeta", value, 0)? {
-        Value::Complex(z) if z.im == 0.0 => Ok(Complex::from(special::zeta(z.re)).into()),
-        Value::Complex(_) => Err(wrong_type("zeta", value, 0)),
+        Value::Complex(z) => special::zeta_complex(z)
+            .map(Value::from)
+            .ok_or_else(|| MathError::limit("zeta is known here for imaginary parts up to 300")),
         value => Ok(Value::Num(special::zeta(to_f64(&value)))),
     }
 }

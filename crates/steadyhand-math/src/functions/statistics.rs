@@ -136,6 +136,9 @@ fn reduced_dimension(name: &str, value: &Value, matrix: &Matrix) -> Result<usize
 
 /// Dimensions count from one.
 pub(crate) fn dimension_of(name: &str, value: &Value, matrix: &Matrix) -> Result<usize> {
+    if !matches!(value, Value::Num(_) | Value::Big(_) | Value::Int(_)) {
+        return Err(wrong_type(name, value, 1));
+    }
     let dimension = whole(name, value)?;
     if dimension < 1 || dimension as usize > matrix.size.len() {
         return Err(MathError::dimensions(format!(
@@ -269,9 +272,14 @@ fn median(env: &mut Env, values: &[Value]) -> Result<Value> {
             "Cannot calculate median of an empty array",
         ));
     }
-    for value in values {
+    let values: Result<Vec<Value>> = values.iter().map(median_kind).collect();
+    let values = values?;
+    for value in &values {
         if is_nan(value)? {
-            return Ok(Value::Num(f64::NAN));
+            return Ok(match value {
+                Value::Big(_) => value.clone(),
+                _ => Value::Num(f64::NAN),
+            });
         }
         if matches!(value, Value::Complex(_)) {
             return Err(MathError::arguments(
@@ -279,15 +287,12 @@ fn median(env: &mut Env, values: &[Value]) -> Result<Value> {
             ));
         }
     }
-    let ordered = sorted(env, values.to_vec(), |env, a, b| {
+    let ordered = sorted(env, values, |env, a, b| {
         Ok(order(env, "compare", a, b)?.unwrap_or(std::cmp::Ordering::Equal))
     })?;
     let middle = ordered.len() / 2;
     if ordered.len() % 2 == 1 {
-        return match &ordered[middle] {
-            quantity @ Value::Unit(_) => Ok(quantity.clone()),
-            number => median_kind(number),
-        };
+        return Ok(ordered[middle].clone());
     }
     let total = add_scalar(env, &ordered[middle - 1], &ordered[middle])?;
     divide_scalar(env, &total, &Value::Num(2.0))
@@ -296,10 +301,7 @@ fn median(env: &mut Env, values: &[Value]) -> Result<Value> {
 /// Median takes numbers, big numbers and units; others become numbers where they can.
 fn median_kind(value: &Value) -> Result<Value> {
     match value {
-        Value::Frac(_) => Err(MathError::arguments(
-            "Cannot implicitly convert a Fraction to BigNumber or vice versa. Use function bignumber(x) to convert to \
-             BigNumber or fraction(x) to convert to Fraction.",
-        )),
+        quantity @ Value::Unit(_) => Ok(quantity.clone()),
         other => simple("sqrt", other, 0),
     }
 }
@@ -352,7 +354,9 @@ type Spread = fn(&mut Env, &[Value], &str) -> Result<Value>;
 /// `std(values)`, `std(values, "biased")`, `std(matrix, dimension, "biased")`
 fn spread(env: &mut Env, name: &str, args: &[Value], measure: Spread) -> Result<Value> {
     let (args, kind) = match args {
-        [head @ .., Value::Text(kind)] if matches!(head, [Value::Matrix(_)] | [Value::Matrix(_), _]) => {
+        [head @ .., Value::Text(kind)]
+            if matches!(head, [Value::Matrix(_)] | [Value::Matrix(_), _]) =>
+        {
             (head, kind.to_string())
         }
         args => (args, "unbiased".into()),
@@ -420,10 +424,9 @@ fn cumsum_dimension(value: &Value, matrix: &Matrix) -> Result<usize> {
 fn cumsum(env: &mut Env, args: &[Value]) -> Result<Value> {
     let (matrix, dimension) = match args {
         [Value::Matrix(matrix)] => ((**matrix).clone(), 0),
-        [Value::Matrix(matrix), dimension] => (
-            (**matrix).clone(),
-            cumsum_dimension(dimension, matrix)?,
-        ),
+        [Value::Matrix(matrix), dimension] => {
+            ((**matrix).clone(), cumsum_dimension(dimension, matrix)?)
+        }
         scalars => {
             let values = one_list(env, "cumsum", scalars)?;
             (Matrix::array(values).of_kind(MatrixKind::Array), 0)

@@ -105,6 +105,9 @@ fn print(env: &mut Env, args: &[Value]) -> Result<Value> {
     let Value::Text(template) = &args[0] else {
         return Err(wrong_type("print", &args[0], 0));
     };
+    if !matches!(args[1], Value::Matrix(_) | Value::Object(_)) {
+        return Err(wrong_type("print", &args[1], 1));
+    }
     let style = match args.get(2) {
         None => Style::EXACT,
         Some(Value::Object(options)) => style(options)?,
@@ -125,6 +128,11 @@ fn print(env: &mut Env, args: &[Value]) -> Result<Value> {
             Some(value) if !name.is_empty() => {
                 let written = write_value(env, &value, &style)?;
                 out.push_str(&written);
+            }
+            _ if name.starts_with(|c: char| c.is_ascii_digit()) => {
+                return Err(MathError::value(format!(
+                    "There is no value for ${name} in function print; positions count from one"
+                )));
             }
             _ => {
                 out.push('$');
@@ -174,7 +182,10 @@ fn in_base(env: &mut Env, name: &str, args: &[Value], base: u32) -> Result<Value
         };
         let Some(size) = size else {
             let sign = if number.is_negative { "-" } else { "" };
-            return Ok(Value::text(&format!("{sign}{prefix}{}", number.write(base))));
+            return Ok(Value::text(&format!(
+                "{sign}{prefix}{}",
+                number.write(base)
+            )));
         };
         if number.below_point.numerator != BigInt::default() {
             return Err(MathError::value("Value must be an integer"));
@@ -191,7 +202,11 @@ fn in_base(env: &mut Env, name: &str, args: &[Value], base: u32) -> Result<Value
                 size - 1
             )));
         }
-        let bits = if n < BigInt::default() { n + half * 2 } else { n };
+        let bits = if n < BigInt::default() {
+            n + half * 2
+        } else {
+            n
+        };
         Ok(Value::text(&format!(
             "{prefix}{}i{size}",
             bits.to_str_radix(base)
@@ -211,11 +226,9 @@ impl Based {
     fn of_number(x: f64) -> Self {
         let size = x.abs();
         let (mantissa, exponent, _) = size.fract().integer_decode();
-        let below_point = Fraction::new(
-            mantissa.into(),
-            BigInt::from(1) << exponent.unsigned_abs(),
-        )
-        .unwrap_or_else(|_| Fraction::integer(0));
+        let below_point =
+            Fraction::new(mantissa.into(), BigInt::from(1) << exponent.unsigned_abs())
+                .unwrap_or_else(|_| Fraction::integer(0));
         Self {
             is_negative: x < 0.0,
             whole: BigInt::from_f64(size.trunc()).unwrap_or_default(),

@@ -40,7 +40,8 @@ impl Trig {
                 let precision = env.settings.precision;
                 match self.big {
                     Some(big) if (self.domain)(n.to_f64()) => Value::big(big(&n, precision)),
-                    _ if !(self.domain)(n.to_f64()) => (self.complex)(n.to_f64().into()).into(),
+                    // Big numbers have no imaginary part.
+                    Some(_) => Value::big(Decimal::Nan),
                     _ => {
                         return Err(MathError::unsupported(format!(
                             "Function {} is left out for BigNumber; use number(x)",
@@ -67,6 +68,10 @@ pub(crate) fn sine(env: &mut Env, value: &Value) -> Result<Value> {
 
 pub(crate) fn cosine(env: &mut Env, value: &Value) -> Result<Value> {
     COS.apply(env, value)
+}
+
+pub(crate) fn arctangent(env: &mut Env, value: &Value) -> Result<Value> {
+    ATAN.apply(env, value)
 }
 
 fn always(_: f64) -> bool {

@@ -21,7 +21,9 @@ pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("isFinite", 1..=1, |env, args| ask(env, &args[0], is_finite)),
     Builtin::new("isBounded", 1..=1, is_bounded),
     Builtin::new("isInteger", 1..=1, |env, args| {
-        each(env, &args[0], |env, value| is_integer(env, value).map(Value::Bool))
+        each(env, &args[0], |env, value| {
+            is_integer(env, value).map(Value::Bool)
+        })
     }),
     Builtin::new("isNegative", 1..=1, |env, args| {
         ask(env, &args[0], |value| sign(value).map(|sign| sign < 0.0))
@@ -31,7 +33,10 @@ pub(crate) const TABLE: &[Builtin] = &[
     }),
     Builtin::new("isZero", 1..=1, |env, args| ask(env, &args[0], is_zero)),
     Builtin::new("isNumeric", 1..=1, |env, args| {
-        ask(env, &args[0], |value| Ok(is_numeric(value)))
+        ask(env, &args[0], |value| match value {
+            Value::Object(_) | Value::Function(_) => Err(wrong_type("isNumeric", value, 0)),
+            other => Ok(is_numeric(other)),
+        })
     }),
     Builtin::new("hasNumericValue", 1..=1, |env, args| {
         ask(env, &args[0], has_numeric_value)
@@ -131,6 +136,9 @@ fn has_numeric_value(value: &Value) -> Result<bool> {
     Ok(match value {
         Value::Text(text) => {
             !text.trim().is_empty() && read_number(text).is_ok_and(|x| !x.is_nan())
+        }
+        Value::Object(_) | Value::Function(_) => {
+            return Err(wrong_type("hasNumericValue", value, 0));
         }
         other => is_numeric(other),
     })

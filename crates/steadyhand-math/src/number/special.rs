@@ -87,8 +87,12 @@ pub(crate) fn ln_gamma(x: f64) -> f64 {
     if x.is_nan() || x == f64::INFINITY {
         return x;
     }
-    if x <= 0.0 && x.fract() == 0.0 {
+    if x == 0.0 {
         return f64::INFINITY;
+    }
+    // The gamma function changes its sign there: mathjs knows no logarithm of it.
+    if x < 0.0 {
+        return f64::NAN;
     }
     if x < 0.5 {
         return (PI / (PI * x).sin()).ln() - ln_gamma(1.0 - x);
@@ -116,7 +120,13 @@ pub(crate) fn ln_gamma_complex(z: Complex) -> Complex {
     if z.is_zero() || (z.im == 0.0 && z.re.is_nan()) {
         return Complex::from(if z.is_zero() { f64::INFINITY } else { f64::NAN });
     }
-    if z.re < 7.0 && z.im.abs() < 7.0 && z.re > -50.0 {
+    if z.im == 0.0 {
+        return Complex::from(ln_gamma(z.re));
+    }
+    if z.re >= 7.0 || z.im.abs() >= 7.0 {
+        return stirling(z);
+    }
+    if z.re > -50.0 {
         // Climb with Γ(z + 1) = zΓ(z); the logarithms of the factors are summed, so the branch is kept.
         let (mut z, mut sum) = (z, Complex::from(0.0));
         while z.re < 7.0 {
@@ -125,12 +135,11 @@ pub(crate) fn ln_gamma_complex(z: Complex) -> Complex {
         }
         return stirling(z) - sum;
     }
-    if z.re < 0.5 {
-        let reflected = ln_gamma_complex(Complex::from(1.0) - z);
-        let sine = z.scale(PI).sin().ln();
-        return Complex::from(PI.ln()) - sine - reflected;
-    }
-    stirling(z)
+    // By reflection, on the branch that continues the one right of zero.
+    let reflected = ln_gamma_complex(Complex::from(1.0) - z);
+    let sine = z.scale(PI).sin().ln();
+    let turns = TAU.copysign(z.im) * (0.5 * z.re + 0.25).floor();
+    Complex::new(PI.ln(), turns) - sine - reflected
 }
 
 fn stirling(z: Complex) -> Complex {
@@ -182,6 +191,46 @@ pub(crate) fn erf(x: f64) -> f64 {
     value.copysign(x)
 }
 
+/// Riemann's zeta function of a complex number; `None` where its imaginary part is too far out for these sums.
+pub(crate) fn zeta_complex(s: Complex) -> Option<Complex> {
+    if s.im == 0.0 {
+        return Some(zeta(s.re).into());
+    }
+    if !s.re.is_finite() || s.im.abs() > 300.0 {
+        return None;
+    }
+    if s.re < 0.0 {
+        let mirrored = Complex::from(1.0) - s;
+        let size = Complex::from(2.0).pow(s) * Complex::from(PI).pow(s - 1.0.into());
+        let angle = s.scale(PI / 2.0).sin();
+        return Some(size * angle * gamma_complex(mirrored) * zeta_complex(mirrored)?);
+    }
+    // Borwein's sums need more terms further out.
+    let terms = 26 + (0.9 * s.im.abs()) as usize;
+    let weights = borwein_weights(terms);
+    let total = weights[terms];
+    let mut sum = Complex::from(0.0);
+    for (k, weight) in weights[..terms].iter().enumerate() {
+        let sign = if k % 2 == 0 { 1.0 } else { -1.0 };
+        let power = Complex::from((k + 1) as f64).pow(s);
+        sum = sum + Complex::from(sign * (weight / total - 1.0)) / power;
+    }
+    let factor = Complex::from(1.0) - Complex::from(2.0).pow(Complex::from(1.0) - s);
+    Some(-sum / factor)
+}
+
+fn borwein_weights(terms: usize) -> Vec<f64> {
+    let (mut term, mut sum) = (1.0, 0.0);
+    (0..=terms)
+        .map(|k| {
+            sum += term;
+            let (n, k) = (terms as f64, k as f64);
+            term *= (n + k) * (n - k) * 4.0 / ((2.0 * k + 1.0) * (2.0 * k + 2.0));
+            sum
+        })
+        .collect()
+}
+
 /// Riemann's zeta function, by Borwein's alternating sums; left of zero by reflection.
 pub(crate) fn zeta(s: f64) -> f64 {
     if s == 0.0 {
@@ -202,14 +251,7 @@ pub(crate) fn zeta(s: f64) -> f64 {
         return reflected;
     }
     const N: usize = 24;
-    let mut weights = [0.0; N + 1];
-    let (mut term, mut sum) = (1.0, 0.0);
-    for (k, weight) in weights.iter_mut().enumerate() {
-        sum += term;
-        *weight = sum;
-        let (n, k) = (N as f64, k as f64);
-        term *= (n + k) * (n - k) * 4.0 / ((2.0 * k + 1.0) * (2.0 * k + 2.0));
-    }
+    let weights = borwein_weights(N);
     let total = weights[N];
     let alternating: f64 = (0..N)
         .map(|k| {

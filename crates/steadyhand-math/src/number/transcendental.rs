@@ -289,7 +289,13 @@ pub(crate) fn atan2(y: &Decimal, x: &Decimal, precision: usize) -> Decimal {
     if matches!(x, Decimal::Nan) || matches!(y, Decimal::Nan) {
         return Decimal::Nan;
     }
-    let turned = |angle: Decimal| if y.is_negative() { angle.negated() } else { angle };
+    let turned = |angle: Decimal| {
+        if y.is_negative() {
+            angle.negated()
+        } else {
+            angle
+        }
+    };
     let working = precision + GUARD;
     let angle = match (x.is_finite(), y.is_finite()) {
         (false, false) => {

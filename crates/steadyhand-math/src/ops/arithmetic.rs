@@ -108,7 +108,9 @@ pub(crate) fn divide_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value
         (Value::Unit(unit), divisor) => {
             return unit.scaled(env, &unit_factor("divide", divisor)?, -1.0);
         }
-        (numerator, Value::Unit(unit)) => return unit.under(env, &unit_factor("divide", numerator)?),
+        (numerator, Value::Unit(unit)) => {
+            return unit.under(env, &unit_factor("divide", numerator)?);
+        }
         _ => {}
     }
     Ok(match pair(env, "divide", a, b)? {

@@ -82,9 +82,9 @@ fn shifted_right_by(n: &BigInt, distance: &BigInt) -> BigInt {
 
 /// Big numbers are not shifted by less than nothing.
 fn shifted_by_negative(b: &Value) -> Option<Value> {
-    matches!(b, Value::Num(x) if *x < 0.0)
+    matches!(b, Value::Num(x) if *x < 0.0 && x.fract() == 0.0)
         .then_some(())
-        .or(matches!(b, Value::Big(n) if n.is_negative()).then_some(()))
+        .or(matches!(b, Value::Big(n) if n.is_negative() && n.is_integer()).then_some(()))
         .map(|()| Value::big(Decimal::Nan))
 }
 

