@@ -97,8 +97,20 @@ pub(crate) fn simple(function: &str, value: &Value, index: usize) -> Result<Valu
     }
 }
 
+/// Characters of a text that becomes a number silently.
+const TEXT_DIGITS_MAX: usize = 1000;
+
 /// One of the silent conversions, with the letters of `signatures`; those that would lose digits are refused.
 fn converted(value: &Value, target: u8) -> Result<Value> {
+    // Reading digits takes the square of their number.
+    if let (Value::Text(text), b'b' | b'i' | b'f') = (value, target)
+        && text.len() > TEXT_DIGITS_MAX
+    {
+        return Err(MathError::limit(format!(
+            "Text too long for a number: {} characters, at most {TEXT_DIGITS_MAX} are allowed",
+            text.len()
+        )));
+    }
     let text_as =
         |kind: &str, text: &str| MathError::value(format!("Cannot convert \"{text}\" to {kind}"));
     Ok(match (value, target) {

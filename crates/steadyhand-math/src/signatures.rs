@@ -218,6 +218,9 @@ const CONVERSIONS: &[(u8, u8)] = &[
     (b't', b's'),
 ];
 
+/// What each two of the seven kinds of scalars become together.
+type PairTable = [[Option<(u8, u8)>; 7]; 7];
+
 #[derive(Debug)]
 struct Parameter {
     kinds: Kinds,
@@ -229,7 +232,7 @@ struct Parameter {
 struct Signatures {
     alternatives: Vec<Vec<Parameter>>,
     /// The kinds two scalars are brought to, by the kinds they have.
-    pairs: OnceLock<[[Option<(u8, u8)>; 7]; 7]>,
+    pairs: OnceLock<PairTable>,
 }
 
 static SIGNATURES: LazyLock<HashMap<&'static str, Signatures, foldhash::fast::RandomState>> =

@@ -142,9 +142,16 @@ fn expm1(env: &mut Env, value: &Value) -> Result<Value> {
             env.purse
                 .pay(transcendental::cost(env.settings.precision))?;
             let precision = env.settings.precision;
+            let zeros = (-n.magnitude()).max(0) as usize;
+            if zeros > precision {
+                // x + x²/2, as far as any digit can tell.
+                let half = n.divide(&Decimal::integer(2), precision);
+                let share = Decimal::integer(1).add(&half, 2 * precision);
+                return Ok(Value::big(n.multiply(&share, precision)));
+            }
+            // A small power is near one: as many digits more as it has leading zeros.
             Value::big(
-                // A small power is near one: as many digits more as it has leading zeros.
-                transcendental::exp(&n, precision + 20 + (-n.magnitude()).clamp(0, 400) as usize)
+                transcendental::exp(&n, precision + 20 + zeros)
                     .subtract(&Decimal::integer(1), precision),
             )
         }
@@ -268,10 +275,12 @@ fn log(env: &mut Env, args: &[Value]) -> Result<Value> {
         }
     }
     both(env, &args[0], base, |env, value, base| {
-        if let (Value::Frac(value), Value::Frac(base)) = (value, base)
-            && let Some(log) = value.log(base)
-        {
-            return Ok(Value::frac(log));
+        if let (Value::Frac(value), Value::Frac(base)) = (value, base) {
+            // Factors are looked for one by one.
+            env.purse.pay(4000)?;
+            if let Some(log) = value.log(base) {
+                return Ok(Value::frac(log));
+            }
         }
         if let (Value::Num(value), Value::Num(base)) = (value, base)
             && *value >= 0.0

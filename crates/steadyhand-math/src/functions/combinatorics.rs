@@ -64,8 +64,7 @@ fn stirling(env: &mut Env, n: &Value, k: &Value) -> Result<Value> {
         };
     }
     let (n, k) = (n as usize, k as usize);
-    // Each cell has at most as many digits as n to the n.
-    env.purse.pay((n * k) as u64 * (1 + n as u64 / 16) + 1)?;
+    env.purse.pay((n * k) as u64 + 1)?;
     let mut row = vec![BigInt::zero(); k + 1];
     row[0] = BigInt::from(1);
     for i in 1..=n {
@@ -88,7 +87,7 @@ fn bell(env: &mut Env, value: &Value) -> Result<Value> {
         return Ok(Value::Num(f64::INFINITY));
     }
     let n = n as usize;
-    env.purse.pay((n * n) as u64 * (1 + n as u64 / 16) + 1)?;
+    env.purse.pay((n * n) as u64 + 1)?;
     let mut row = vec![BigInt::from(1)];
     for _ in 1..n {
         let mut next = vec![row[row.len() - 1].clone()];

@@ -62,7 +62,7 @@ fn shape_of(name: &str, args: &[Value]) -> Result<(Vec<usize>, MatrixKind, bool)
     let lengths: Result<Vec<usize>> = sizes
         .iter()
         .map(|size| {
-            let plain = matches!(size, Value::Num(_) | Value::Big(_) | Value::Int(_));
+            let plain = !matches!(size, Value::Text(_) | Value::Matrix(_));
             plain
                 .then(|| length(name, size).ok())
                 .flatten()
@@ -74,6 +74,11 @@ fn shape_of(name: &str, args: &[Value]) -> Result<(Vec<usize>, MatrixKind, bool)
         })
         .collect();
     let (lengths, kind) = (lengths?, wanted.unwrap_or(kind));
+    if name == "identity" && lengths.contains(&0) {
+        return Err(MathError::value(
+            "Parameters in function identity must be positive integers",
+        ));
+    }
     if kind == MatrixKind::Sparse && name != "identity" && lengths.len() == 1 {
         return Err(MathError::dimensions(
             "Only two dimensions matrix are supported",

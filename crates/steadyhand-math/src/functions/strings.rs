@@ -1,6 +1,7 @@
 //! Values as text: format, print, other bases.
 
 use num_bigint::BigInt;
+use num_integer::Integer;
 use num_traits::{Float, FromPrimitive};
 
 use crate::broadcast::each;
@@ -174,12 +175,14 @@ fn in_base(env: &mut Env, name: &str, args: &[Value], base: u32) -> Result<Value
     };
     each(env, &args[0], |env, value| {
         let number = match simple("bin", value, 0)? {
-            Value::Num(x) if x.is_finite() => Based::of_number(x),
+            Value::Num(x) if x.is_finite() => Based::of_number(x, base),
             Value::Big(n) if n.is_finite() => Based::of_big(env, &n, base)?,
             Value::Num(x) => return Ok(Value::text(&write_number(x, &Style::EXACT))),
             Value::Big(n) => return Ok(Value::text(&n.write(&Style::EXACT))),
             other => return Err(wrong_type("format", &other, 0)),
         };
+        env.purse
+            .pay_digits((number.below_point.bits() + number.whole.bits()) / 3)?;
         let Some(size) = size else {
             let sign = if number.is_negative { "-" } else { "" };
             return Ok(Value::text(&format!(
@@ -187,7 +190,7 @@ fn in_base(env: &mut Env, name: &str, args: &[Value], base: u32) -> Result<Value
                 number.write(base)
             )));
         };
-        if number.below_point.numerator != BigInt::default() {
+        if number.below_point != BigInt::default() {
             return Err(MathError::value("Value must be an integer"));
         }
         let half = BigInt::from(1) << (size - 1);
@@ -214,81 +217,67 @@ fn in_base(env: &mut Env, name: &str, args: &[Value], base: u32) -> Result<Value
     })
 }
 
-/// A number on its way into another base: its whole part, and what is left below the point.
+/// A number on its way into another base: its whole part, and so many digits below the point, as one whole number.
 struct Based {
     is_negative: bool,
     whole: BigInt,
-    below_point: Fraction,
+    below_point: BigInt,
+    places: u32,
 }
 
 impl Based {
-    /// Exactly: a float is a sum of powers of two.
-    fn of_number(x: f64) -> Self {
+    /// Exactly: a float is a sum of powers of two, and so are the bases.
+    fn of_number(x: f64, base: u32) -> Self {
         let size = x.abs();
         let (mantissa, exponent, _) = size.fract().integer_decode();
-        let below_point =
-            Fraction::new(mantissa.into(), BigInt::from(1) << exponent.unsigned_abs())
-                .unwrap_or_else(|_| Fraction::integer(0));
+        let bits_below = u32::from(exponent.unsigned_abs());
+        let bits = base.trailing_zeros();
+        let places = bits_below.div_ceil(bits);
         Self {
             is_negative: x < 0.0,
             whole: BigInt::from_f64(size.trunc()).unwrap_or_default(),
-            below_point,
+            below_point: BigInt::from(mantissa) << (places * bits - bits_below),
+            places,
         }
     }
 
-    /// As many digits of the base as big numbers have of ten.
+    /// As many digits of the base as big numbers have of ten; zeros before the first do not count.
     fn of_big(env: &mut Env, n: &Decimal, base: u32) -> Result<Self> {
         let too_long = || MathError::limit("Number too large to be written in another base");
         let Decimal::Finite { mantissa, exponent } = n.abs() else {
             return Err(too_long());
         };
-        env.purse.pay_digits(env.settings.precision as u64)?;
         let exact = Fraction::scaled(mantissa, exponent).ok_or_else(too_long)?;
-        let mut whole = exact.floor();
-        let mut below_point = exact.subtract(&Fraction::integer(whole.clone()));
-        // Zeros before the first digit do not count.
-        let mut places = env.settings.precision as u32;
-        if whole == BigInt::default() {
-            let mut share = below_point.clone();
-            while share.numerator != BigInt::default() && share.floor() == BigInt::default() {
-                share = share.multiply(&Fraction::integer(base));
-                places += 1;
-            }
-            places -= 1;
+        env.purse.pay_digits(2 * exact.digits())?;
+        let (mut whole, rest) = exact.numerator.div_rem(&exact.denominator);
+        let digits = env.settings.precision as u32;
+        let places = if whole == BigInt::default() {
+            let bits = exact.denominator.bits().saturating_sub(rest.bits());
+            digits + bits as u32 / base.trailing_zeros()
         } else {
-            places = places.saturating_sub(whole.to_str_radix(base).len() as u32);
-        }
+            digits.saturating_sub(whole.to_str_radix(base).len() as u32)
+        };
         let scale = BigInt::from(base).pow(places);
-        let half = Fraction::new(1.into(), 2.into())?;
-        let rounded = below_point
-            .multiply(&Fraction::integer(scale.clone()))
-            .add(&half)
-            .floor();
-        if rounded == scale {
+        let mut below_point = (rest * &scale * 2 + &exact.denominator) / (&exact.denominator * 2);
+        if below_point == scale {
             whole += 1;
-            below_point = Fraction::integer(0);
-        } else {
-            below_point = Fraction::new(rounded, scale)?;
+            below_point = BigInt::default();
         }
         Ok(Self {
             is_negative: n.is_negative(),
             whole,
             below_point,
+            places,
         })
     }
 
     fn write(&self, base: u32) -> String {
-        let mut text = self.whole.to_str_radix(base);
-        let mut rest = self.below_point.clone();
-        if rest.numerator != BigInt::default() {
-            text.push('.');
+        let whole = self.whole.to_str_radix(base);
+        if self.below_point == BigInt::default() {
+            return whole;
         }
-        while rest.numerator != BigInt::default() {
-            let scaled = rest.multiply(&Fraction::integer(base));
-            let digit = scaled.floor();
-            text.push_str(&digit.to_str_radix(base));
-            rest = scaled.subtract(&Fraction::integer(digit));
-        }
-        text
+        let digits = self.below_point.to_str_radix(base);
+        let digits = format!("{digits:0>places$}", places = self.places as usize);
+        format!("{whole}.{}", digits.trim_end_matches('0'))
     }
 }

@@ -246,6 +246,9 @@ pub(crate) fn zeta(s: f64) -> f64 {
         return f64::NAN;
     }
     if s < 0.0 {
+        if s % 2.0 == 0.0 {
+            return 0.0;
+        }
         let reflected =
             2f64.powf(s) * PI.powf(s - 1.0) * (PI / 2.0 * s).sin() * gamma(1.0 - s) * zeta(1.0 - s);
         return reflected;

@@ -137,7 +137,13 @@ pub(crate) fn ln(x: &Decimal, precision: usize) -> Decimal {
     if distance.is_zero() && x.compare(&Decimal::integer(1)) == Some(std::cmp::Ordering::Equal) {
         return Decimal::zero();
     }
-    let near = (-distance.magnitude()).clamp(0, 400) as usize;
+    let near = (-distance.magnitude()).max(0) as usize;
+    if near > precision {
+        // ln(1 + d) = d − d²/2, as far as any digit can tell.
+        let half = distance.divide(&Decimal::integer(2), precision + GUARD);
+        let share = Decimal::integer(1).subtract(&half, 2 * precision + GUARD);
+        return distance.multiply(&share, precision);
+    }
     let scale = precision + GUARD + 20 + near;
     let one = ten_to(scale as u64);
     // x = m × 10^k with m near one.

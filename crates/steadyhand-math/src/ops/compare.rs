@@ -106,12 +106,11 @@ pub(crate) fn equal_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<bool> 
 /// Null and undefined equal only themselves; inside a matrix they cannot be compared.
 fn equal_nothing(a: &Value, b: &Value) -> Option<bool> {
     let is_matrix = matches!(a, Value::Matrix(_)) || matches!(b, Value::Matrix(_));
-    ((a.is_nothing() || b.is_nothing()) && !is_matrix).then(|| {
-        matches!(
-            (a, b),
-            (Value::Null, Value::Null) | (Value::Undefined, Value::Undefined)
-        )
-    })
+    let are_same = matches!(
+        (a, b),
+        (Value::Null, Value::Null) | (Value::Undefined, Value::Undefined)
+    );
+    ((a.is_nothing() || b.is_nothing()) && !is_matrix).then_some(are_same)
 }
 
 pub(crate) fn equal(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {

@@ -82,7 +82,7 @@ fn pow_integer(env: &mut Env, a: &BigInt, b: &BigInt) -> Result<Value> {
     } else {
         a.bits() as f64 * std::f64::consts::LOG10_2
     };
-    let digits = (log10 * exponent as f64) as u64 + 1;
+    let digits = ((log10 * exponent as f64) as u64).saturating_add(1);
     if a.bits() > 1 {
         env.purse.pay_digits(digits)?;
     }

@@ -99,6 +99,42 @@ fn f11_a_matrix_without_cells_does_no_harm() {
 }
 
 #[test]
+fn f11_costly_numbers_are_paid_for_one_by_one() {
+    for expression in [
+        "map(1:2000, f(x) = bin(1e-300 / x))",
+        "map(1:2000, f(x) = hex(bignumber(\"1e-399\")))",
+        "map(1:2000, f(x) = log(fraction(99999999977, 99999999947), fraction(99999999943, 99999999907)))",
+        "map(1:2000, f(x) = log(bignumber(1) + bignumber(\"1e-60\")))",
+        "map(1:2000, f(x) = log(bignumber(\"1.0000000000000000000000000000000000000000000000000000000000000000000000000000000001\")))",
+        "map(1:2000, f(x) = expm1(bignumber(\"1e-900000\")))",
+        "map(1:2000, f(x) = sin(bignumber(\"1e-70\")))",
+        "map(1:2000, f(x) = atan2(bignumber(x), 3))",
+        "map(1:2000, f(x) = stirlingS2(bignumber(400), 200))",
+        "map(1:2000, f(x) = fraction(2^60, 3)^fraction(1, 997))",
+        "map(1:2000, f(x) = eigs([[x, 2, 3], [4, 5, 6], [7, 8, 10]]).values[1])",
+        "eigs(random([40, 40]))",
+        "eigs([[1e300, 1e-300, 1e-300], [1e300, 1, 1], [1, 1e-300, 1e300]])",
+        "eigs([[0, 1e308, 1e308], [1e-320, 0, 1], [1, 1e-308, 0]])",
+        "lsolveAll(zeros(40, 40), zeros(40))",
+        "a = concat(\"9\", \"9\"); b(x) = concat(x, x); bigint(1) + b(b(b(b(b(b(b(b(b(b(a))))))))))",
+        "mode(map(1:2000, f(x) = bignumber(1) / x))",
+        "leftShift(bigint(1), bigint(\"99999999999999999999\"))",
+        "rightArithShift(bigint(1), bigint(\"-99999999999999999999\"))",
+        "permutations(1e300, 1e299)",
+        "combinations(bignumber(\"1e300\"), bignumber(\"5e299\"))",
+        "print(\"$1.1.1.1.1.1\", [[[[[1]]]]])",
+        "median(1:2000)",
+        "zeta(2 + 299i)",
+        "range(bigint(0), bigint(\"99999999999999999999\"))",
+        "range(fraction(0), fraction(1), fraction(1, 100000000))",
+    ] {
+        check_survives(expression);
+        // Within the default limits too, which are wider.
+        let _ = evaluate(expression).map(|answer| answer.to_json());
+    }
+}
+
+#[test]
 fn f11_numbers_that_overflow_are_infinite_as_in_mathjs() {
     assert_eq!(evaluate("9^9^9^9").expect("a number").to_json(), "Infinity");
     assert_eq!(

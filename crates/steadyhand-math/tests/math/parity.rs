@@ -138,9 +138,14 @@ impl Report {
 
     fn to_markdown(&self) -> String {
         let mut text = String::from(
-            "# Parity with mathjs\n\nEvery example of mathjs's embedded documentation that runs there, through mathjs and through `steadyhand-math`. A number\n\
-             agrees within 1e-12 relative, other values when their kind and text (14 digits) are equal; random ones when their kind and shape are.\n\
-             `scripts/math-parity` prints this page, `scripts/math-parity --write` keeps it.\n\n| category | agree | of | share |\n| --- | ---: | ---: | ---: |\n",
+            "# Parity with mathjs\n\n`math_eval` speaks the language of mathjs 15.2.0. Here are both, expression by expression. A number agrees within 1e-12\n\
+             relative, other values when their kind, their words and their numbers do; random ones when their kind and shape are the\n\
+             same. Whether a matrix is written dense or sparse, and how an `index()` is written, does not count. `scripts/math-parity`\n\
+             prints this page and every difference, `scripts/math-parity --write` keeps the page.\n\n\
+             What `math_eval` answers: numbers, booleans, texts and null as JSON; everything else (units, matrices, complex numbers, big\n\
+             numbers, fractions, big integers, `NaN`, `Infinity`) as the text mathjs's `format(value)` writes, with all its digits, and\n\
+             `type` beside it: `{\"result\": \"1.267650600228229401496703205376e+30\", \"type\": \"BigNumber\"}`.\n\n\
+             ## The documented examples\n\nEvery example of mathjs's embedded documentation that runs there.\n\n| category | agree | of | share |\n| --- | ---: | ---: | ---: |\n",
         );
         let mut row = |name: &str, agreed: usize, total: usize| {
             let _ = writeln!(
@@ -157,7 +162,7 @@ impl Report {
         let (agreed, total) = self.share(|_| true);
         row("**all**", agreed, total);
         text.push_str(
-            "\n## What differs, and why\n\n| item | examples | why |\n| --- | ---: | --- |\n",
+            "\n### What differs, and why\n\n| item | examples | why |\n| --- | ---: | --- |\n",
         );
         for (item, count) in &self.items {
             let why = WHY

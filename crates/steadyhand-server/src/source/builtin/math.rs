@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use steadyhand::{Tool, ToolError};
-use steadyhand_math::ErrorKind;
+use steadyhand_math::{Answer, ErrorKind};
 
 /// What to evaluate.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -21,9 +21,19 @@ pub(super) fn tool() -> Tool {
     Tool::blocking("math_eval", description, evaluate)
 }
 
+/// Numbers, booleans, texts and null as themselves. Everything else is the text mathjs writes, with all its digits, and
+/// `type` says what it is: a big number is not read as a float, nor a `NaN` as a word.
+fn result(answer: &Answer) -> Value {
+    let value = answer.to_json();
+    if value.is_string() && answer.type_name() != "string" {
+        return json!({ "result": value, "type": answer.type_name() });
+    }
+    json!({ "result": value })
+}
+
 fn evaluate(args: MathArgs) -> Result<Value, ToolError> {
     match steadyhand_math::evaluate(&args.expression) {
-        Ok(answer) => Ok(json!({ "result": answer.to_json() })),
+        Ok(answer) => Ok(result(&answer)),
         Err(error) => {
             let answer = ToolError::answer(error.to_string());
             match error.kind() {

@@ -43,6 +43,32 @@ async fn the_builtins_answer_over_a_server_without_a_configuration() {
 }
 
 #[tokio::test]
+async fn f11_math_eval_keeps_every_digit_and_tells_the_kind_json_has_no_name_for() {
+    let served = Served::in_place(Workplace::new()).await;
+    for (expression, expected) in [
+        (
+            "bignumber(2)^100",
+            json!({"result": "1.267650600228229401496703205376e+30", "type": "BigNumber"}),
+        ),
+        (
+            "bigint(2)^bigint(70)",
+            json!({"result": "1180591620717411303424", "type": "bigint"}),
+        ),
+        (
+            "[1/3]",
+            json!({"result": "[0.3333333333333333]", "type": "DenseMatrix"}),
+        ),
+        ("1/0", json!({"result": "Infinity", "type": "number"})),
+        ("\"Infinity\"", json!({"result": "Infinity"})),
+    ] {
+        let outcome = served
+            .call("math_eval", json!({"expression": expression}))
+            .await;
+        assert_eq!(outcome["output"], expected, "{expression}: {outcome}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_listens_where_people_say_in_their_own_words() {
     let workplace = Workplace::with_config("[server]\nlisten = \"localhost:0\"\n");
     let served = Served::in_place(workplace).await;
