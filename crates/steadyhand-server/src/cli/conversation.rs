@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
-use steadyhand::conversation::{self, Provider, What};
+use steadyhand::conversation::{self, Host, Options, Problem, Provider, What};
 
 use super::Session;
 use super::error::{Exit, Failed};
@@ -35,7 +35,7 @@ pub(super) struct RepairArgs {
 
 #[derive(Args)]
 pub(super) struct ErrorResponseArgs {
-    /// Whose shape: anthropic, openai, openai-responses, gemini, mistral, ollama, langchain
+    /// Whose shape: anthropic, openai, openai-responses, gemini, mistral, ollama, bedrock-converse, langchain
     #[arg(long)]
     provider: Provider,
     /// What is written: the result of a call, or a model's whole response
@@ -65,9 +65,12 @@ enum ErrorPart {
 struct File {
     /// A JSON file, or JSONL with one conversation a line; - for stdin
     file: PathBuf,
-    /// Whose rules: anthropic, openai, openai-responses, gemini, mistral, ollama, langchain
+    /// Whose rules: anthropic, openai, openai-responses, gemini, mistral, ollama, bedrock-converse, langchain
     #[arg(long)]
     provider: Provider,
+    /// Who serves it: original (the provider itself), azure, bedrock or vertex (with Anthropic's body), deepseek, compatible (any other)
+    #[arg(long, default_value_t)]
+    host: Host,
 }
 
 /// A conversation of a file, and the line it is on where there is one a line.
@@ -93,8 +96,7 @@ pub(super) fn validate(session: &Session<'_>, args: &ValidateArgs) -> Result<(),
     let mut found = 0;
     let mut is_refused = false;
     for conversation in &conversations {
-        let (view, problems) =
-            views::conversations::validated(args.file.provider, args.what, &conversation.value);
+        let (view, problems) = args.file.validated(args.what, &conversation.value);
         found += problems.len();
         is_refused |= problems
             .iter()
@@ -142,7 +144,8 @@ pub(super) fn validate(session: &Session<'_>, args: &ValidateArgs) -> Result<(),
                 format!("{told}: {problems}"),
             )
             .help(format!(
-                "steadyhand repair {shown} --provider {provider}{what}"
+                "steadyhand repair {shown} --provider {provider}{}{what}",
+                args.file.host_shown()
             )))
         }
     }
@@ -165,12 +168,12 @@ pub(super) fn repair(session: &Session<'_>, args: &RepairArgs) -> Result<(), Fai
     }
     for Conversation { line, value } in conversations {
         if session.screen.json {
-            session
-                .screen
-                .json(&views::conversations::repaired(provider, value));
+            let view = views::conversations::repaired(provider, args.file.host, value);
+            session.screen.json(&view);
             continue;
         }
-        let (repaired, fixes) = conversation::repair(provider, value.clone());
+        let (repaired, fixes) =
+            conversation::repair_with(provider, &args.file.options(), value.clone());
         let text = match session.screen.stdout_is_terminal {
             true => serde_json::to_string_pretty(&repaired),
             false => serde_json::to_string(&repaired),
@@ -248,6 +251,22 @@ pub(super) fn error_response(
 }
 
 impl File {
+    fn options(&self) -> Options {
+        Options::new().host(self.host)
+    }
+
+    fn validated(&self, what: What, value: &Value) -> (Value, Vec<Problem>) {
+        views::conversations::validated(self.provider, self.host, what, value)
+    }
+
+    /// What follows the name of the provider in a command that is shown.
+    fn host_shown(&self) -> String {
+        match self.host {
+            Host::Original => String::new(),
+            host => format!(" --host {host}"),
+        }
+    }
+
     fn shown(&self) -> String {
         self.file.display().to_string()
     }
@@ -275,13 +294,15 @@ impl File {
         if !repaired.is_object() {
             return;
         }
-        let left = conversation::validate(self.provider, What::Request, repaired);
+        let left =
+            conversation::validate_with(self.provider, &self.options(), What::Request, repaired);
         if !left.is_empty() {
             session.screen.note(&format!(
-                "\n{} left that no repair can mend: steadyhand validate {} --provider {} --what request",
+                "\n{} left that no repair can mend: steadyhand validate {} --provider {}{} --what request",
                 counted(left.len(), "problem"),
                 self.shown(),
-                self.provider
+                self.provider,
+                self.host_shown()
             ));
         }
     }

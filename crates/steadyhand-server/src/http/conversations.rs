@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use steadyhand::Outcome;
-use steadyhand::conversation::{self, Provider, Turn, What};
+use steadyhand::conversation::{self, Host, Provider, Turn, What};
 use tokio::time::timeout;
 use utoipa::{IntoParams, ToSchema};
 
@@ -45,6 +45,10 @@ impl Wanted for Conversation {
 #[into_params(parameter_in = Query)]
 pub(crate) struct RepairAsked {
     provider: ProviderName,
+    /// Who serves it; original if not said
+    #[serde(default)]
+    #[param(required = false)]
+    host: HostName,
     /// If not said: a request or a list of messages, whichever it looks like
     #[param(required = false, nullable = false)]
     what: Option<Part>,
@@ -78,6 +82,10 @@ pub(crate) enum ErrorPart {
 #[into_params(parameter_in = Query)]
 pub(crate) struct WhatAsked {
     provider: ProviderName,
+    /// Who serves it; original if not said
+    #[serde(default)]
+    #[param(required = false)]
+    host: HostName,
     /// match if not said
     #[serde(default)]
     #[param(required = false)]
@@ -120,6 +128,33 @@ impl From<ProviderName> for Provider {
             ProviderName::Ollama => Provider::Ollama,
             ProviderName::BedrockConverse => Provider::BedrockConverse,
             ProviderName::LangChain => Provider::LangChain,
+        }
+    }
+}
+
+/// Who serves a provider's API: the provider itself, Azure, Bedrock or Vertex with Anthropic's body, DeepSeek, or any other
+/// service that speaks its language.
+#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum HostName {
+    #[default]
+    Original,
+    Azure,
+    Bedrock,
+    Vertex,
+    DeepSeek,
+    Compatible,
+}
+
+impl From<HostName> for Host {
+    fn from(name: HostName) -> Host {
+        match name {
+            HostName::Original => Host::Original,
+            HostName::Azure => Host::Azure,
+            HostName::Bedrock => Host::Bedrock,
+            HostName::Vertex => Host::Vertex,
+            HostName::DeepSeek => Host::DeepSeek,
+            HostName::Compatible => Host::Compatible,
         }
     }
 }
@@ -168,8 +203,9 @@ pub(crate) async fn validate(
     sent: Sent<Conversation>,
 ) -> Result<Response, Refused> {
     let (provider, what): (Provider, What) = (asked.provider.into(), asked.what.into());
+    let host: Host = asked.host.into();
     let view = aside(&app, sent, move |value| {
-        views::conversations::validated(provider, what, &value).0
+        views::conversations::validated(provider, host, what, &value).0
     })
     .await?;
     if what == What::Response && view["valid"] == false {
@@ -201,6 +237,7 @@ pub(crate) async fn repair(
 ) -> Result<Response, Refused> {
     let provider: Provider = asked.provider.into();
     let what: Option<What> = asked.what.map(What::from);
+    let host: Host = asked.host.into();
     let Conversation(value) = &sent.value;
     if !views::conversations::is_what_is_said(provider, what, value) {
         return Err(Refused::new(
@@ -212,7 +249,7 @@ pub(crate) async fn repair(
     let is_response = what == Some(What::Response);
     let view = aside(&app, sent, move |value| match is_response {
         true => views::conversations::repaired_response(provider, value),
-        false => views::conversations::repaired(provider, value),
+        false => views::conversations::repaired(provider, host, value),
     })
     .await?;
     if view["fixes"].get(0).is_some() {

@@ -31,6 +31,7 @@ use super::{
         calls::View,
         conversations::ErrorPart,
         conversations::Part,
+        conversations::HostName,
         conversations::ProviderName,
         tools::FormatName,
     )),

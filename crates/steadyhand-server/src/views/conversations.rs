@@ -1,19 +1,26 @@
 //! Conversations as providers want them: what is wrong with one, and the same one mended (SPEC R01–R03, R14).
 
 use serde_json::{Value, json};
-use steadyhand::conversation::{self, Problem, Provider, What};
+use steadyhand::conversation::{self, Host, Options, Problem, Provider, What};
 
 /// What a provider would refuse.
-pub(crate) fn validated(provider: Provider, what: What, value: &Value) -> (Value, Vec<Problem>) {
-    let problems = conversation::validate(provider, what, value);
+pub(crate) fn validated(
+    provider: Provider,
+    host: Host,
+    what: What,
+    value: &Value,
+) -> (Value, Vec<Problem>) {
+    let options = Options::new().host(host);
+    let problems = conversation::validate_with(provider, &options, what, value);
     let view = json!({"valid": problems.is_empty(), "problems": problems});
     (view, problems)
 }
 
 /// The conversation as its provider accepts it, and every change that was made. It is named what it is: `messages` for
 /// a list, `request` for a whole request.
-pub(crate) fn repaired(provider: Provider, value: Value) -> Value {
-    let (repaired, fixes) = conversation::repair(provider, value);
+pub(crate) fn repaired(provider: Provider, host: Host, value: Value) -> Value {
+    let options = Options::new().host(host);
+    let (repaired, fixes) = conversation::repair_with(provider, &options, value);
     match repaired.is_array() {
         true => json!({"messages": repaired, "fixes": fixes}),
         false => json!({"request": repaired, "fixes": fixes}),

@@ -9,6 +9,8 @@ use serde_json::Value;
 
 use plan::{Plan, Wanted};
 
+use super::foreign;
+use super::host::Host;
 use super::matching::{Fit, Span};
 use super::options::Options;
 use super::place::{Envelope, Places};
@@ -76,13 +78,16 @@ fn conversation(
     provider: Provider,
     options: &Options,
     envelope: &Envelope,
-    mut messages: Vec<Value>,
+    messages: Vec<Value>,
     log: &mut Log,
 ) -> Mended {
     let host = options.served_by();
     let wire = wire::at(provider, host);
     let base = envelope.base();
     let mut behind = HashMap::new();
+    let (messages, given) = foreign::translate(provider, messages, &base, log);
+    let (mut messages, given) = request::rearrange(provider, host, messages, given, &base, log);
+    let first_finding = log.len();
     request::prepare(provider, &mut messages, &base, log);
     for (index, message) in messages.iter_mut().enumerate() {
         let mut extra = Vec::new();
@@ -103,16 +108,38 @@ fn conversation(
         behind,
         seen: HashSet::new(),
         seen_up_to: 0,
-        elsewhere: Elsewhere::of(wire, envelope.request(), &messages),
+        elsewhere: Elsewhere::of(wire, host, envelope.request(), &messages),
     };
+    let is_model: Vec<bool> = match provider {
+        Provider::BedrockConverse => messages.iter().map(|one| wire.is_model(one)).collect(),
+        _ => Vec::new(),
+    };
+    let is_empty = messages.is_empty();
     pass.run(messages);
     let mut mended = Mended {
         messages: pass.out,
         origins: pass.origins,
     };
+    if mended.messages.is_empty() && !is_empty {
+        // What was left out is told of; a conversation has somebody who says something.
+        mended.messages.push(wire.user(super::texts::EMPTY));
+        mended.origins.push(0);
+    }
     start_with_user(wire, &mut mended, &base, log);
     if provider == Provider::BedrockConverse {
-        wire::join_turns(&mut mended.messages, &mut mended.origins);
+        let Mended { messages, origins } = &mut mended;
+        wire::join_turns(messages, origins, &is_model, &base, log);
+    }
+    if provider == Provider::Anthropic && host.is_strict() {
+        let Mended { messages, origins } = &mut mended;
+        request::place_system(messages, origins, &base, log);
+    }
+    if let Some(given) = given {
+        let of = |index: usize| given.get(index).map(|one| (one.index, one.is_same));
+        log.follow(first_finding, &base, of);
+        for origin in &mut mended.origins {
+            *origin = of(*origin).map_or(*origin, |(index, _)| index);
+        }
     }
     mended
 }
@@ -323,9 +350,10 @@ struct Elsewhere {
 }
 
 impl Elsewhere {
-    fn of(wire: &dyn Wire, request: Option<&Value>, messages: &[Value]) -> Elsewhere {
+    fn of(wire: &dyn Wire, host: Host, request: Option<&Value>, messages: &[Value]) -> Elsewhere {
         let mut elsewhere = Elsewhere::default();
-        if wire.layout() != Layout::Anywhere {
+        // DeepSeek finds an output only behind its call.
+        if wire.layout() != Layout::Anywhere || host == Host::DeepSeek {
             return elsewhere;
         }
         elsewhere.allowed = true;

@@ -24,6 +24,7 @@
 mod counts;
 mod engine;
 mod explain;
+mod foreign;
 mod host;
 mod ids;
 mod matching;

@@ -190,6 +190,32 @@ impl Log {
         }
     }
 
+    /// Moves the places of the findings from `first` on from messages to those that they were made of: `given` says
+    /// which one that is, and whether it is the very same.
+    pub(super) fn follow(
+        &mut self,
+        first: usize,
+        base: &str,
+        given: impl Fn(usize) -> Option<(usize, bool)>,
+    ) {
+        for finding in &mut self.findings[first..] {
+            let Some(rest) = finding.at.strip_prefix(base) else {
+                continue;
+            };
+            let Some(rest) = rest.strip_prefix('/') else {
+                continue;
+            };
+            let (index, inside) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let Some((index, is_same)) = index.parse().ok().and_then(&given) else {
+                continue;
+            };
+            finding.at = match is_same {
+                true => format!("{base}/{index}{inside}"),
+                false => format!("{base}/{index}"),
+            };
+        }
+    }
+
     /// Leaves out the findings of one kind, from `first` on.
     pub(super) fn forget(&mut self, first: usize, code: Code) {
         let mut index = 0;

@@ -16,7 +16,7 @@ use super::problem::{Code, Log};
 use super::provider::Provider;
 use super::texts;
 
-pub(super) use neighbours::{prepare, settle};
+pub(super) use neighbours::{place_system, prepare, rearrange, settle};
 
 /// Says what is wrong with a request and cannot be mended: only its sender knows what was meant.
 pub(super) fn check(provider: Provider, options: &Options, value: &Value, log: &mut Log) {

@@ -83,7 +83,7 @@ impl Pass<'_> {
         let Some(home) = stays.first().map(|(_, result)| result.message - first) else {
             return carried;
         };
-        if carried.is_empty() {
+        if carried.is_empty() || !self.wire.results_lead() {
             return carried;
         }
         for (call, result) in stays {

@@ -218,6 +218,13 @@ impl<'s> Draft<'_, '_, 's> {
         self.pass.wire.result_text(result)
     }
 
+    /// The images beside the words of a result, where a provider has them there.
+    fn images(&self, result: usize) -> Option<&Value> {
+        let (message, found) = self.span.results[result];
+        let result = self.pass.wire.result(self.message(message), found.part);
+        result.get("images").filter(|images| !images.is_null())
+    }
+
     fn actions(&mut self, fits: &[Fit]) -> Vec<Action> {
         let mut actions = Vec::with_capacity(fits.len());
         for (index, fit) in fits.iter().enumerate() {
@@ -250,7 +257,8 @@ impl<'s> Draft<'_, '_, 's> {
             first,
         };
         let text = self.text(result);
-        let says_the_same = text == self.text(answer) || texts::is_placeholder(&text);
+        let says_the_same = texts::is_placeholder(&text)
+            || (text == self.text(answer) && self.images(result) == self.images(answer));
         let at = self.pointer(message, part);
         let says = self.pass.wire.says(fault);
         let found = self.pass.log.found(

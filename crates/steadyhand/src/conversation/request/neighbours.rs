@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
+use crate::conversation::foreign::Given;
 use crate::conversation::host::Host;
 use crate::conversation::problem::{Code, Log};
 use crate::conversation::provider::Provider;
@@ -17,15 +18,97 @@ pub(in crate::conversation) fn prepare(
     log: &mut Log,
 ) {
     match provider {
-        Provider::Anthropic => place_system(messages, base, log),
         Provider::Mistral => follow_mistral(messages, base, log),
-        Provider::OpenAi
+        Provider::Anthropic
+        | Provider::OpenAi
         | Provider::OpenAiResponses
         | Provider::Gemini
         | Provider::Ollama
         | Provider::BedrockConverse
         | Provider::LangChain => {}
     }
+}
+
+/// Puts items where DeepSeek's Responses finds them: what the model says before its calls, their outputs right behind
+/// them, and everything else after those. OpenAI's own find an output anywhere.
+pub(in crate::conversation) fn rearrange(
+    provider: Provider,
+    host: Host,
+    items: Vec<Value>,
+    given: Option<Vec<Given>>,
+    base: &str,
+    log: &mut Log,
+) -> (Vec<Value>, Option<Vec<Given>>) {
+    if provider != Provider::OpenAiResponses || host != Host::DeepSeek {
+        return (items, given);
+    }
+    let given = given.unwrap_or_else(|| {
+        let own = |index| Given {
+            index,
+            is_same: true,
+        };
+        (0..items.len()).map(own).collect()
+    });
+    let wire = wire::of(provider);
+    let mut placed: Vec<(Value, Given)> = items.into_iter().zip(given).collect();
+    let mut start = 0;
+    while start < placed.len() {
+        let run = |from: usize, is_model: bool| {
+            let rest = placed[from..].iter();
+            from + rest
+                .take_while(|(item, _)| wire.is_model(item) == is_model)
+                .count()
+        };
+        let model_end = run(start, true);
+        let end = run(model_end, false);
+        let mut calls = Vec::new();
+        for (item, _) in &placed[start..model_end] {
+            let mut found = Vec::new();
+            wire.calls(item, &mut found);
+            calls.extend(
+                found
+                    .into_iter()
+                    .filter_map(|call| call.id.map(str::to_owned)),
+            );
+        }
+        // What is said, the calls, their outputs, the rest.
+        let rank = |(item, _): &(Value, Given)| {
+            let id = wire::id(item, "call_id");
+            let is_of = id.is_some_and(|id| calls.iter().any(|call| call == id));
+            match text(item, "type").unwrap_or_default() {
+                kind if is_of && kind.ends_with("_call") => 1,
+                kind if is_of && kind.ends_with("_output") => 2,
+                _ if wire.is_model(item) => 0,
+                _ => 3,
+            }
+        };
+        let ranks: Vec<u8> = placed[start..end].iter().map(rank).collect();
+        for (offset, own) in ranks.iter().enumerate() {
+            let (item, given) = &placed[start + offset];
+            let stands_between = match own {
+                0 => ranks[..offset].contains(&1),
+                3 => ranks[offset..].contains(&2),
+                _ => false,
+            };
+            if stands_between && !item.is_null() {
+                let call = calls.first().map_or("", String::as_str);
+                log.found(
+                    format!("{base}/{}", given.index),
+                    Code::MisplacedResult,
+                    "this stands between calls and their results",
+                )
+                .says(format!("No tool output found for tool call {call}."))
+                .fixed(match own {
+                    0 => "it stands before the calls",
+                    _ => "it stands behind the results",
+                });
+            }
+        }
+        placed[start..end].sort_by_key(rank);
+        start = end.max(start + 1);
+    }
+    let (items, given) = placed.into_iter().unzip();
+    (items, Some(given))
 }
 
 /// Mends what is there twice or has lost its neighbour. Runs after each message was looked at by itself.
@@ -43,44 +126,38 @@ pub(in crate::conversation) fn settle(
             dangling_reasoning(messages, base, log);
             parted_reasoning(messages, base, log);
         }
-        Provider::BedrockConverse => alternation(messages, base, log),
+        Provider::Anthropic if host.is_strict() => blank_turns(messages, base, log),
         _ => {}
     }
 }
 
-/// Bedrock wants the roles to alternate. What follows in the same role is joined to it once everything is in its place.
-fn alternation(messages: &[Value], base: &str, log: &mut Log) {
-    for index in 1..messages.len() {
-        if text(&messages[index], "role") == text(&messages[index - 1], "role") {
-            log.found(
-                format!("{base}/{index}"),
-                Code::ConsecutiveRoles,
-                "the message before it has the same role",
-            )
-            .says("A conversation must alternate between user and assistant roles. Make sure the conversation alternates between user and assistant roles and try again.".to_owned())
-            .fixed("they are one message");
-        }
+/// Anthropic takes a system message only behind others, at the end or before the model's turn. Runs when everything is in
+/// its place. `origins` says which message that was given each of them was.
+pub(in crate::conversation) fn place_system(
+    messages: &mut Vec<Value>,
+    origins: &mut Vec<usize>,
+    base: &str,
+    log: &mut Log,
+) {
+    let is_system = |message: &Value| text(message, "role") == Some("system");
+    if !messages.iter().any(is_system) {
+        return;
     }
-}
-
-/// Anthropic takes a system message only behind others, at the end or before the model's turn.
-fn place_system(messages: &mut [Value], base: &str, log: &mut Log) {
+    leave_out_silence(messages, origins, base, log);
     for index in 0..messages.len() {
-        if text(&messages[index], "role") != Some("system") {
+        if !is_system(&messages[index]) {
             continue;
         }
         let next = messages.get(index + 1);
         let ends_turn = next.is_none_or(|next| text(next, "role") == Some("assistant"));
-        let answers = |block: &Value| {
-            text(block, "type") == Some("tool_result") || block.get("tool_use_id").is_some()
-        };
+        let answers = |block: &Value| text(block, "type") == Some("tool_result");
         let blocks = messages[index].get("content").and_then(Value::as_array);
         let has_results = blocks.is_some_and(|blocks| blocks.iter().any(answers));
         if index > 0 && ends_turn && !has_results {
             continue;
         }
         log.found(
-            format!("{base}/{index}/role"),
+            format!("{base}/{}/role", origins[index]),
             Code::WrongRole,
             "a system message cannot stand here",
         )
@@ -90,6 +167,122 @@ fn place_system(messages: &mut [Value], base: &str, log: &mut Log) {
         )
         .fixed("it is the user's now");
         messages[index]["role"] = json!("user");
+    }
+}
+
+/// Leaves out messages in which nothing is said, where no words of the user's stand beside them.
+fn leave_out_silence(
+    messages: &mut Vec<Value>,
+    origins: &mut Vec<usize>,
+    base: &str,
+    log: &mut Log,
+) {
+    let wire = wire::of(Provider::Anthropic);
+    let role = |message: Option<&Value>| {
+        message.map(|message| text(message, "role").unwrap_or_default().to_owned())
+    };
+    let mut index = 0;
+    while index < messages.len() {
+        let before = role(index.checked_sub(1).and_then(|before| messages.get(before)));
+        let next = role(messages.get(index + 1));
+        let own = role(messages.get(index));
+        let is_beside =
+            |role: &str| before.as_deref() == Some(role) || next.as_deref() == Some(role);
+        let is_silent = own.as_deref() != Some("assistant") && wire.is_empty(&messages[index]);
+        let is_left_out = match own.as_deref() {
+            Some("system") => messages.len() > 1,
+            _ => is_beside("system") && !is_beside("user"),
+        };
+        if !is_silent || !is_left_out {
+            index += 1;
+            continue;
+        }
+        let origin = origins[index];
+        log.found(
+            format!("{base}/{origin}"),
+            Code::EmptyContent,
+            "nothing is said in this message",
+        )
+        .says(format!(
+            "messages.{origin}: user messages must have non-empty content"
+        ))
+        .fixed("it is left out");
+        messages.remove(index);
+        origins.remove(index);
+    }
+}
+
+/// Anthropic takes no turn of words that are only white space, whoever says them: blank words beside others are taken.
+fn blank_turns(messages: &mut [Value], base: &str, log: &mut Log) {
+    let mut start = 0;
+    while start < messages.len() {
+        let role = text(&messages[start], "role")
+            .unwrap_or_default()
+            .to_owned();
+        let rest = messages[start..].iter();
+        let end = start
+            + rest
+                .take_while(|one| text(one, "role") == Some(&role))
+                .count()
+                .max(1);
+        blank_turn(
+            &mut messages[start..end],
+            start,
+            role == "assistant",
+            base,
+            log,
+        );
+        start = end;
+    }
+}
+
+fn blank_turn(turn: &mut [Value], first: usize, is_model: bool, base: &str, log: &mut Log) {
+    let is_blank = |said: &str| !said.is_empty() && said.trim().is_empty();
+    let mut has_blank = false;
+    let mut has_others = false;
+    for message in turn.iter() {
+        match message.get("content") {
+            Some(Value::String(said)) if said.is_empty() => {}
+            Some(Value::String(said)) if is_blank(said) => has_blank = true,
+            Some(Value::Array(blocks)) => {
+                for block in blocks.iter().filter(|block| !block.is_null()) {
+                    match text(block, "text").filter(|_| text(block, "type") == Some("text")) {
+                        Some(said) if is_blank(said) => has_blank = true,
+                        Some(_) => return,
+                        None => has_others = true,
+                    }
+                }
+            }
+            _ => return,
+        }
+    }
+    // Beside a call, blank words of the model are taken.
+    if !has_blank || (is_model && has_others) {
+        return;
+    }
+    for (offset, message) in turn.iter_mut().enumerate() {
+        let at = format!("{base}/{}/content", first + offset);
+        let mut found = |at: String| {
+            log.found(at, Code::EmptyContent, "this text is white space only")
+                .says("messages: text content blocks must contain non-whitespace text".to_owned())
+                .fixed("it is left out");
+        };
+        let is_blank_whole = text(message, "content").is_some_and(is_blank);
+        if is_blank_whole {
+            found(at);
+            message["content"] = json!([null]);
+            continue;
+        }
+        let Some(Value::Array(blocks)) = message.get_mut("content") else {
+            continue;
+        };
+        for (part, block) in blocks.iter_mut().enumerate() {
+            let is_text = text(block, "type") == Some("text");
+            if is_text && text(block, "text").is_some_and(is_blank) {
+                found(format!("{at}/{part}"));
+                *block = Value::Null;
+            }
+        }
     }
 }
 

@@ -151,8 +151,21 @@ impl Wire for Chat {
         results
     }
 
-    fn keep_as_text(&self, result: Value, mark: &str) -> Value {
-        self.user(&joined(mark, &self.result_text(&result)))
+    fn keep_as_text(&self, mut result: Value, mark: &str) -> Value {
+        let is_words = |part: &Value| text(part, "type").is_none_or(|kind| kind == "text");
+        if let Some(Value::Array(parts)) = result.get_mut("content")
+            && *self != Chat::Ollama
+            && !parts.iter().all(is_words)
+        {
+            // Images and the like can stand in the user's message.
+            parts.insert(0, json!({"type": "text", "text": mark}));
+            return json!({"role": "user", "content": parts});
+        }
+        let mut said = self.user(&joined(mark, &self.result_text(&result)));
+        if let Some(images) = result.get_mut("images").filter(|_| *self == Chat::Ollama) {
+            said["images"] = images.take();
+        }
+        said
     }
 
     fn user(&self, text: &str) -> Value {

@@ -26,6 +26,11 @@ impl Wire for Converse {
         Layout::LeadingParts
     }
 
+    /// They may stand anywhere in their turn.
+    fn results_lead(&self) -> bool {
+        false
+    }
+
     fn is_model(&self, message: &Value) -> bool {
         text(message, "role") == Some("assistant")
     }
@@ -34,7 +39,9 @@ impl Wire for Converse {
         mend_message(message, at, log);
         mend_role(message, at, log);
         let is_model = self.is_model(message);
-        mend_content(message, at, log);
+        if mend_content(message, at, log) == IsLeftOut(true) {
+            return;
+        }
         let Some(Value::Array(blocks)) = message.get_mut("content") else {
             return;
         };
@@ -192,22 +199,43 @@ impl Wire for Converse {
     }
 }
 
-/// Joins messages of one role that follow each other: the roles alternate.
-pub(in crate::conversation) fn join_turns(messages: &mut Vec<Value>, origins: &mut Vec<usize>) {
+/// Joins messages of one role that follow each other: the roles alternate. `given` says which messages were the model's
+/// before anything was moved.
+pub(in crate::conversation) fn join_turns(
+    messages: &mut Vec<Value>,
+    origins: &mut Vec<usize>,
+    given: &[bool],
+    base: &str,
+    log: &mut Log,
+) {
     let mut joined: Vec<Value> = Vec::with_capacity(messages.len());
     let mut kept = Vec::with_capacity(origins.len());
+    let mut last_given = None;
     for (mut message, origin) in messages.drain(..).zip(origins.drain(..)) {
+        let is_model = Converse.is_model(&message);
+        let is_given = given.get(origin) == Some(&is_model);
         let before = joined
             .last_mut()
-            .filter(|one| one["role"] == message["role"]);
-        let before = before.and_then(|one| one["content"].as_array_mut());
-        match (before, message.get_mut("content")) {
-            (Some(before), Some(Value::Array(blocks))) => before.append(blocks),
-            _ => {
-                joined.push(message);
-                kept.push(origin);
-            }
+            .filter(|one| one["role"] == message["role"])
+            .and_then(|one| one["content"].as_array_mut());
+        let (Some(before), Some(Value::Array(blocks))) = (before, message.get_mut("content"))
+        else {
+            last_given = is_given.then_some(origin);
+            joined.push(message);
+            kept.push(origin);
+            continue;
+        };
+        before.append(blocks);
+        if is_given && last_given.is_some_and(|last| last != origin) {
+            log.found(
+                format!("{base}/{origin}"),
+                Code::ConsecutiveRoles,
+                "the message before it has the same role",
+            )
+            .says("A conversation must alternate between user and assistant roles. Make sure the conversation alternates between user and assistant roles and try again.".to_owned())
+            .fixed("they are one message");
         }
+        last_given = is_given.then_some(origin).or(last_given);
     }
     *messages = joined;
     *origins = kept;
@@ -239,7 +267,10 @@ fn mend_message(message: &mut Value, at: At<'_>, log: &mut Log) {
 }
 
 fn mend_role(message: &mut Value, at: At<'_>, log: &mut Log) {
-    let role = message.get("role").map(as_text).unwrap_or_default();
+    let role = match message.get("role") {
+        None | Some(Value::Null) => String::new(),
+        Some(role) => as_text(role),
+    };
     if matches!(role.as_str(), "user" | "assistant") {
         return;
     }
@@ -260,10 +291,16 @@ fn mend_role(message: &mut Value, at: At<'_>, log: &mut Log) {
     message["role"] = json!(new);
 }
 
-fn mend_content(message: &mut Value, at: At<'_>, log: &mut Log) {
+/// Whether a message is left out, because nothing is said in it.
+#[derive(PartialEq, Eq)]
+struct IsLeftOut(bool);
+
+fn mend_content(message: &mut Value, at: At<'_>, log: &mut Log) -> IsLeftOut {
     let is_model = text(message, "role") == Some("assistant");
     let (mended, code) = match message.get_mut("content") {
-        Some(Value::Array(blocks)) if !blocks.is_empty() || !is_model => return,
+        Some(Value::Array(blocks)) if !blocks.is_empty() => return IsLeftOut(false),
+        // It goes, and a turn in which nothing else is said says so.
+        Some(Value::Array(_)) if !is_model => (json!([null]), Code::EmptyContent),
         Some(Value::Array(_) | Value::Null) | None => {
             (json!([{"text": texts::EMPTY}]), Code::EmptyContent)
         }
@@ -290,6 +327,11 @@ fn mend_content(message: &mut Value, at: At<'_>, log: &mut Log) {
         "the content is no list of blocks, or an empty one",
     )
     .says(says)
-    .fixed("it is one now");
+    .fixed(match mended[0].is_null() {
+        true => "the message is left out",
+        false => "it is one now",
+    });
+    let is_left_out = IsLeftOut(mended[0].is_null());
     message["content"] = mended;
+    is_left_out
 }

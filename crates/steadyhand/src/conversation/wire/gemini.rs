@@ -6,6 +6,7 @@ use super::anthropic::{content_text, joined};
 use super::{
     At, CallRef, Fault, Layout, ResultRef, Wire, arguments, id, legal_name, name_fault, text,
 };
+use crate::conversation::foreign;
 use crate::conversation::problem::{Code, Log};
 use crate::conversation::provider::Provider;
 use crate::conversation::texts::{self, as_text};
@@ -319,6 +320,10 @@ impl Part<'_> {
         if !part.as_object().is_some_and(says_something) {
             return self.mend_shape(part, log);
         }
+        self.mend_foreign(part, log);
+        if part.is_null() {
+            return;
+        }
         self.mend_text(part, log);
         if of(part, &RESULT).is_some() {
             return self.mend_result(part, log);
@@ -340,6 +345,27 @@ impl Part<'_> {
         .says("Please ensure that function call turn comes immediately after a user turn or after a function response turn.".to_owned())
         .fixed("it is kept as text");
         *part = json!({"text": said});
+    }
+
+    /// A block of somebody else's among the parts: Google's have no type.
+    fn mend_foreign(&self, part: &mut Value, log: &mut Log) {
+        if part.get("type").is_none_or(Value::is_null) {
+            return;
+        }
+        let Some(native) = foreign::block(PROVIDER, part, self.is_model) else {
+            return;
+        };
+        log.found(
+            self.pointer(),
+            Code::BadContent,
+            "this part is written as another provider does",
+        )
+        .says(format!(
+            "Invalid JSON payload received. Unknown name \"type\" at '{}': Cannot find field.",
+            self.place()
+        ))
+        .fixed("it is written as Google reads it");
+        *part = native;
     }
 
     fn mend_shape(&self, part: &mut Value, log: &mut Log) {

@@ -106,6 +106,11 @@ pub(super) trait Wire {
 
     fn layout(&self) -> Layout;
 
+    /// Whether results stand before everything else in the turn that has them.
+    fn results_lead(&self) -> bool {
+        true
+    }
+
     /// Results without an id of a call are matched by name, even if they say an id.
     fn matches_by_name(&self) -> bool {
         false

@@ -49,6 +49,9 @@ fn check(request: &Value) -> Result<(), String> {
             index.checked_sub(1).map(|before| &turns[before]),
         )?;
     }
+    for turn in &turns {
+        blank(turn)?;
+    }
     cache(request, messages)?;
     thinking(request, &turns)?;
     end(request, messages)
@@ -203,6 +206,12 @@ fn one_block(place: &str, role: &str, block: &Value) -> Result<(), String> {
             Ok(())
         }
         "tool_result" => result_block(place, role, block),
+        "thinking" if block["signature"].is_null() => {
+            Err(format!("{place}.thinking.signature: Field required"))
+        }
+        "thinking" if str_of(block, "signature").is_empty() => {
+            Err(format!("{place}: Invalid `signature` in `thinking` block"))
+        }
         "thinking" | "redacted_thinking" if is_marked(block) => {
             let kind = str_of(block, "type");
             Err(format!(
@@ -382,6 +391,22 @@ fn results(turn: &Turn<'_>, before: Option<&Turn<'_>>) -> Result<(), String> {
                 "messages.{index}.content.{part}: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {id}"
             ));
         }
+    }
+    Ok(())
+}
+
+/// A turn of words that are only white space; the model's may be blank beside its calls.
+fn blank(turn: &Turn<'_>) -> Result<(), String> {
+    let words = turn.blocks.iter().map(|(_, _, block)| match block {
+        Value::String(said) => Some(said.as_str()),
+        block => (str_of(block, "type") == "text").then(|| str_of(block, "text")),
+    });
+    let words: Vec<Option<&str>> = words.collect();
+    let has_others = words.iter().any(Option::is_none);
+    let mut said = words.iter().flatten().peekable();
+    let is_blank = said.peek().is_some() && said.all(|said| said.trim().is_empty());
+    if is_blank && !(turn.role == "assistant" && has_others) {
+        return Err("messages: text content blocks must contain non-whitespace text".to_owned());
     }
     Ok(())
 }

@@ -57,6 +57,15 @@ fn shape(index: usize, message: &Value) -> Result<(), String> {
         ));
     }
     let blocks = items(message, "content");
+    let is_nothing = message["content"].is_null()
+        || message["content"]
+            .as_str()
+            .is_some_and(|said| said.trim().is_empty());
+    if !message["content"].is_array() && !is_nothing {
+        return Err(format!(
+            "The format of the value at messages.{index}.content is invalid. Provide a json array for the field and try again."
+        ));
+    }
     if blocks.is_empty() {
         return Err(format!(
             "The content field in the Message object at messages.{index} is empty. Add a ContentBlock object to the content field and try again."
@@ -64,38 +73,21 @@ fn shape(index: usize, message: &Value) -> Result<(), String> {
     }
     for (part, block) in blocks.iter().enumerate() {
         let place = format!("messages.{index}.content.{part}");
-        one_block(&place, role, block)?;
+        let counted = format!("messages.{}.member.content.{}.member", index + 1, part + 1);
+        one_block(&place, &counted, role, block)?;
     }
     Ok(())
 }
 
-fn one_block(place: &str, role: &str, block: &Value) -> Result<(), String> {
+fn one_block(place: &str, counted: &str, role: &str, block: &Value) -> Result<(), String> {
     let no_object = |place: &str| {
         format!(
             "The format of the value at {place} is invalid. Provide a json object for the field and try again."
         )
     };
-    let known = [
-        "text",
-        "image",
-        "document",
-        "video",
-        "audio",
-        "toolUse",
-        "toolResult",
-        "guardContent",
-        "cachePoint",
-        "reasoningContent",
-        "citationsContent",
-        "searchResult",
-    ];
-    let kinds = block.as_object().map_or(0, |fields| {
-        fields
-            .keys()
-            .filter(|key| known.contains(&key.as_str()))
-            .count()
-    });
-    if kinds != 1 || block.as_object().map_or(0, serde_json::Map::len) != 1 {
+    // A kind that is not known here may be new; nothing of Bedrock's has a type.
+    let is_block = block.as_object().is_some_and(|fields| !fields.is_empty());
+    if !is_block || block.get("type").is_some() {
         return Err(no_object(place));
     }
     if let Some(text) = block.get("text") {
@@ -115,10 +107,12 @@ fn one_block(place: &str, role: &str, block: &Value) -> Result<(), String> {
                 "The toolUse block at {place} is not allowed in a message with the role user."
             ));
         }
-        id(place, "toolUse", call)?;
+        id(counted, "toolUse", call)?;
         let name = str_of(call, "name");
         if !of_letters(name, b"_-") || name.len() > 64 {
-            return Err(format!("{place}.toolUse.name"));
+            return Err(format!(
+                "1 validation error detected: Value '{name}' at '{counted}.toolUse.name' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+"
+            ));
         }
         if !call.get("input").is_some_and(Value::is_object) {
             return Err(no_object(&format!("{place}.toolUse.input")));
@@ -130,7 +124,7 @@ fn one_block(place: &str, role: &str, block: &Value) -> Result<(), String> {
                 "The toolResult block at {place} is not allowed in a message with the role assistant."
             ));
         }
-        id(place, "toolResult", result)?;
+        id(counted, "toolResult", result)?;
         let Some(Value::Array(parts)) = result.get("content") else {
             return Err(format!(
                 "The format of the value at {place}.toolResult.content is invalid. Provide a json array for the field and try again."
@@ -153,12 +147,19 @@ fn one_block(place: &str, role: &str, block: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn id(place: &str, what: &str, holder: &Value) -> Result<(), String> {
+fn id(counted: &str, what: &str, holder: &Value) -> Result<(), String> {
     let id = str_of(holder, "toolUseId");
     if of_letters(id, b"_-.:") && id.len() <= 64 {
         return Ok(());
     }
-    Err(format!("{place}.{what}.toolUseId"))
+    let constraint = match id.chars().count() {
+        0 => "Member must have length greater than or equal to 1",
+        65.. => "Member must have length less than or equal to 64",
+        _ => "Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+",
+    };
+    Err(format!(
+        "1 validation error detected: Value '{id}' at '{counted}.{what}.toolUseId' failed to satisfy constraint: {constraint}"
+    ))
 }
 
 fn of_letters(text: &str, extra: &[u8]) -> bool {

@@ -244,6 +244,23 @@ fn content(index: usize, role: &str, message: &Value) -> Result<(), Fault> {
                         value.get("text"),
                     ));
                 }
+                let kind = str_of(value, "type");
+                let of_others = [
+                    "tool_use",
+                    "tool_result",
+                    "input_text",
+                    "output_text",
+                    "thinking",
+                ];
+                if of_others.contains(&kind) {
+                    return Err(fault(
+                        format!(
+                            "Invalid value: '{kind}'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', 'audio', and 'file'."
+                        ),
+                        format!("{param}[{part}].type"),
+                        Some("invalid_value"),
+                    ));
+                }
                 if role == "tool" && str_of(value, "type") != "text" {
                     return Err(fault(
                         format!(

@@ -169,6 +169,12 @@ fn parts_of(place: &str, parts: &[Value]) -> Result<(), String> {
         if !part.get("type").is_some_and(Value::is_string) {
             return Err(format!("Missing required parameter: '{place}.type'."));
         }
+        let kind = str_of(part, "type");
+        if ["text", "image", "image_url", "tool_use", "tool_result"].contains(&kind) {
+            return Err(format!(
+                "Invalid value: '{kind}'. Supported values are: 'input_text', 'input_image', 'output_text', 'refusal', 'input_file', 'computer_screenshot', and 'summary_text'."
+            ));
+        }
         let is_text = ["input_text", "output_text"].contains(&str_of(part, "type"));
         if is_text && !part.get("text").is_some_and(Value::is_string) {
             return Err(format!(
@@ -185,7 +191,9 @@ fn followed(id: &str, rest: &[Value]) -> Result<(), String> {
         let kind = str_of(item, "type");
         str_of(item, "role") == "assistant" || kind.ends_with("_call")
     });
-    if by_model {
+    // They belong together by their ids.
+    let is_tied = id.is_empty() || next.is_some_and(|item| !str_of(item, "id").is_empty());
+    if by_model && is_tied {
         return Ok(());
     }
     Err(format!(

@@ -103,8 +103,15 @@ fn r03_whatever_was_sent_stays_as_it_was_sent() {
 
 #[test]
 fn r03_thinking_is_never_touched_wherever_it_stands() {
-    let is_thought =
-        |block: &&Value| block["type"] == "thinking" || block["type"] == "redacted_thinking";
+    // Without a signature it is refused, and nobody can sign it again.
+    let is_signed = |block: &Value| {
+        block["signature"]
+            .as_str()
+            .is_some_and(|one| !one.is_empty())
+    };
+    let is_thought = |block: &&Value| {
+        (block["type"] == "thinking" && is_signed(block)) || block["type"] == "redacted_thinking"
+    };
     let bare = |block: &Value| {
         let mut block = block.clone();
         let fields = block.as_object_mut().expect("thinking is an object");

@@ -92,8 +92,11 @@ fn r03_a_result_behind_what_the_user_said_is_moved_to_its_place() {
     let steps = [user("u1x"), calls(&["a"]), user("u2x"), result("a", "r1x")];
     for provider in Provider::ALL {
         let broken = render(provider, &steps);
-        // OpenAI's Responses find an output wherever it is.
-        if provider == Provider::OpenAiResponses {
+        // OpenAI's Responses find an output wherever it is, Bedrock anywhere in its turn.
+        if matches!(
+            provider,
+            Provider::OpenAiResponses | Provider::BedrockConverse
+        ) {
             assert_eq!(repair(provider, broken.clone()), (broken, vec![]));
             continue;
         }
@@ -115,7 +118,11 @@ fn r03_results_of_parallel_calls_are_freed_from_the_words_between_them() {
         user("u3x"),
     ];
     for provider in Provider::ALL {
-        if provider != Provider::OpenAiResponses {
+        let finds_them = matches!(
+            provider,
+            Provider::OpenAiResponses | Provider::BedrockConverse
+        );
+        if !finds_them {
             mends(provider, &render(provider, &steps), Code::MisplacedResult);
         }
     }
@@ -239,7 +246,10 @@ fn r03_calls_without_any_result_in_consecutive_messages_of_the_model() {
         let broken = render(provider, &steps);
         match provider {
             // They merge the model's messages, or do not care.
-            Provider::Anthropic | Provider::Gemini | Provider::OpenAiResponses => {
+            Provider::Anthropic
+            | Provider::Gemini
+            | Provider::OpenAiResponses
+            | Provider::BedrockConverse => {
                 assert_eq!(repair(provider, broken.clone()), (broken, vec![]));
             }
             _ => {
@@ -250,7 +260,7 @@ fn r03_calls_without_any_result_in_consecutive_messages_of_the_model() {
 }
 
 #[test]
-fn r02_results_in_another_order_than_their_calls_are_a_problem_everywhere_and_mended() {
+fn r02_results_in_another_order_are_told_of_and_mended_only_where_their_order_is_all_there_is() {
     let steps = [
         user("u1x"),
         calls(&["a", "b", "c"]),
@@ -260,17 +270,25 @@ fn r02_results_in_another_order_than_their_calls_are_a_problem_everywhere_and_me
         user("u2x"),
     ];
     for provider in Provider::ALL {
-        let repaired = mends(provider, &render(provider, &steps), Code::ResultOrder).to_string();
+        let reversed = render(provider, &steps);
+        let found = validate(provider, What::Match, &reversed);
+        let codes: Vec<Code> = found.iter().map(|one| one.code).collect();
+        assert_eq!(codes, [Code::ResultOrder, Code::ResultOrder], "{provider}");
+        // No provider refuses it, so none is said to.
+        assert!(found.iter().all(|one| one.provider_text.is_none()));
+        if !matches!(provider, Provider::Ollama | Provider::LangChain) {
+            assert_eq!(
+                repair(provider, reversed.clone()),
+                (reversed, vec![]),
+                "{provider}"
+            );
+            continue;
+        }
+        let repaired = mends(provider, &reversed, Code::ResultOrder).to_string();
         let at = |word: &str| repaired.find(word).expect("it is there");
         assert!(
             at("r1x") < at("r2x") && at("r2x") < at("r3x") && at("r3x") < at("u2x"),
             "{provider} {repaired}"
-        );
-        // No provider refuses it, so none is said to.
-        let found = validate(provider, What::Match, &render(provider, &steps));
-        assert!(
-            found.iter().all(|one| one.provider_text.is_none()),
-            "{found:#?}"
         );
     }
 }
@@ -292,6 +310,10 @@ fn r03_a_placeholder_stands_where_its_call_stands_among_the_others() {
             .map(|(at, _)| at)
             .collect();
         assert_eq!(lost.len(), 2, "{provider} {text}");
+        // Bedrock finds results by their ids: those that are there stay as they are.
+        if provider == Provider::BedrockConverse {
+            continue;
+        }
         assert!(
             lost[0] < place("r2x") && place("r2x") < lost[1],
             "{provider} {text}"
@@ -358,6 +380,7 @@ fn r03_ids_that_a_provider_refuses_are_changed_in_call_and_result_alike() {
 pub(super) fn place_of_arguments(provider: Provider) -> &'static str {
     match provider {
         Provider::Anthropic => "/messages/1/content/0/input",
+        Provider::BedrockConverse => "/messages/1/content/0/toolUse/input",
         Provider::Gemini => "/contents/1/parts/0/functionCall/args",
         Provider::OpenAiResponses => "/input/1/arguments",
         Provider::LangChain => "/messages/1/tool_calls/0/args",
@@ -406,6 +429,7 @@ fn r03_a_call_without_a_name_gets_one() {
         let mut broken = render(provider, &[user("u1x"), calls(&["a"]), result("a", "r1x")]);
         let place = match provider {
             Provider::Anthropic => "/messages/1/content/0/name",
+            Provider::BedrockConverse => "/messages/1/content/0/toolUse/name",
             Provider::Gemini => "/contents/1/parts/0/functionCall/name",
             Provider::OpenAiResponses => "/input/1/name",
             Provider::LangChain => "/messages/1/tool_calls/0/name",

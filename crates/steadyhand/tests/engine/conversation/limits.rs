@@ -71,7 +71,8 @@ fn r03_one_turn_with_very_many_calls_is_mended_in_passing() {
         {"role": "user", "parts": answered},
     ]);
     let fixes = within_bound("gemini", move || repair(Provider::Gemini, contents).1);
-    assert_eq!(fixes.len(), CALLS - 1);
+    // Google takes them in any order.
+    assert_eq!(fixes.len(), 0);
 
     // One id for all of them, and the new ids that would be made are taken, too.
     let block = |id: String| json!({"type": "tool_use", "id": id, "name": "n", "input": {}});

@@ -1,4 +1,4 @@
-//! Real peers: Mistral's own validator as a judge, and langchain-ollama's tools beside ours.
+//! Real peers: Mistral's own validator and the types of the providers' SDKs as judges, and langchain-ollama's tools beside ours.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -93,6 +93,85 @@ fn r03_mistrals_own_validator_accepts_the_repair_of_anything() {
         let words = verdict.as_str().unwrap_or_default();
         let is_field = words.matches("[type=").count() == words.matches("extra_forbidden,").count();
         assert!(is_field, "{words}\n{broken}\n{repaired:#}");
+    }
+}
+
+/// Breakages of one conversation: every step left out, moved or doubled, and the conversation cut anywhere.
+fn broken_everywhere(provider: Provider) -> Vec<Value> {
+    let valid = [
+        user("u1"),
+        calls(&["a", "b"]),
+        result("a", "r1"),
+        result("b", "r2"),
+        says("a1"),
+        user("u2"),
+        calls(&["c"]),
+        result("c", "r3"),
+    ];
+    let mut broken = Vec::new();
+    for index in 0..valid.len() {
+        for other in 0..valid.len() {
+            let mut moved = valid.to_vec();
+            let step = moved.remove(index);
+            moved.insert(other.min(moved.len()), step.clone());
+            broken.push(render(provider, &moved));
+            let mut twice = valid.to_vec();
+            twice.insert(other, step);
+            broken.push(render(provider, &twice));
+        }
+        broken.push(render(provider, &valid[index..]));
+        broken.push(render(provider, &valid[..=index]));
+    }
+    // Histories of every other provider.
+    for from in Provider::ALL {
+        let history: Vec<Value> = valid
+            .iter()
+            .flat_map(|step| super::render::message(from, step, &valid))
+            .collect();
+        broken.push(super::render::request(provider, json!(history)));
+    }
+    broken
+}
+
+#[test]
+fn r03_the_types_of_the_providers_own_sdks_accept_every_repair() {
+    let judges: [(&str, &[Provider]); 2] = [
+        (
+            "model-sdks-py",
+            &[
+                Provider::Anthropic,
+                Provider::OpenAi,
+                Provider::OpenAiResponses,
+                Provider::Ollama,
+            ],
+        ),
+        (
+            "cloud-sdks-py",
+            &[Provider::Gemini, Provider::BedrockConverse],
+        ),
+    ];
+    for (peer, providers) in judges {
+        let mut asked = Vec::new();
+        for provider in providers {
+            for broken in broken_everywhere(*provider) {
+                let (repaired, _) = repair(*provider, broken);
+                asked.push(json!({"provider": provider, "request": repaired}));
+            }
+        }
+        // They refuse what is no message of theirs.
+        let odd = |provider: &Provider| {
+            let key = super::render::key(*provider);
+            json!({"provider": provider, "request": {key: [{"role": 5, "content": 7, "parts": 7}]}})
+        };
+        asked.extend(providers.iter().map(odd));
+        let verdicts = ask(peer, "provider_types.py", json!(asked));
+        let verdicts = verdicts.as_array().expect("one verdict each");
+        assert_eq!(verdicts.len(), asked.len());
+        let (real, odd) = verdicts.split_at(asked.len() - providers.len());
+        for (verdict, asked) in real.iter().zip(&asked) {
+            assert_eq!(verdict, &Value::Null, "{asked:#}");
+        }
+        assert!(odd.iter().all(Value::is_string), "{odd:?}");
     }
 }
 

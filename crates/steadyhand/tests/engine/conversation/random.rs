@@ -3,10 +3,12 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use steadyhand::conversation::{Code, Fix, Provider, repair};
+use steadyhand::conversation::{Code, Fix, Host, Options, Provider, repair, repair_with};
 use steadyhand::testing::strict;
 
-use super::render::{Called, Step, calls, check, key, long, render, result, user};
+use super::render::{
+    Called, Step, calls, check, key, long, message, render, result, user, written,
+};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
@@ -72,6 +74,38 @@ fn answered(count: usize, picks: &[(usize, bool)]) -> Vec<Step> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn r03_a_mixture_of_all_shapes_is_mended_once_at_every_host(
+        provider in 0..Provider::ALL.len(),
+        host in 0..Host::ALL.len(),
+        shapes in vec((0..Provider::ALL.len(), 0..7_u8), 1..5),
+        breakages in vec((0..12_u8, any::<u16>(), any::<u16>()), 0..6),
+    ) {
+        let provider = Provider::ALL[provider];
+        let options = Options::new().host(Host::ALL[host]);
+        let mut messages = Vec::new();
+        for (shape, turn) in shapes {
+            let steps = valid(&[turn]);
+            let shape = Provider::ALL[shape];
+            messages.extend(steps.iter().flat_map(|step| message(shape, step, &steps)));
+        }
+        for breakage in breakages {
+            break_it(&mut messages, breakage);
+        }
+        let broken = json!(messages);
+        let (once, _) = repair_with(provider, &options, broken.clone());
+        let (twice, more) = repair_with(provider, &options, once.clone());
+        let is_same = written(&once) == written(&twice);
+        prop_assert!(
+            more.is_empty() && is_same,
+            "{provider}\n{more:#?}\nbroken {broken:#}\nonce {once:#}"
+        );
+    }
+}
+
+proptest! {
     #![proptest_config(ProptestConfig { cases: 700, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
@@ -85,11 +119,25 @@ proptest! {
         let (repaired, fixes) = check(provider, &conversation);
         let mut found = Vec::new();
         result_ids(&repaired[key(provider)], &mut found);
+        // Where ids tell, results stay in the order they have, unless they have to be moved anyway.
+        let has_moved = fixes.iter().any(|fix| {
+            matches!(fix.code, Code::MissingResult | Code::MisplacedResult)
+        });
+        let goes_by_order = matches!(provider, Provider::Ollama | Provider::LangChain);
+        let goes_by_id = matches!(provider, Provider::OpenAiResponses | Provider::BedrockConverse);
+        let is_ordered = goes_by_order || (has_moved && !goes_by_id);
+        if !is_ordered {
+            found.sort();
+        }
         let wanted: Vec<String> = (0..count).map(|index| long(&index.to_string())).collect();
         prop_assert_eq!(&found, &wanted, "{} {:#}", provider, repaired);
-        let was_right = picks.iter().map(|(pick, _)| pick % count).eq(0..count)
-            // Responses lets a message stand between a call and its output.
-            && (provider == Provider::OpenAiResponses
+        let mut picked: Vec<usize> = picks.iter().map(|(pick, _)| pick % count).collect();
+        if !goes_by_order {
+            picked.sort_unstable();
+        }
+        let was_right = picked.into_iter().eq(0..count)
+            // Responses lets a message stand between a call and its output, Bedrock anywhere in its turn.
+            && (matches!(provider, Provider::OpenAiResponses | Provider::BedrockConverse)
                 || picks.iter().all(|(_, is_interrupted)| !is_interrupted));
         prop_assert_eq!(was_right, fixes.is_empty() , "{} {:#?}", provider, fixes);
         if was_right {
@@ -121,6 +169,7 @@ fn result_ids(value: &Value, found: &mut Vec<String>) {
                 value.get("tool_call_id"),
                 value.get("call_id").filter(|_| is_output),
                 value.pointer("/functionResponse/id"),
+                value.pointer("/toolResult/toolUseId"),
             ];
             let own = own.into_iter().flatten().find_map(Value::as_str);
             found.extend(own.map(str::to_owned));

@@ -322,6 +322,6 @@ fn has_grown(before: &Value, after: &Value) -> bool {
 }
 
 /// To the letter: the order of keys counts.
-fn written(value: &Value) -> String {
+pub(super) fn written(value: &Value) -> String {
     value.to_string()
 }

@@ -175,7 +175,10 @@ fn r01_a_tool_that_a_model_cannot_see_or_understand_is_a_problem() {
     let langchain = json!({"name": "look", "description": "Looks", "schema": object});
     let with = |provider: Provider, tool: Value| {
         let mut request = request(provider, json!(message(provider, &user("u"), &[])));
-        request["tools"] = json!([tool]);
+        match provider {
+            Provider::BedrockConverse => request["toolConfig"]["tools"] = json!([tool]),
+            _ => request["tools"] = json!([tool]),
+        }
         request
     };
     let function = |fields: Value| json!({"type": "function", "function": fields});
@@ -266,7 +269,7 @@ fn r01_a_tool_that_a_model_cannot_see_or_understand_is_a_problem() {
         for nothing in [json!(""), json!("  "), json!(null)] {
             let definition = json!({"name": "look", "description": "d", "schema": object});
             let mut tool = convert_tools(provider, [&definition]).tools.remove(0);
-            let place = ["/functionDeclarations/0", "/function", ""]
+            let place = ["/functionDeclarations/0", "/function", "/toolSpec", ""]
                 .into_iter()
                 .find(|place| tool.pointer(place).is_some())
                 .expect("a place");
@@ -276,7 +279,11 @@ fn r01_a_tool_that_a_model_cannot_see_or_understand_is_a_problem() {
                 .iter()
                 .map(|one| (one.code, one.at.as_str()))
                 .collect();
-            let at = format!("/tools/0{place}/description");
+            let list = match provider {
+                Provider::BedrockConverse => "/toolConfig/tools",
+                _ => "/tools",
+            };
+            let at = format!("{list}/0{place}/description");
             assert_eq!(
                 codes,
                 [(Code::MissingDescription, at.as_str())],

@@ -164,8 +164,12 @@ fn r03_anthropics_request_is_mended_around_its_messages() {
 
     let mut without = render(Provider::Anthropic, &steps);
     without["tools"] = json!([]);
-    let words = "Requests which include `tool_use` or `tool_result` blocks must define tools.";
-    says_and_mends(Provider::Anthropic, &without, Code::MissingTools, words);
+    // Anthropic takes a history of tools without any.
+    assert_eq!(
+        repair(Provider::Anthropic, without.clone()),
+        (without.clone(), vec![])
+    );
+    assert_eq!(validate(Provider::Anthropic, What::Request, &without), []);
 
     let mut trailing = render(Provider::Anthropic, &[user("u1x"), says("a1x")]);
     assert_eq!(validate(Provider::Anthropic, What::Request, &trailing), []);

@@ -99,7 +99,7 @@ impl Writer {
             Provider::Anthropic => {
                 let mut blocks = Vec::new();
                 if self.dice.bool() {
-                    blocks.push(json!({"type": "thinking", "thinking": word, "signature": "sig"}));
+                    blocks.push(json!({"type": "thinking", "thinking": "hm", "signature": "sig"}));
                 }
                 if speaks {
                     blocks.push(json!({"type": "text", "text": word}));
@@ -128,7 +128,13 @@ impl Writer {
                     items.insert(0, json!({"role": "assistant", "content": word}));
                 }
                 if self.dice.bool() {
-                    let id = format!("rs_{word}");
+                    let number = word.trim_end_matches('x').to_owned();
+                    if self.dice.bool()
+                        && let Some(first) = items.first_mut()
+                    {
+                        first["id"] = json!(format!("item_{number}"));
+                    }
+                    let id = format!("rs_{number}");
                     items.insert(0, json!({"type": "reasoning", "id": id, "summary": []}));
                 }
                 items

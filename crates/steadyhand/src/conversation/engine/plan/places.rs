@@ -18,7 +18,9 @@ impl Draft<'_, '_, '_> {
             Layout::FollowingMessages => self.check_following_messages(actions),
         };
         let is_short = (0..self.answers.len()).any(|call| self.is_missing(call));
-        let is_laid_out = is_misplaced || (is_short && self.pass.wire.layout() != Layout::Anywhere);
+        let is_placed =
+            self.pass.wire.layout() != Layout::Anywhere && self.pass.wire.results_lead();
+        let is_laid_out = is_placed && (is_misplaced || is_short);
         let is_put_in_order = is_laid_out || self.reads_by_order();
         let in_order = self.check_order(actions, is_put_in_order);
         let is_leading = self.pass.wire.layout() == Layout::LeadingParts;
@@ -45,12 +47,13 @@ impl Draft<'_, '_, '_> {
         for (offset, message) in self.messages.iter().enumerate() {
             let index = self.first + offset;
             let in_model = index < self.model_end;
+            let is_free = in_model || !wire.results_lead();
             let mut here = 0..wire.part_count(message);
             let mut said_something = false;
             while next < actions.len() && self.span.results[next].0 == index {
                 let part = self.span.results[next].1.part;
                 for before in here.start..part {
-                    is_leading &= in_model || !wire.has_part(message, before);
+                    is_leading &= is_free || !wire.has_part(message, before);
                 }
                 here.start = part + 1;
                 match actions[next] {
@@ -63,7 +66,7 @@ impl Draft<'_, '_, '_> {
                 next += 1;
             }
             let rest = here.clone().any(|part| wire.has_part(message, part));
-            is_leading &= in_model || !(rest || said_something);
+            is_leading &= is_free || !(rest || said_something);
         }
         for (result, call) in &misplaced {
             self.misplaced(actions, *result, *call, Misplaced::Elsewhere);

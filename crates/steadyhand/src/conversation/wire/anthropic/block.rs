@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::PROVIDER;
+use crate::conversation::foreign;
 use crate::conversation::ids;
 use crate::conversation::problem::{Code, Log};
 use crate::conversation::texts::{self, as_text};
@@ -35,11 +36,38 @@ impl Block<'_> {
         };
         match kind {
             "text" => self.mend_text(block, log),
+            "image_url" | "input_text" | "output_text" | "input_image" => {
+                self.mend_foreign(block, log);
+            }
             "tool_use" if self.is_model => self.mend_call(block, log),
             "tool_use" => self.mend_stray_call(block, log),
             "tool_result" => self.mend_result(block, log),
             "thinking" | "redacted_thinking" => self.mend_thinking(block, log),
             _ => {}
+        }
+    }
+
+    /// A block as OpenAI writes it.
+    fn mend_foreign(&self, block: &mut Value, log: &mut Log) {
+        let Some(native) = foreign::block(PROVIDER, block, self.is_model) else {
+            return;
+        };
+        let kind = text(block, "type").unwrap_or_default();
+        log.found(
+            self.pointer(),
+            Code::BadContent,
+            format!("there are no blocks of type {kind:?} here"),
+        )
+        .says(format!(
+            "{}: Input tag '{kind}' found using 'type' does not match any of the expected tags",
+            self.place()
+        ))
+        .fixed("it is written as one of a type that is");
+        let mark = mark_of(block);
+        *block = native;
+        put_mark(block, mark);
+        if text(block, "type") == Some("text") {
+            self.mend_text(block, log);
         }
     }
 

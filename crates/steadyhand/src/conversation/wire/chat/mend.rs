@@ -37,6 +37,7 @@ pub(super) fn message(
             calls::of_others(chat, fields, at, log);
             content::of_tool(chat, fields, at, log, behind);
             result_id(chat, fields, at, log);
+            ollamas_name(chat, fields, at, log);
             if chat == Chat::Ollama {
                 result_name(fields, at, log);
             }
@@ -189,6 +190,28 @@ fn result_id(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, log: &mut 
     .says(says)
     .fixed(format!("its id is now {new}, like that of its call"));
     fields.insert("tool_call_id".to_owned(), json!(new));
+}
+
+/// The name of a result as Ollama writes it is an unknown field to OpenAI and Mistral.
+fn ollamas_name(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, log: &mut Log) {
+    let says = match chat {
+        Chat::OpenAi => format!("Unknown parameter: 'messages[{}].tool_name'.", at.index),
+        Chat::Mistral => "Extra inputs are not permitted".to_owned(),
+        Chat::Ollama | Chat::DeepSeek | Chat::Compatible => return,
+    };
+    let Some(name) = fields.shift_remove("tool_name") else {
+        return;
+    };
+    log.found(
+        at.field("tool_name"),
+        Code::BadField,
+        "the result is named as Ollama does",
+    )
+    .says(says)
+    .fixed("its call's id tells which tool it is of");
+    if chat == Chat::Mistral && name.is_string() {
+        fields.entry("name").or_insert(name);
+    }
 }
 
 /// Ollama reads the name of a result as a string, and refuses anything else.

@@ -101,10 +101,13 @@ impl Block<'_> {
             block[CALL] = json!({"input": block[CALL].take()});
         }
         let call = &mut block[CALL];
-        let own = call.get("toolUseId").map(as_text).unwrap_or_default();
+        let own = match call.get("toolUseId") {
+            None | Some(Value::Null) => String::new(),
+            Some(own) => as_text(own),
+        };
         if !call["toolUseId"].is_string() || !ids::is_legal(PROVIDER, &own) {
             let new = match own.as_str() {
-                "" | "null" => ids::of_place(PROVIDER, self.at.index, self.part),
+                "" => ids::of_place(PROVIDER, self.at.index, self.part),
                 own => ids::legal(PROVIDER, own),
             };
             log.found(

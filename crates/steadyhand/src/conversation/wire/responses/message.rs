@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::conversation::foreign;
 use crate::conversation::problem::{Code, Log};
+use crate::conversation::provider::Provider;
 use crate::conversation::texts::{self, as_text};
 use crate::conversation::wire::{At, text};
 
@@ -17,6 +19,20 @@ pub(super) fn mend(item: &mut Value, at: At<'_>, log: &mut Log) {
 /// The parts of a content or an output: each must say what it is.
 pub(super) fn mend_parts(parts: &mut [Value], key: &str, kind: &str, at: At<'_>, log: &mut Log) {
     for (number, part) in parts.iter_mut().enumerate() {
+        if let Some(native) = native_part(part, kind) {
+            let own = text(part, "type").unwrap_or_default();
+            log.found(
+                format!("{}/{key}/{number}", at.pointer()),
+                Code::BadContent,
+                format!("there are no parts of type {own:?} here"),
+            )
+            .says(format!(
+                "Invalid value: '{own}'. Supported values are: 'input_text', 'input_image', 'output_text', 'refusal', 'input_file', 'computer_screenshot', and 'summary_text'."
+            ))
+            .fixed("it is written as one of a type that is");
+            *part = native;
+            continue;
+        }
         let is_text = matches!(text(part, "type"), Some("input_text" | "output_text"));
         let has_text = part.get("text").is_some_and(Value::is_string);
         let (problem, says) = match text(part, "type") {
@@ -53,6 +69,21 @@ pub(super) fn mend_parts(parts: &mut [Value], key: &str, kind: &str, at: At<'_>,
         };
         *part = json!({"type": kind, "text": said});
     }
+}
+
+/// A part as chat completions or Anthropic write it, or of the other side, as this place takes it.
+fn native_part(part: &Value, kind: &str) -> Option<Value> {
+    let is_model = kind == "output_text";
+    match text(part, "type")? {
+        "text" => {}
+        "image_url" | "image" if !is_model => {}
+        "input_text" if is_model => {}
+        "output_text" if !is_model => {}
+        _ => return None,
+    }
+    let native = foreign::block(Provider::OpenAiResponses, part, is_model)?;
+    // What has no words is mended where it is.
+    (!native.is_null()).then_some(native)
 }
 
 /// Whether an item is still a message once its role is right.

@@ -2,11 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::conversation::foreign;
 use crate::conversation::problem::{Code, Log};
+use crate::conversation::provider::Provider;
 use crate::conversation::texts::{self, as_text};
 use crate::conversation::wire::anthropic::content_text;
 use crate::conversation::wire::chat::Chat;
-use crate::conversation::wire::{At, text};
+use crate::conversation::wire::{At, Wire, text};
 
 /// Mistral refuses chunks of other kinds.
 const MISTRALS_CHUNKS: &[&str] = &[
@@ -48,6 +50,16 @@ pub(super) fn of_user(chat: Chat, fields: &mut Map<String, Value>, at: At<'_>, l
         None | Some(Value::Null) => empty(fields, at, log, texts::EMPTY),
         Some(Value::Array(parts)) if parts.is_empty() && chat == Chat::OpenAi => {
             empty_list(fields, at, log, texts::EMPTY);
+        }
+        Some(Value::Array(parts)) if chat == Chat::Ollama && has_images(parts) => {
+            let shown = shown_by_user(chat, std::mem::take(parts));
+            wrong_type(chat, at, log, &json!([]));
+            let mut images = fields.get("images").and_then(Value::as_array).cloned();
+            if let Some(more) = shown["images"].as_array() {
+                images.get_or_insert_default().extend(more.iter().cloned());
+            }
+            fields.insert("content".to_owned(), shown["content"].clone());
+            fields.insert("images".to_owned(), json!(images));
         }
         Some(Value::Array(parts)) if chat != Chat::Ollama => {
             for (index, part) in parts.iter_mut().enumerate() {
@@ -173,6 +185,9 @@ fn wrong_type(chat: Chat, at: At<'_>, log: &mut Log, found: &Value) {
 
 /// A part must say what it is, and a text be one.
 fn mend_part(chat: Chat, part: &mut Value, at: At<'_>, index: usize, log: &mut Log) {
+    if foreign_part(chat, part, at, index, log) {
+        return;
+    }
     match text(part, "type") {
         Some("text") if !part.get("text").is_some_and(Value::is_string) => {
             return mend_text(part, at, index, log);
@@ -208,6 +223,41 @@ fn mend_part(chat: Chat, part: &mut Value, at: At<'_>, index: usize, log: &mut L
     *part = json!({"type": "text", "text": said});
 }
 
+/// Writes a part of Anthropic's or of OpenAI's Responses as chat completions have it. Whether it was one.
+fn foreign_part(chat: Chat, part: &mut Value, at: At<'_>, index: usize, log: &mut Log) -> bool {
+    let kind = text(part, "type").unwrap_or_default().to_owned();
+    let is_foreign = match kind.as_str() {
+        "input_text" | "output_text" | "input_image" => true,
+        "image" => chat != Chat::Mistral && part.get("source").is_some(),
+        "redacted_thinking" => true,
+        "thinking" => chat != Chat::Mistral,
+        _ => false,
+    };
+    if !is_foreign || chat == Chat::Compatible {
+        return false;
+    }
+    let Some(native) = foreign::block(chat.provider(), part, false) else {
+        return false;
+    };
+    log.found(
+        format!("{}/content/{index}", at.pointer()),
+        Code::BadContent,
+        format!("there are no parts of type {kind:?} here"),
+    )
+    .says(format!(
+        "Invalid value: '{kind}'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', 'audio', and 'file'."
+    ))
+    .fixed(match native.is_null() {
+        true => "only the model that thought it can read it: it is an empty text now",
+        false => "it is written as one of a type that is",
+    });
+    *part = match native {
+        Value::Null => json!({"type": "text", "text": ""}),
+        native => native,
+    };
+    true
+}
+
 fn mend_text(part: &mut Value, at: At<'_>, index: usize, log: &mut Log) {
     let place = format!("messages[{}].content[{index}].text", at.index);
     let (said, says) = match part.get("text") {
@@ -232,6 +282,17 @@ fn mend_text(part: &mut Value, at: At<'_>, index: usize, log: &mut Log) {
     .says(says)
     .fixed("it is written as one");
     part["text"] = json!(said);
+}
+
+/// Whether there is an image that Ollama takes beside the words.
+fn has_images(parts: &[Value]) -> bool {
+    parts.iter().any(|part| {
+        let native = foreign::block(Provider::Ollama, part, false);
+        let url = native
+            .as_ref()
+            .and_then(|part| text(&part["image_url"], "url"));
+        url.is_some_and(|url| url.contains(";base64,"))
+    })
 }
 
 /// Takes out what is no text.
@@ -271,13 +332,23 @@ fn shown_by_user(chat: Chat, mut media: Vec<Value>) -> Value {
         return json!({"role": "user", "content": media});
     }
     let mut images = Vec::new();
-    let mut said = vec![mark.to_owned()];
+    let is_result = media.iter().all(|part| text(part, "type") != Some("text"));
+    let mut said: Vec<String> = Vec::new();
+    if is_result {
+        said.push(mark.to_owned());
+    }
     for part in &media {
+        // Whoever's image it is.
+        let native = foreign::block(Provider::Ollama, part, false);
+        let part = native.as_ref().unwrap_or(part);
         let url = part["image_url"]["url"]
             .as_str()
             .or_else(|| part["image_url"].as_str());
         match url.and_then(|url| url.split_once(";base64,")) {
             Some((_, data)) => images.push(json!(data)),
+            None if text(part, "type") == Some("text") => {
+                said.extend(text(part, "text").map(str::to_owned));
+            }
             None => said.push(part.to_string()),
         }
     }

@@ -1,0 +1,295 @@
+//! Messages in another provider's shape: read whoever wrote them, and written as their provider takes them.
+//!
+//! One message can become several: OpenAI has a message for each result where Anthropic has one for all.
+
+mod read;
+mod write;
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::problem::{Code, Log};
+use super::provider::Provider;
+use super::wire::text;
+
+pub(super) use write::block;
+
+/// A message of whatever shape, as far as it can be said in every other.
+struct Said {
+    role: Role,
+    parts: Vec<Part>,
+    /// There was thinking, which no other provider reads.
+    has_thoughts: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    User,
+    Model,
+    System,
+}
+
+enum Part {
+    Text(String),
+    /// An image: its type, and its bytes in base64.
+    Image(String, String),
+    ImageUrl(String),
+    Call {
+        id: Option<String>,
+        name: String,
+        /// An object, or its text.
+        arguments: Value,
+    },
+    Result {
+        id: Option<String>,
+        name: Option<String>,
+        content: Vec<Part>,
+        is_error: bool,
+    },
+    /// Something else, which is kept as JSON.
+    Other(Value),
+}
+
+/// Which of the messages that were given a message is, or was made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Given {
+    pub(super) index: usize,
+    /// It is the very message, so that places in it are places in what was given.
+    pub(super) is_same: bool,
+}
+
+/// The messages, with those in another shape written anew; and where each comes from, if any was.
+pub(super) fn translate(
+    provider: Provider,
+    messages: Vec<Value>,
+    base: &str,
+    log: &mut Log,
+) -> (Vec<Value>, Option<Vec<Given>>) {
+    let is_foreign = |message: &Value| foreign_mark(provider, message).is_some();
+    if !messages.iter().any(is_foreign) {
+        return (messages, None);
+    }
+    let mut translated = Vec::with_capacity(messages.len());
+    let mut given = Vec::with_capacity(messages.len());
+    // Some providers' results say the id only, some must say the name.
+    let mut names: HashMap<String, String> = HashMap::new();
+    for (index, message) in messages.into_iter().enumerate() {
+        let mark = foreign_mark(provider, &message);
+        let Some((mark, said)) = mark.and_then(|mark| Some((mark, read::message(&message)?)))
+        else {
+            translated.push(message);
+            given.push(Given {
+                index,
+                is_same: true,
+            });
+            continue;
+        };
+        for part in &said.parts {
+            if let Part::Call {
+                id: Some(id), name, ..
+            } = part
+            {
+                names.insert(id.clone(), name.clone());
+            }
+        }
+        let fix = match said.has_thoughts {
+            true => format!("it is written as {provider} reads it, without the model's thinking"),
+            false => format!("it is written as {provider} reads it"),
+        };
+        let code = match mark.what {
+            "tool" => Code::WrongRole,
+            _ => Code::BadContent,
+        };
+        log.found(
+            format!("{base}/{index}"),
+            code,
+            format!("this message is written as {} does", mark.whose),
+        )
+        .says(says(provider, index, &message, mark))
+        .fixed(fix);
+        for made in write::messages(provider, said, &names) {
+            translated.push(made);
+            given.push(Given {
+                index,
+                is_same: false,
+            });
+        }
+    }
+    (translated, Some(given))
+}
+
+/// By what a message is known to be somebody else's.
+#[derive(Debug, Clone, Copy)]
+struct Mark<'a> {
+    whose: &'static str,
+    /// The field, or the type of a block, that tells.
+    what: &'a str,
+}
+
+const LANGCHAIN: &str = "LangChain";
+const OPENAI: &str = "OpenAI";
+const RESPONSES: &str = "OpenAI's Responses API";
+const ANTHROPIC: &str = "Anthropic";
+const GEMINI: &str = "Gemini";
+const CONVERSE: &str = "Bedrock's Converse API";
+
+/// What of a message its provider does not read, where another one does.
+fn foreign_mark(provider: Provider, message: &Value) -> Option<Mark<'_>> {
+    let fields = message.as_object()?;
+    let native: &[&str] = match provider {
+        Provider::LangChain => &[LANGCHAIN, OPENAI],
+        Provider::Anthropic => &[ANTHROPIC, OPENAI],
+        Provider::OpenAi | Provider::Mistral | Provider::Ollama => &[OPENAI],
+        Provider::OpenAiResponses => &[RESPONSES],
+        Provider::Gemini => &[GEMINI],
+        Provider::BedrockConverse => &[CONVERSE],
+    };
+    // Nearly all messages: a role, and words in the content.
+    let is_plain = fields.len() == 2
+        && fields.contains_key("role")
+        && fields.get("content").is_some_and(Value::is_string);
+    if is_plain && text(message, "role") != Some("tool") {
+        return None;
+    }
+    let found = mark(provider, message)?;
+    (!native.contains(&found.whose)).then_some(found)
+}
+
+fn mark(provider: Provider, message: &Value) -> Option<Mark<'_>> {
+    let role = text(message, "role");
+    let kind = text(message, "type");
+    let has = |key: &str| message.get(key).is_some_and(|value| !value.is_null());
+    if has("lc") || (role.is_none() && kind.is_some_and(read::is_langchain_kind)) {
+        return Some(Mark {
+            whose: LANGCHAIN,
+            what: "type",
+        });
+    }
+    if let Some(kind) = kind.filter(|kind| role.is_none() && read::is_item_kind(kind)) {
+        return Some(Mark {
+            whose: RESPONSES,
+            what: kind,
+        });
+    }
+    if message.get("parts").is_some_and(Value::is_array) {
+        let whose = match provider {
+            Provider::Gemini => GEMINI,
+            // What is said in both is read from the content.
+            _ if has("content") => OPENAI,
+            _ => GEMINI,
+        };
+        let is_told = provider != Provider::Anthropic || has_tool_parts(message);
+        return is_told.then_some(Mark {
+            whose,
+            what: "parts",
+        });
+    }
+    let has_calls = message["tool_calls"]
+        .as_array()
+        .is_some_and(|calls| !calls.is_empty());
+    if has_calls {
+        return Some(Mark {
+            whose: OPENAI,
+            what: "tool_calls",
+        });
+    }
+    if role == Some("tool") {
+        return Some(Mark {
+            whose: OPENAI,
+            what: "tool",
+        });
+    }
+    let blocks = message.get("content").and_then(Value::as_array)?;
+    blocks.iter().find_map(|block| block_mark(provider, block))
+}
+
+fn has_tool_parts(message: &Value) -> bool {
+    let parts = message["parts"].as_array().into_iter().flatten();
+    let keys = [
+        "functionCall",
+        "function_call",
+        "functionResponse",
+        "function_response",
+    ];
+    let mut parts = parts.filter(|part| keys.iter().any(|key| part.get(key).is_some()));
+    parts.next().is_some()
+}
+
+/// By what a block is known to be somebody else's. Blocks that only one message can hold are mended where they are.
+fn block_mark(provider: Provider, block: &Value) -> Option<Mark<'_>> {
+    match text(block, "type") {
+        Some(kind @ ("tool_use" | "tool_result")) => Some(Mark {
+            whose: ANTHROPIC,
+            what: kind,
+        }),
+        Some(kind) => {
+            // Nothing in Google's or Bedrock's messages has a type.
+            let is_any = matches!(provider, Provider::Gemini | Provider::BedrockConverse);
+            let whose = match kind {
+                "input_text" | "output_text" | "input_image" => RESPONSES,
+                "image_url" => OPENAI,
+                _ => ANTHROPIC,
+            };
+            is_any.then_some(Mark { whose, what: kind })
+        }
+        None => ["toolUse", "toolResult"]
+            .into_iter()
+            .find(|key| block.get(key).is_some())
+            .map(|what| Mark {
+                whose: CONVERSE,
+                what,
+            }),
+    }
+}
+
+/// What the provider says to it.
+fn says(provider: Provider, index: usize, message: &Value, mark: Mark<'_>) -> Option<String> {
+    let what = mark.what;
+    let is_block = message["content"].is_array() && what != "tool" && message.get(what).is_none();
+    match provider {
+        Provider::Gemini => {
+            let key = if is_block { "content" } else { what };
+            let key = if what == "tool" { "content" } else { key };
+            Some(format!(
+                "Invalid JSON payload received. Unknown name \"{key}\" at 'contents[{index}]': Cannot find field."
+            ))
+        }
+        Provider::OpenAiResponses if is_block => Some(format!(
+            "Invalid value: '{what}'. Supported values are: 'input_text', 'input_image', 'output_text', 'refusal', 'input_file', 'computer_screenshot', and 'summary_text'."
+        )),
+        Provider::OpenAiResponses if what == "tool" => Some(
+            "Invalid value: 'tool'. Supported values are: 'assistant', 'system', 'developer', and 'user'."
+                .to_owned(),
+        ),
+        Provider::OpenAiResponses => Some(format!("Unknown parameter: 'input[{index}].{what}'.")),
+        Provider::OpenAi if is_block && mark.whose == CONVERSE => Some(format!(
+            "Missing required parameter: 'messages[{index}].content[0].type'."
+        )),
+        Provider::OpenAi if is_block => Some(format!(
+            "Invalid value: '{what}'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', 'audio', and 'file'."
+        )),
+        Provider::OpenAi => Some(format!("Missing required parameter: 'messages[{index}].role'.")),
+        Provider::Mistral => Some(format!(
+            "Input tag '{what}' found using 'type' does not match any of the expected tags"
+        )),
+        Provider::Anthropic if is_block => Some(format!(
+            "messages.{index}.content.0: Input should be an object"
+        )),
+        Provider::Anthropic => Some(format!(
+            "messages.{index}.{what}: Extra inputs are not permitted"
+        )),
+        Provider::BedrockConverse if is_block => {
+            let blocks = message["content"].as_array().into_iter().flatten();
+            let is_typed = |block: &Value| block.get("type").is_some();
+            let part = blocks.clone().position(is_typed).unwrap_or_default();
+            Some(format!(
+                "The format of the value at messages.{index}.content.{part} is invalid. Provide a json object for the field and try again."
+            ))
+        }
+        Provider::BedrockConverse => Some(format!(
+            "The format of the value at messages.{index} is invalid. Provide a json object for the field and try again."
+        )),
+        Provider::Ollama | Provider::LangChain => None,
+    }
+}

@@ -1,0 +1,314 @@
+//! Reads a message or a block, whoever wrote it.
+
+use serde_json::{Map, Value};
+
+use super::{Part, Role, Said};
+use crate::conversation::texts::as_text;
+use crate::conversation::wire::{id, langchain_body, text};
+
+/// Whether this is the type of a LangChain message.
+pub(super) fn is_langchain_kind(kind: &str) -> bool {
+    let kind = kind.strip_suffix("Chunk").unwrap_or(kind);
+    matches!(
+        kind,
+        "ai" | "human"
+            | "system"
+            | "tool"
+            | "AIMessage"
+            | "HumanMessage"
+            | "SystemMessage"
+            | "ToolMessage"
+    )
+}
+
+/// Whether this is the type of an item of OpenAI's Responses that no other provider has.
+pub(super) fn is_item_kind(kind: &str) -> bool {
+    matches!(
+        kind,
+        "function_call" | "function_call_output" | "custom_tool_call" | "custom_tool_call_output"
+    )
+}
+
+/// What a message says. None where it is none.
+pub(super) fn message(message: &Value) -> Option<Said> {
+    let (body, _) = langchain_body(message);
+    let fields = body.as_object()?;
+    let role = role(message, fields);
+    let mut said = Said {
+        role,
+        parts: Vec::new(),
+        has_thoughts: false,
+    };
+    if let Some(part) = item(body) {
+        said.role = match part {
+            Part::Call { .. } => Role::Model,
+            _ => Role::User,
+        };
+        said.parts.push(part);
+        return Some(said);
+    }
+    let mut content = Vec::new();
+    said.has_thoughts |= blocks(fields.get("content"), &mut content);
+    said.has_thoughts |= blocks(fields.get("parts"), &mut content);
+    if is_result(message, fields) {
+        said.role = Role::User;
+        said.parts.push(Part::Result {
+            id: own(body, "tool_call_id"),
+            name: own(body, "name").or_else(|| own(body, "tool_name")),
+            content,
+            is_error: fields.get("status").is_some_and(|status| status == "error"),
+        });
+        return Some(said);
+    }
+    said.parts = content;
+    // Anthropic's models in LangChain have their calls in both places.
+    let is_told = |id: &Option<String>, parts: &[Part]| {
+        parts
+            .iter()
+            .any(|part| matches!(part, Part::Call { id: other, .. } if id.is_some() && other == id))
+    };
+    for key in ["tool_calls", "invalid_tool_calls"] {
+        let calls = fields.get(key).and_then(Value::as_array);
+        for one in calls.into_iter().flatten() {
+            let part = call(one);
+            let is_new = !matches!(&part, Part::Call { id, .. } if is_told(id, &said.parts));
+            if is_new {
+                said.parts.push(part);
+            }
+        }
+    }
+    Some(said)
+}
+
+fn own(value: &Value, key: &str) -> Option<String> {
+    id(value, key).map(str::to_owned)
+}
+
+fn role(message: &Value, fields: &Map<String, Value>) -> Role {
+    let role = fields.get("role").and_then(Value::as_str);
+    let class = match message["id"].as_array() {
+        Some(path) => path.last().and_then(Value::as_str),
+        None => None,
+    };
+    let kind = class.or_else(|| text(message, "type")).unwrap_or_default();
+    let kind = kind.strip_suffix("Chunk").unwrap_or(kind);
+    match role.unwrap_or(kind) {
+        "assistant" | "model" | "ai" | "bot" | "AIMessage" => Role::Model,
+        "system" | "developer" | "SystemMessage" => Role::System,
+        _ => Role::User,
+    }
+}
+
+/// Whether the whole message is the result of a call.
+fn is_result(message: &Value, fields: &Map<String, Value>) -> bool {
+    let role = fields.get("role").and_then(Value::as_str);
+    let class = message["id"].as_array().and_then(|path| path.last());
+    let class = class.and_then(Value::as_str);
+    role == Some("tool")
+        || class.is_some_and(|class| class.starts_with("ToolMessage"))
+        || (role.is_none() && matches!(text(message, "type"), Some("tool" | "ToolMessage")))
+}
+
+/// A call or an output of OpenAI's Responses.
+fn item(item: &Value) -> Option<Part> {
+    if item.get("role").is_some() {
+        return None;
+    }
+    let call_id = own(item, "call_id");
+    match text(item, "type")? {
+        "function_call" => Some(Part::Call {
+            id: call_id,
+            name: text(item, "name").unwrap_or_default().to_owned(),
+            arguments: item.get("arguments").cloned().unwrap_or_default(),
+        }),
+        "custom_tool_call" => Some(Part::Call {
+            id: call_id,
+            name: text(item, "name").unwrap_or_default().to_owned(),
+            arguments: serde_json::json!({"input": item.get("input")}),
+        }),
+        "function_call_output" | "custom_tool_call_output" => {
+            let mut content = Vec::new();
+            blocks(item.get("output"), &mut content);
+            Some(Part::Result {
+                id: call_id,
+                name: None,
+                content,
+                is_error: false,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// A call of OpenAI's chat or of LangChain.
+fn call(call: &Value) -> Part {
+    let function = call.get("function").unwrap_or(call);
+    let arguments = ["arguments", "args", "input"]
+        .iter()
+        .find_map(|key| function.get(*key));
+    Part::Call {
+        id: own(call, "id"),
+        name: text(function, "name").unwrap_or_default().to_owned(),
+        arguments: arguments.cloned().unwrap_or_default(),
+    }
+}
+
+/// The parts of a content in whatever shape. Whether there was thinking among them.
+fn blocks(content: Option<&Value>, parts: &mut Vec<Part>) -> bool {
+    match content {
+        None | Some(Value::Null) => false,
+        Some(Value::String(said)) if said.is_empty() => false,
+        Some(Value::Array(blocks)) => {
+            let mut has_thoughts = false;
+            for block in blocks {
+                match is_thought(block) {
+                    true => has_thoughts = true,
+                    false => parts.extend(one_block(block)),
+                }
+            }
+            has_thoughts
+        }
+        Some(other) => {
+            parts.push(Part::Text(as_text(other)));
+            false
+        }
+    }
+}
+
+/// Thinking can only be read by the provider whose model thought it.
+pub(super) fn is_thought(block: &Value) -> bool {
+    let kinds = [
+        "thinking",
+        "redacted_thinking",
+        "reasoning",
+        "reasoning_text",
+        "summary_text",
+    ];
+    text(block, "type").is_some_and(|kind| kinds.contains(&kind))
+        || block.get("reasoningContent").is_some()
+        || block.get("thought") == Some(&Value::Bool(true))
+}
+
+/// One block. None where it says nothing.
+pub(super) fn one_block(block: &Value) -> Option<Part> {
+    let said = match block {
+        Value::Null => return None,
+        Value::String(said) => return Some(Part::Text(said.clone())),
+        Value::Object(_) => block,
+        other => return Some(Part::Text(as_text(other))),
+    };
+    let part = match text(said, "type") {
+        Some("text" | "input_text" | "output_text") => words(said.get("text")),
+        Some("refusal") => words(said.get("refusal")),
+        Some("tool_use" | "tool_call") => Some(call(said)),
+        Some("tool_result") => {
+            let mut content = Vec::new();
+            blocks(said.get("content"), &mut content);
+            Some(Part::Result {
+                id: own(said, "tool_use_id"),
+                name: None,
+                content,
+                is_error: said["is_error"] == true,
+            })
+        }
+        Some("image" | "image_url" | "input_image") => image(said),
+        Some(_) => None,
+        None => return untyped(said),
+    };
+    Some(part.unwrap_or_else(|| Part::Other(said.clone())))
+}
+
+fn words(said: Option<&Value>) -> Option<Part> {
+    said.and_then(Value::as_str)
+        .map(|said| Part::Text(said.to_owned()))
+}
+
+fn image(block: &Value) -> Option<Part> {
+    let source = block.get("source").unwrap_or(&Value::Null);
+    if let Some(data) = text(source, "data").or_else(|| text(block, "base64")) {
+        let kind = text(source, "media_type").or_else(|| text(block, "mime_type"));
+        let kind = kind.unwrap_or("image/png");
+        return Some(Part::Image(kind.to_owned(), data.to_owned()));
+    }
+    let url = text(&block["image_url"], "url")
+        .or_else(|| text(block, "image_url"))
+        .or_else(|| text(source, "url"))
+        .or_else(|| text(block, "url"))?;
+    let data = url
+        .strip_prefix("data:")
+        .and_then(|rest| rest.split_once(";base64,"));
+    Some(match data {
+        Some((kind, data)) => Part::Image(kind.to_owned(), data.to_owned()),
+        None => Part::ImageUrl(url.to_owned()),
+    })
+}
+
+/// A part of Google's or a block of Bedrock's: what it is, its key says.
+fn untyped(block: &Value) -> Option<Part> {
+    let of = |keys: &[&str]| keys.iter().find_map(|key| block.get(*key));
+    if let Some(call) = of(&["functionCall", "function_call"]) {
+        return Some(Part::Call {
+            id: own(call, "id"),
+            name: text(call, "name").unwrap_or_default().to_owned(),
+            arguments: call.get("args").cloned().unwrap_or_default(),
+        });
+    }
+    if let Some(result) = of(&["functionResponse", "function_response"]) {
+        let response = result.get("response").unwrap_or(&Value::Null);
+        let only = ["output", "result", "error"]
+            .iter()
+            .find_map(|key| Some((*key, response.get(*key)?)))
+            .filter(|_| response.as_object().is_some_and(|all| all.len() == 1));
+        let mut content = Vec::new();
+        blocks(
+            Some(only.map_or(response, |(_, value)| value)).filter(|value| !value.is_null()),
+            &mut content,
+        );
+        return Some(Part::Result {
+            id: own(result, "id"),
+            name: own(result, "name"),
+            content,
+            is_error: only.is_some_and(|(key, _)| key == "error"),
+        });
+    }
+    if let Some(data) = of(&["inlineData", "inline_data"]) {
+        let kind = text(data, "mimeType").or_else(|| text(data, "mime_type"));
+        let kind = kind.filter(|kind| kind.starts_with("image/"));
+        let image = kind.zip(text(data, "data"));
+        return Some(match image {
+            Some((kind, data)) => Part::Image(kind.to_owned(), data.to_owned()),
+            None => Part::Other(block.clone()),
+        });
+    }
+    if let Some(call) = block.get("toolUse") {
+        return Some(Part::Call {
+            id: own(call, "toolUseId"),
+            name: text(call, "name").unwrap_or_default().to_owned(),
+            arguments: call.get("input").cloned().unwrap_or_default(),
+        });
+    }
+    if let Some(result) = block.get("toolResult") {
+        let mut content = Vec::new();
+        blocks(result.get("content"), &mut content);
+        return Some(Part::Result {
+            id: own(result, "toolUseId"),
+            name: None,
+            content,
+            is_error: result["status"] == "error",
+        });
+    }
+    if let Some(json) = block.get("json") {
+        return Some(Part::Text(as_text(json)));
+    }
+    let bytes = text(&block["image"]["source"], "bytes");
+    if let Some((format, bytes)) = text(&block["image"], "format").zip(bytes) {
+        return Some(Part::Image(format!("image/{format}"), bytes.to_owned()));
+    }
+    match block.get("text") {
+        Some(Value::String(said)) => Some(Part::Text(said.clone())),
+        _ if block.as_object().is_some_and(Map::is_empty) || block.get("cachePoint").is_some() => {
+            None
+        }
+        _ => Some(Part::Other(block.clone())),
+    }
+}
