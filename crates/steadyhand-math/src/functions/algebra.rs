@@ -104,7 +104,7 @@ fn replace_here(env: &mut Env, node: &Node, scope: &Object) -> Result<Node> {
         Node::Symbol(name) => match scope.get(name) {
             // What was put in may hold names itself.
             Some(Value::Node(inner)) => replace(env, inner, scope)?,
-            Some(value) => Node::Constant(value.clone()),
+            Some(value) => written_out(env, value)?,
             None => node.clone(),
         },
         Node::Paren(inner) => Node::Paren(Box::new(replace(env, inner, scope)?)),
@@ -137,6 +137,30 @@ fn replace_here(env: &mut Env, node: &Node, scope: &Object) -> Result<Node> {
         })),
         other => other.clone(),
     })
+}
+
+/// A value as the expression that gives it.
+fn written_out(env: &mut Env, value: &Value) -> Result<Node> {
+    env.purse.pay(8)?;
+    match value {
+        Value::Matrix(matrix) => {
+            env.descend()?;
+            let items: Result<Vec<Node>> = matrix
+                .items()
+                .iter()
+                .map(|item| written_out(env, item))
+                .collect();
+            env.ascend();
+            Ok(Node::Array(items?))
+        }
+        Value::Unit(_) | Value::Object(_) | Value::Function(_) | Value::Results(_) => {
+            Err(MathError::unsupported(format!(
+                "A {} cannot be put into an expression by function resolve",
+                value.type_name()
+            )))
+        }
+        other => Ok(Node::Constant(other.clone())),
+    }
 }
 
 /// The roots of c₀ + c₁x + c₂x² + c₃x³.

@@ -228,7 +228,11 @@ fn log_scalar(
     base: Option<i64>,
 ) -> Result<Value> {
     let divisor = base.map_or(1.0, |base| (base as f64).ln());
-    let complex = |z: Complex| Value::from(z.ln().scale(1.0 / divisor));
+    let complex = |z: Complex| match base {
+        None => Value::from(z.ln()),
+        Some(10) => Value::from(z.ln() / divisor.into()),
+        Some(_) => Value::from(z.ln().scale(1.0 / divisor)),
+    };
     Ok(match simple(name, value, 0)? {
         Value::Complex(z) => complex(z),
         Value::Big(n) if n.is_negative() => complex(n.to_f64().into()),

@@ -16,6 +16,7 @@ use crate::number::decimal::Decimal;
 use crate::number::digits::{Style, write_javascript};
 use crate::number::fraction::Fraction;
 use crate::number::integer;
+use crate::ops::compare::equal_scalar;
 use crate::unit::Unit;
 use crate::value::{Object, ObjectKind, Value};
 
@@ -259,11 +260,12 @@ fn check_index_part(part: &Value) -> Result<()> {
     let fits = match part {
         Value::Text(_) => true,
         Value::Matrix(matrix) => {
-            matrix.cells.iter().all(is_position)
-                || matrix
-                    .cells
-                    .iter()
-                    .all(|cell| matches!(cell, Value::Bool(_)))
+            matrix.size.len() == 1
+                && (matrix.cells.iter().all(is_position)
+                    || matrix
+                        .cells
+                        .iter()
+                        .all(|cell| matches!(cell, Value::Bool(_))))
         }
         Value::Num(_) | Value::Big(_) | Value::Int(_) => is_position(part),
         other => {
@@ -352,6 +354,9 @@ fn of_kind(env: &mut Env, name: &str, data: Option<&Value>, kind: MatrixKind) ->
         None => Ok(Matrix::vector(Vec::new()).into()),
         Some(Value::Matrix(matrix)) => {
             env.purse.pay_cells(matrix.cells.len())?;
+            if kind == MatrixKind::Sparse {
+                check_sparse(env, matrix)?;
+            }
             let mut matrix = (**matrix).clone().of_kind(kind);
             if kind == MatrixKind::Sparse && matrix.size.len() == 1 {
                 matrix.size.push(1);
@@ -360,6 +365,21 @@ fn of_kind(env: &mut Env, name: &str, data: Option<&Value>, kind: MatrixKind) ->
         }
         Some(other) => Err(wrong_type(name, other, 0)),
     }
+}
+
+/// A sparse matrix has two dimensions, and cells that can be compared with zero.
+fn check_sparse(env: &mut Env, matrix: &Matrix) -> Result<()> {
+    if matrix.size.len() > 2 {
+        return Err(MathError::dimensions(
+            "A sparse matrix must have two dimensions",
+        ));
+    }
+    for cell in &matrix.cells {
+        if !matches!(cell, Value::Num(_)) {
+            equal_scalar(env, cell, &Value::Num(0.0))?;
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn number(env: &mut Env, args: &[Value]) -> Result<Value> {

@@ -101,7 +101,7 @@ fn xgcd(env: &mut Env, args: &[Value]) -> Result<Value> {
     let (mut old_x, mut x) = (BigInt::from(1), BigInt::zero());
     let (mut old_y, mut y) = (BigInt::zero(), BigInt::from(1));
     while !r.is_zero() {
-        let quotient = &old_r / &r;
+        let quotient = old_r.div_floor(&r);
         env.purse.pay(1)?;
         (old_r, r) = (r.clone(), old_r - &quotient * r);
         (old_x, x) = (x.clone(), old_x - &quotient * x);

@@ -1,6 +1,6 @@
 //! Points, lines, planes, rotations.
 
-use crate::convert::wrong_type;
+use crate::convert::{simple, to_f64, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::function::Builtin;
@@ -398,19 +398,29 @@ fn rotation(
     if axis.size.first() != Some(&3) || axis.cells.len() != 3 {
         return Err(MathError::dimensions("Vector must be of dimensions 1x3"));
     }
-    let length = norm_of(env, axis)?;
+    let mut parts = Vec::with_capacity(3);
+    for part in &axis.cells {
+        parts.push(match simple("abs", part, 0)? {
+            Value::Complex(_) => return Err(wrong_type("rotationMatrix", part, 1)),
+            number => to_f64(&number),
+        });
+    }
+    let length = norm_of(env, &Matrix::numbers(MatrixKind::Dense, vec![3], &parts))?;
     if is_zero(env, &length) {
         return Err(MathError::value("Rotation around zero vector"));
     }
     let is_big = matches!(cos, Value::Big(_));
-    let mut unit = Vec::with_capacity(3);
-    for part in &axis.cells {
-        let part = divide_scalar(env, part, &length)?;
-        unit.push(match part {
-            Value::Num(x) if is_big => Value::big(Decimal::from_f64(x)),
-            part => part,
-        });
-    }
+    let unit: Vec<Value> = parts
+        .iter()
+        .map(|part| {
+            let x = part / to_f64(&length);
+            if is_big {
+                Value::big(Decimal::from_f64(x))
+            } else {
+                Value::Num(x)
+            }
+        })
+        .collect();
     let one = if is_big {
         Value::big(Decimal::integer(1))
     } else {

@@ -219,7 +219,13 @@ pub(crate) fn determinant(env: &mut Env, matrix: &Matrix) -> Result<Value> {
     for k in 0..n {
         if is_zero(env, &cells[at(k, k)]) {
             let Some(swap) = (k + 1..n).find(|row| !is_zero(env, &cells[at(*row, k)])) else {
-                return Ok(zero());
+                // A zero of the kind the cells have.
+                let cell = matrix
+                    .cells
+                    .iter()
+                    .find(|cell| !matches!(cell, Value::Num(_)))
+                    .unwrap_or(&matrix.cells[0]);
+                return multiply_scalar(env, cell, &zero());
             };
             for column in 0..n {
                 cells.swap(at(k, column), at(swap, column));

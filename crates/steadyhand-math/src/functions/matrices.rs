@@ -58,11 +58,13 @@ fn shape_of(name: &str, args: &[Value]) -> Result<(Vec<usize>, MatrixKind, bool)
         [Value::Matrix(matrix)] if matrix.size.len() == 1 => (matrix.cells.clone(), matrix.kind),
         args => (args.to_vec(), MatrixKind::Dense),
     };
+    let is_list = matches!(args, [Value::Matrix(_)]);
     let is_big = sizes.iter().any(|size| matches!(size, Value::Big(_)));
     let lengths: Result<Vec<usize>> = sizes
         .iter()
         .map(|size| {
-            let plain = !matches!(size, Value::Text(_) | Value::Matrix(_));
+            let plain = matches!(size, Value::Num(_) | Value::Big(_))
+                || (!is_list && matches!(size, Value::Int(_) | Value::Bool(_)));
             plain
                 .then(|| length(name, size).ok())
                 .flatten()

@@ -73,6 +73,7 @@ fn norm(env: &mut Env, args: &[Value]) -> Result<Value> {
             }
         },
         Some(Value::Num(p)) => Norm::P(*p),
+        Some(p @ Value::Int(_)) => Norm::P(to_f64(&simple("log", p, 0)?)),
         Some(_) => return Err(MathError::value("Unsupported parameter value")),
     };
     let sizes: Result<Vec<Value>> = matrix.cells.iter().map(|cell| abs(env, cell)).collect();
@@ -199,6 +200,12 @@ fn expm(env: &mut Env, args: &[Value]) -> Result<Value> {
 
 /// The Denman–Beavers iteration: two matrices that meet at the root and its inverse.
 fn sqrtm(env: &mut Env, args: &[Value]) -> Result<Value> {
+    if let Value::Matrix(matrix) = &args[0]
+        && matrix.size == [1]
+    {
+        let root = sqrt_scalar(env, &matrix.cells[0])?;
+        return Ok(Matrix::vector(vec![root]).of_kind(matrix.kind).into());
+    }
     let matrix = square("sqrtm", &args[0])?;
     let (mut y, mut z) = (
         matrix.clone(),

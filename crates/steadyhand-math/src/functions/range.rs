@@ -79,6 +79,7 @@ fn sequence(
     }
     let scalar = |value: &Value| match value {
         Value::Unit(_) => Ok(value.clone()),
+        Value::Complex(_) => Err(wrong_type("range", value, 0)),
         other => simple("range", other, 0),
     };
     let (start, end, step) = (scalar(start)?, scalar(end)?, scalar(step)?);
@@ -93,9 +94,10 @@ fn sequence(
             "A range of quantities needs a step that is a quantity too",
         ));
     }
-    let like = ends
-        .iter()
-        .find(|value| matches!(value, Value::Frac(_) | Value::Int(_) | Value::Big(_)))
+    let first = |wanted: fn(&Value) -> bool| ends.iter().find(|value| wanted(value));
+    let like = first(|value| matches!(value, Value::Frac(_)))
+        .or_else(|| first(|value| matches!(value, Value::Big(_))))
+        .or_else(|| first(|value| matches!(value, Value::Int(_))))
         .cloned();
     let [start, end, step] = match like {
         None => ends,
@@ -189,8 +191,8 @@ fn numbers(env: &mut Env, start: f64, end: f64, step: f64, include_end: bool) ->
     } else {
         count as usize
     })?;
-    let cells = (0..count as usize)
-        .map(|i| Value::Num(start + i as f64 * step))
-        .collect();
+    // Step by step, as mathjs adds them up.
+    let steps = std::iter::successors(Some(start), |x| Some(x + step));
+    let cells = steps.take(count as usize).map(Value::Num).collect();
     Ok(Matrix::vector(cells).into())
 }

@@ -108,7 +108,10 @@ fn resize(env: &mut Env, args: &[Value]) -> Result<Value> {
     let size: Result<Vec<usize>> = wanted
         .cells
         .iter()
-        .map(|cell| length("resize", cell))
+        .map(|cell| match cell {
+            Value::Num(_) => length("resize", cell),
+            other => Err(wrong_type("resize", other, 1)),
+        })
         .collect();
     let size = size?;
     if let Value::Text(text) = &args[0] {
@@ -116,6 +119,9 @@ fn resize(env: &mut Env, args: &[Value]) -> Result<Value> {
     }
     let zero = Value::Num(0.0);
     let filling = args.get(2).unwrap_or(&zero);
+    if let Value::Matrix(_) = filling {
+        return Err(wrong_type("resize", filling, 2));
+    }
     let matrix = match &args[0] {
         Value::Matrix(matrix) => (**matrix).clone(),
         scalar => Matrix {

@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 
 use crate::broadcast::{Scalar2, both, each};
-use crate::convert::{Pair, pair, simple, to_f64, whole, wrong_type};
+use crate::convert::{Pair, fraction_as_big, pair, simple, to_f64, whole, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::function::Builtin;
@@ -231,6 +231,9 @@ pub(crate) fn round_scalar(
     decimals: &Value,
     way: Rounding,
 ) -> Result<Value> {
+    if let Value::Frac(_) = decimals {
+        return Err(fraction_as_big());
+    }
     let places = whole(way.name(), decimals)?;
     if places.unsigned_abs() > 1000 {
         return Err(MathError::value(format!(

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::convert::{simple, to_f64, whole, wrong_type};
+use crate::convert::{simple, whole, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::format::write_value;
@@ -315,7 +315,10 @@ fn mode(env: &mut Env, args: &[Value]) -> Result<Value> {
     let (mut modes, mut most) = (Vec::new(), 0);
     for value in values {
         env.purse.pay(2)?;
-        let is_number = !matches!(value, Value::Text(_) | Value::Unit(_) | Value::Complex(_));
+        let is_number = !matches!(
+            value,
+            Value::Text(_) | Value::Unit(_) | Value::Complex(_) | Value::Null | Value::Undefined
+        );
         if is_number && is_nan(&value)? {
             return Err(MathError::value(
                 "Cannot calculate mode of an array containing NaN values",
@@ -323,6 +326,7 @@ fn mode(env: &mut Env, args: &[Value]) -> Result<Value> {
         }
         let text = match &value {
             Value::Text(text) => text.to_string(),
+            Value::Frac(n) => n.write_decimal(),
             other => write_value(env, other, &Style::EXACT)?,
         };
         let count = counts.entry(text).or_default();
@@ -474,17 +478,25 @@ fn corr(env: &mut Env, args: &[Value]) -> Result<Value> {
 
 fn pearson(env: &mut Env, x: &[Value], y: &[Value]) -> Result<Value> {
     env.purse.pay(x.len() as u64)?;
-    let numbers = |values: &[Value]| -> Result<Vec<f64>> {
-        values
-            .iter()
-            .map(|value| simple("corr", value, 0).map(|value| to_f64(&value)))
-            .collect()
+    let n = Value::Num(x.len() as f64);
+    let dot = |env: &mut Env, a: &[Value], b: &[Value]| -> Result<Value> {
+        let mut products = Vec::with_capacity(a.len());
+        for (a, b) in a.iter().zip(b) {
+            products.push(multiply_scalar(env, a, b)?);
+        }
+        sum(env, &products)
     };
-    let (x, y) = (numbers(x)?, numbers(y)?);
-    let n = x.len() as f64;
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let (sum_x, sum_y) = (x.iter().sum::<f64>(), y.iter().sum::<f64>());
-    let above = n * dot(&x, &y) - sum_x * sum_y;
-    let below = ((n * dot(&x, &x) - sum_x * sum_x) * (n * dot(&y, &y) - sum_y * sum_y)).sqrt();
-    Ok(Value::Num(above / below))
+    // n·Σab − Σa·Σb
+    let spread = |env: &mut Env, a: &[Value], b: &[Value]| -> Result<Value> {
+        let products = dot(env, a, b)?;
+        let left = multiply_scalar(env, &n, &products)?;
+        let (sum_a, sum_b) = (sum(env, a)?, sum(env, b)?);
+        let right = multiply_scalar(env, &sum_a, &sum_b)?;
+        subtract_scalar(env, &left, &right)
+    };
+    let above = spread(env, x, y)?;
+    let (own, other) = (spread(env, x, x)?, spread(env, y, y)?);
+    let below = multiply_scalar(env, &own, &other)?;
+    let below = sqrt_scalar(env, &below)?;
+    divide_scalar(env, &above, &below)
 }

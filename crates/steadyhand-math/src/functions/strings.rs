@@ -39,10 +39,8 @@ fn format(env: &mut Env, args: &[Value]) -> Result<Value> {
         }
         Some(Value::Object(options)) => {
             if let Some(base) = base_notation(options) {
-                let size = options.get("wordSize").cloned();
-                let mut arguments = vec![args[0].clone()];
-                arguments.extend(size);
-                return in_base(env, "format", &arguments, base);
+                let written = write_in_base(env, &args[0], options.get("wordSize"), base)?;
+                return text(env, &written);
             }
             let style = style(options)?;
             write_value(env, &args[0], &style)?
@@ -53,6 +51,31 @@ fn format(env: &mut Env, args: &[Value]) -> Result<Value> {
         }
     };
     text(env, &written)
+}
+
+/// Numbers and big numbers in another base, also inside a matrix; everything else as ever.
+fn write_in_base(env: &mut Env, value: &Value, size: Option<&Value>, base: u32) -> Result<String> {
+    match value {
+        Value::Num(_) | Value::Big(_) => {
+            let mut arguments = vec![value.clone()];
+            arguments.extend(size.cloned());
+            match in_base(env, "format", &arguments, base)? {
+                Value::Text(text) => Ok(text.to_string()),
+                other => Err(wrong_type("format", &other, 0)),
+            }
+        }
+        Value::Matrix(matrix) => {
+            env.descend()?;
+            let mut parts = Vec::new();
+            for item in matrix.items() {
+                parts.push(write_in_base(env, &item, size, base)?);
+            }
+            env.ascend();
+            Ok(format!("[{}]", parts.join(", ")))
+        }
+        Value::Complex(_) => Err(wrong_type("format", value, 0)),
+        other => write_value(env, other, &Style::EXACT),
+    }
 }
 
 fn bounded(precision: usize) -> Result<usize> {
@@ -91,7 +114,14 @@ fn style(options: &Object) -> Result<Style> {
                     }
                 };
             }
-            ("precision", value) => style.precision = Some(bounded(length("format", value)?)?),
+            ("precision", value @ (Value::Num(_) | Value::Big(_))) => {
+                style.precision = Some(bounded(length("format", value)?)?);
+            }
+            ("precision", _) => {
+                return Err(MathError::arguments(
+                    "Option \"precision\" must be a number or BigNumber",
+                ));
+            }
             ("lowerExp", value) => style.lower_exponent = whole("format", value)?,
             ("upperExp", value) => style.upper_exponent = whole("format", value)?.min(1000),
             ("fraction", Value::Text(how)) => style.decimal_fractions = &**how == "decimal",

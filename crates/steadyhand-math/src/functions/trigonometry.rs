@@ -29,7 +29,10 @@ impl Trig {
             return Ok(Value::Num((self.real)(*x)));
         }
         let number = match value {
-            Value::Unit(unit) if self.takes_angle => unit.radians(self.name)?,
+            Value::Unit(unit) if self.takes_angle => {
+                let radians = unit.radians(self.name)?;
+                simple(self.name, &radians, 0)?
+            }
             value => simple(self.name, value, 0)?,
         };
         Ok(match number {

@@ -39,7 +39,11 @@ pub(crate) const TABLE: &[Builtin] = &[
         })
     }),
     Builtin::new("hasNumericValue", 1..=1, |env, args| {
-        ask(env, &args[0], has_numeric_value)
+        // Inside a matrix a text is no number.
+        match &args[0] {
+            Value::Matrix(_) => ask(env, &args[0], |value| Ok(is_numeric(value))),
+            scalar => has_numeric_value(scalar).map(Value::Bool),
+        }
     }),
     Builtin::new("isPrime", 1..=1, is_prime),
 ];
@@ -150,6 +154,10 @@ fn is_prime(env: &mut Env, args: &[Value]) -> Result<Value> {
         let n = match value {
             Value::Int(n) => (**n).clone(),
             Value::Num(x) => match crate::number::integer::exact(*x) {
+                Some(n) => n,
+                None => return Ok(Value::Bool(false)),
+            },
+            Value::Text(text) => match crate::number::integer::exact(read_number(text)?) {
                 Some(n) => n,
                 None => return Ok(Value::Bool(false)),
             },

@@ -262,7 +262,7 @@ impl Complex {
         if self.is_zero() {
             return Self {
                 re: f64::INFINITY,
-                im: 0.0,
+                im: f64::INFINITY,
             };
         }
         self.reciprocal().acosh()
