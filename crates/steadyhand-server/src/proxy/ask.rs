@@ -47,8 +47,8 @@ pub(super) struct Flow {
     /// What has come of it.
     pub(super) before: Vec<Bytes>,
     pub(super) tap: Option<Tap>,
-    /// How it is cut into events, where it is.
-    pub(super) framing: Option<Framing>,
+    /// How a stream is cut into events, and whose shape an error in it has; none where words of ours would be noise.
+    pub(super) ending: Option<(Provider, Framing)>,
 }
 
 /// Who is asked, and how long.
@@ -76,14 +76,22 @@ impl Asking<'_> {
         Ok(sent.into_parts())
     }
 
-    /// The answer to a request that brought no conversation: it passes.
-    pub(super) fn pass(head: Parts, body: Incoming) -> Came {
+    /// The answer to a request that brought no conversation: it passes. A stream of a model's words must have its end.
+    pub(super) fn pass(head: Parts, body: Incoming, generation: Option<Provider>) -> Came {
+        let framing = of_type(&head.headers).filter(|_| head.status.is_success());
+        let stream = generation.zip(framing).map(|(provider, framing)| {
+            let decoder = Decoder::of(&head.headers);
+            let is_plain = decoder.as_ref().is_some_and(Decoder::is_plain);
+            let tap = Tap::new(provider, framing, decoder, false).for_its_end();
+            (tap, is_plain.then_some((provider, framing)))
+        });
+        let (tap, ending) = stream.map_or((None, None), |(tap, ending)| (Some(tap), ending));
         Came::Flows(Box::new(Flow {
             head,
             body,
             before: Vec::new(),
-            tap: None,
-            framing: None,
+            tap,
+            ending,
         }))
     }
 
@@ -107,7 +115,7 @@ impl Asking<'_> {
                 body,
                 before: Vec::new(),
                 tap: Some(tap),
-                framing: is_plain.then_some(framing),
+                ending: is_plain.then_some((chat.error_shape(), framing)),
             })));
         }
         let mut body = body;
@@ -119,7 +127,7 @@ impl Asking<'_> {
                     body,
                     before,
                     tap: None,
-                    framing: None,
+                    ending: None,
                 })));
             }
         };
@@ -225,17 +233,31 @@ fn read(text: &[u8]) -> Result<Option<Value>, Trouble> {
 
 /// How an answer is cut into events; none where it comes at once.
 pub(super) fn framing(chat: &Chat, streams: bool, headers: &HeaderMap) -> Option<Framing> {
-    let kind = headers.get(header::CONTENT_TYPE);
-    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim();
-    match kind.to_ascii_lowercase().as_str() {
-        "text/event-stream" => Some(Framing::Events),
-        "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Some(Framing::Lines),
-        "application/vnd.amazon.eventstream" => Some(Framing::AwsEvents),
+    if let Some(framing) = of_type(headers) {
+        return Some(framing);
+    }
+    match content_type(headers).as_str() {
         _ if chat.streams && chat.provider == Provider::Gemini => Some(Framing::Array),
         "application/json" => None,
         // Some forget to say what they send.
         _ if streams => Some(Framing::Events),
         _ => None,
     }
+}
+
+/// How an answer is cut into events, where its type says so.
+fn of_type(headers: &HeaderMap) -> Option<Framing> {
+    match content_type(headers).as_str() {
+        "text/event-stream" => Some(Framing::Events),
+        "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Some(Framing::Lines),
+        "application/vnd.amazon.eventstream" => Some(Framing::AwsEvents),
+        _ => None,
+    }
+}
+
+fn content_type(headers: &HeaderMap) -> String {
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default();
+    kind.trim().to_ascii_lowercase()
 }

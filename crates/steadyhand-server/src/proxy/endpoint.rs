@@ -85,9 +85,7 @@ pub(crate) async fn endpoint(
                 headers::of_answer(std::mem::take(response.headers_mut()), report.all_fixes());
             response
         }
-        Ok((Came::Flows(flow), until, upstream)) => {
-            flowing(*flow, &app, upstream, until, chat.as_ref(), report)
-        }
+        Ok((Came::Flows(flow), until, upstream)) => flowing(*flow, &app, upstream, until, report),
         Ok((Came::Told(telling), _, _)) => telling.respond(report),
         Err(trouble) => {
             report.status(crate::http::status::upstream(&trouble).as_u16(), false);
@@ -105,7 +103,6 @@ fn flowing(
     app: &App,
     upstream: &Upstream,
     until: Instant,
-    chat: Option<&Chat>,
     mut report: Report,
 ) -> Response {
     let Flow {
@@ -113,7 +110,7 @@ fn flowing(
         body,
         before,
         tap,
-        framing,
+        ending,
     } = flow;
     head.headers = headers::of_answer(head.headers, report.all_fixes());
     report.status(head.status.as_u16(), tap.is_some());
@@ -131,8 +128,8 @@ fn flowing(
     if let Some(tap) = tap {
         passing = passing.tapped(tap);
     }
-    if let (Some(framing), Some(chat)) = (framing, chat) {
-        passing = passing.ending(chat.error_shape(), framing);
+    if let Some((shape, framing)) = ending {
+        passing = passing.ending(shape, framing);
     }
     Response::from_parts(head, Body::new(passing))
 }
@@ -181,9 +178,14 @@ impl Passage<'_> {
                 true => Content::Whole(self.whole(body).await?.bytes),
                 false => Content::Passing(body),
             };
+            let is_posted = parts.method == Method::POST;
             let request = outgoing(parts, uri, is_signed_anew);
             let (head, body) = asking.send(request, content).await?;
-            return Ok(Asking::pass(head, body));
+            let generation = match is_posted {
+                true => site::generation(self.upstream.site, self.path),
+                false => None,
+            };
+            return Ok(Asking::pass(head, body, generation));
         };
         let keys = Keys::of(&parts.headers, &parts.uri);
         let mut whole = self.whole(body).await?;
@@ -303,7 +305,7 @@ impl Passage<'_> {
                     body,
                     before,
                     tap: None,
-                    framing: None,
+                    ending: None,
                 })));
             }
         };

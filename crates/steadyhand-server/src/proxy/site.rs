@@ -139,6 +139,15 @@ impl Chat {
     }
 }
 
+/// Whose stream comes from a path that brings a prompt instead of a conversation.
+pub(super) fn generation(site: Site, path: &str) -> Option<Provider> {
+    match site {
+        Site::Ollama if path.ends_with("/api/generate") => Some(Provider::Ollama),
+        _ if path.ends_with("/completions") => Some(Provider::OpenAi),
+        _ => None,
+    }
+}
+
 /// Google's path names the model and what to do with it: `/v1beta/models/gemini-2.5-pro:generateContent`.
 fn gemini(path: &str) -> Option<Chat> {
     let (place, verb) = path.rsplit_once(':')?;

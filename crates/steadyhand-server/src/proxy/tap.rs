@@ -113,6 +113,13 @@ impl Tap {
         }
     }
 
+    /// Looks for the end mark and for nothing else.
+    pub(super) fn for_its_end(mut self) -> Tap {
+        self.is_skipped = true;
+        self.so_far = SoFar::Gemini(Vec::new());
+        self
+    }
+
     pub(super) fn provider(&self) -> Provider {
         self.provider
     }

@@ -310,6 +310,10 @@ fn unfinished() -> Vec<(
         let choice = json!({"index": 0, "delta": {"content": "Hm"}, "finish_reason": reason});
         data(json!({"id": "c", "object": "chat.completion.chunk", "choices": [choice]}))
     };
+    let of_prompt = |reason: Value| {
+        let choice = json!({"index": 0, "text": "Hm", "finish_reason": reason});
+        data(json!({"id": "c", "object": "text_completion", "choices": [choice]}))
+    };
     let anthropic = events(&[
         json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": [], "stop_reason": null}}),
         json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
@@ -398,6 +402,28 @@ fn unfinished() -> Vec<(
                 ),
                 "{\"error\": \"busy\"}\n".to_owned(),
             ],
+        ),
+        // Prompts that are no conversations.
+        (
+            "ollama",
+            "/api/generate",
+            "application/x-ndjson",
+            "{\"response\":\"Hm\",\"done\":false}\n".to_owned(),
+            vec!["{\"response\":\"\",\"done\":true}\n".to_owned()],
+        ),
+        (
+            "openai",
+            "/v1/completions",
+            sse,
+            of_prompt(Value::Null),
+            vec![of_prompt(json!("stop"))],
+        ),
+        (
+            "mistral",
+            "/v1/fim/completions",
+            sse,
+            of_prompt(Value::Null),
+            vec![of_prompt(json!("stop"))],
         ),
     ]
 }
