@@ -36,6 +36,23 @@ Error: anthropic would refuse history.json: 2 problems
 }
 
 #[test]
+fn t06_a_host_that_takes_what_its_provider_refuses_is_given_it() {
+    let workplace = Workplace::new();
+    let said = json!([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello", "tool_calls": null}]);
+    workplace.write("history.json", &said.to_string());
+    workplace
+        .run("validate history.json --provider openai --host compatible")
+        .code(0);
+    workplace
+        .run("validate history.json --provider openai -q")
+        .code(5);
+    let (code, _, told) =
+        parts(&workplace.run("validate history.json --provider openai --host nowhere"));
+    assert_eq!(code, 2, "{told}");
+    assert!(told.contains("deepseek"), "{told}");
+}
+
+#[test]
 fn r03_repair_says_what_it_changed_and_the_provider_then_accepts_it() {
     let workplace = Workplace::new();
     for (provider, history) in [

@@ -42,6 +42,7 @@ async fn r03_what_was_mended_is_named_what_it_is() {
             {"id": "b", "type": "function", "function": {"name": "x", "arguments": "{}"}},
         ]},
         {"role": "tool", "tool_call_id": "b", "content": "2"},
+        {"role": "user", "content": "Hm"},
         {"role": "tool", "tool_call_id": "a", "content": "1"},
     ]);
     let request = json!({"model": "m", "messages": messages});
@@ -60,14 +61,14 @@ async fn r03_what_was_mended_is_named_what_it_is() {
     assert_eq!(members(&whole), ["request", "fixes"]);
     assert_eq!(whole["request"]["model"], "m");
     assert_eq!(whole["request"]["messages"][2]["tool_call_id"], "a");
-    assert_eq!(whole["fixes"][0]["at"], "/messages/3");
+    assert_eq!(whole["fixes"][0]["at"], "/messages/4");
     let list = served
         .post("/v1/repair?provider=openai", messages.clone())
         .await
         .json();
     assert_eq!(members(&list), ["messages", "fixes"]);
     assert_eq!(list["messages"], whole["request"]["messages"]);
-    assert_eq!(list["fixes"][0]["at"], "/3");
+    assert_eq!(list["fixes"][0]["at"], "/4");
     // The same names say what a body is.
     let path = "/v1/repair?provider=openai&what=";
     assert_eq!(
@@ -97,7 +98,8 @@ async fn r03_what_was_mended_is_named_what_it_is() {
     for what in ["messages", "match"] {
         let path = format!("/v1/validate?provider=openai&what={what}");
         let checked = served.post(&path, messages.clone()).await.json();
-        assert_eq!(checked["problems"][0]["code"], "result_order", "{checked}");
+        let code = &checked["problems"][0]["code"];
+        assert_eq!(code, "misplaced_result", "{checked}");
     }
 }
 
@@ -309,6 +311,28 @@ async fn r01_a_turn_with_more_calls_than_may_run_is_refused_at_once() {
         .refusal();
     assert_eq!((status, code.as_str()), (400, "bad_request"), "{message}");
     assert_eq!(message, "the message has 20000 calls, and may have 10000");
+}
+
+#[tokio::test]
+async fn t06_who_serves_an_api_decides_which_rules_apply() {
+    let served = Served::start().await;
+    let messages = json!([
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Hello", "tool_calls": null},
+    ]);
+    let fixes = async |host: &str| {
+        let path = format!("/v1/repair?provider=openai{host}");
+        let answer = served.post(&path, messages.clone()).await.json();
+        answer["fixes"].as_array().map_or(0, Vec::len)
+    };
+    assert_eq!(fixes("").await, 1);
+    assert_eq!(fixes("&host=compatible").await, 0);
+    let converse = json!([{"role": "user", "content": [{"text": "Hi"}]}]);
+    let checked = served
+        .post("/v1/validate?provider=bedrock-converse", converse)
+        .await
+        .json();
+    assert_eq!(checked["valid"], true, "{checked}");
 }
 
 #[tokio::test]
