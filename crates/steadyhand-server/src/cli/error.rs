@@ -6,14 +6,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use miette::Diagnostic;
 use serde_json::{Map, Value, json};
 use steadyhand::FailureCode;
 use steadyhand_mcp::StartFailure;
 use steadyhand_models::{ModelError, ModelErrorKind};
 
 use super::screen::Screen;
-use crate::config::Report;
+use super::value;
+use crate::config::excerpt::DrawnProblem;
+use crate::config::{Problem, Report};
 
 /// The exit codes (UX.md §2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +73,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// Nobody reads more at once.
+const PROBLEMS_SHOWN_MAX: usize = 500;
+
+/// A name of megabytes is no part of a message.
+const MESSAGE_BYTES_MAX: usize = 8_000;
+
 /// Why a command failed.
 pub(super) struct Failed(Box<Details>);
 
@@ -95,7 +102,7 @@ impl Failed {
         Failed(Box::new(Details {
             exit,
             code,
-            message: message.into(),
+            message: steadyhand::cut::text(&message.into(), MESSAGE_BYTES_MAX),
             evidence: Vec::new(),
             help: None,
             details: Map::new(),
@@ -188,9 +195,13 @@ impl Failed {
             screen.line_to_stderr(&self.to_json().to_string());
         } else if let Some(report) = &self.0.report {
             screen.line_to_stderr(&format!("Error: {report}"));
-            for problem in &report.problems {
+            for problem in report.problems.iter().take(PROBLEMS_SHOWN_MAX) {
                 screen.line_to_stderr("");
                 screen.diagnostic(problem);
+            }
+            let rest = report.problems.len().saturating_sub(PROBLEMS_SHOWN_MAX);
+            if rest > 0 {
+                screen.line_to_stderr(&format!("\n… and {rest} more; mend these first"));
             }
         } else {
             let text = self.0.text.clone();
@@ -205,6 +216,7 @@ impl Failed {
     /// What is wrong with the configuration, for machines.
     pub(super) fn problems(&self) -> Vec<Value> {
         let problems = self.0.report.iter().flat_map(|report| &report.problems);
+        let problems = problems.take(PROBLEMS_SHOWN_MAX);
         problems.map(|problem| problem.to_json()).collect()
     }
 
@@ -212,12 +224,8 @@ impl Failed {
         let mut error = Map::new();
         error.insert("code".to_owned(), json!(self.0.code));
         error.insert("message".to_owned(), json!(self.0.message));
-        if let Some(report) = &self.0.report {
-            let problems: Vec<Value> = report
-                .problems
-                .iter()
-                .map(|problem| problem.to_json())
-                .collect();
+        if self.0.report.is_some() {
+            let problems = self.problems();
             error.insert("problems".to_owned(), json!(problems));
         }
         error.extend(self.0.details.clone());
@@ -266,13 +274,8 @@ impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Error: {}", self.0.message)?;
         if !self.0.evidence.is_empty() {
-            let width = self
-                .0
-                .evidence
-                .iter()
-                .map(|(name, _)| name.chars().count())
-                .max()
-                .unwrap_or(0);
+            let names = self.0.evidence.iter().map(|(name, _)| name);
+            let width = value::column_width(names.map(|name| name.chars().count()));
             writeln!(f)?;
             for (name, value) in &self.0.evidence {
                 let mut lines = value.lines();
@@ -343,8 +346,10 @@ fn adds_a_program(error: &clap::Error) -> bool {
     adds && error.kind() == clap::error::ErrorKind::UnknownArgument
 }
 
-/// Draws a diagnostic as miette does, in the width and colours of the screen.
-pub(super) fn drawn(diagnostic: &dyn Diagnostic, color: bool, unicode: bool) -> String {
+/// Draws a problem as miette does, in the width and colours of the screen.
+pub(super) fn drawn(problem: &Problem, color: bool, unicode: bool) -> String {
+    let ellipsis = if unicode { "…" } else { "..." };
+    let diagnostic = DrawnProblem::new(problem, ellipsis);
     let theme = match (color, unicode) {
         (true, true) => miette::GraphicalTheme::unicode(),
         (false, true) => miette::GraphicalTheme::unicode_nocolor(),
@@ -355,7 +360,7 @@ pub(super) fn drawn(diagnostic: &dyn Diagnostic, color: bool, unicode: bool) -> 
         .with_width(100)
         .with_links(false);
     let mut drawn = String::new();
-    let drawn = match handler.render_report(&mut drawn, diagnostic) {
+    let drawn = match handler.render_report(&mut drawn, &diagnostic) {
         Ok(()) => drawn,
         Err(_) => diagnostic.to_string(),
     };

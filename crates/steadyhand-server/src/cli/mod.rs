@@ -19,6 +19,7 @@ mod explain;
 mod first_steps;
 mod init;
 mod keys;
+mod last_resort;
 mod man;
 mod mcp;
 mod mcp_stdio;
@@ -210,7 +211,14 @@ enum Command {
 
 /// Runs the program and gives back its exit code.
 pub fn main() -> ExitCode {
-    human_panic::setup_panic!();
+    last_resort::install();
+    last_resort::contain(run_program).unwrap_or_else(|told| {
+        last_resort::tell(&told);
+        Exit::Unexpected.into()
+    })
+}
+
+fn run_program() -> ExitCode {
     complete::answer_the_shell(Cli::command);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::io::{IsTerminal, Write};
 
-use miette::Diagnostic;
 use tracing_subscriber::filter::LevelFilter;
 
 use super::{Color, Global, error, progress};
+use crate::config::Problem;
 use crate::config::document::plain;
 use crate::config::settings::{LineFormat, LineLevel, LogSettings};
 use crate::logging;
@@ -105,8 +105,8 @@ impl Screen {
     }
 
     /// A problem with its place in a file.
-    pub(super) fn diagnostic(&self, diagnostic: &dyn Diagnostic) {
-        self.drawn_to_stderr(error::drawn(diagnostic, self.stderr_color, !self.plain).trim_end());
+    pub(super) fn diagnostic(&self, problem: &Problem) {
+        self.drawn_to_stderr(error::drawn(problem, self.stderr_color, !self.plain).trim_end());
     }
 
     /// Dim, where colours are wanted.

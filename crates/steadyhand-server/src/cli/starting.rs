@@ -238,8 +238,7 @@ pub(super) fn is_on_its_way(server: &Value) -> bool {
 
 /// So wide that all names fit.
 pub(super) fn name_width<'v>(servers: impl Iterator<Item = &'v Value>) -> usize {
-    let widths = servers.map(|server| text(server, "name").chars().count());
-    widths.max().unwrap_or(0)
+    super::value::column_width(servers.map(|server| text(server, "name").chars().count()))
 }
 
 /// What it does, or how it fares.

@@ -23,6 +23,14 @@ pub(super) fn shown(screen: &Screen, value: &Value) -> String {
     }
 }
 
+/// A name that is wider stands out of its column.
+const COLUMN_WIDTH_MAX: usize = 60;
+
+/// How wide a column is: as its widest cell, within reason. (Formatting panics beyond 16 bits.)
+pub(super) fn column_width(cells: impl Iterator<Item = usize>) -> usize {
+    cells.max().unwrap_or(0).min(COLUMN_WIDTH_MAX)
+}
+
 /// Rows with their columns under each other; separated by tabs where nobody looks.
 pub(super) fn columns(screen: &Screen, rows: Vec<Vec<String>>) -> String {
     if !screen.stdout_is_terminal {

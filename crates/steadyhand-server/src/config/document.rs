@@ -21,6 +21,9 @@ pub struct SourceFile {
     masked: OnceLock<String>,
 }
 
+/// Every character of a line can be wrong by itself: more than these are only counted.
+const SYNTAX_ERRORS_MAX: usize = 20;
+
 /// A stretch of a file.
 #[derive(Debug, Clone)]
 pub struct Place {
@@ -73,8 +76,7 @@ impl Place {
     /// Line and column, counted from 1.
     pub fn line_and_column(&self) -> (usize, usize) {
         let text = &self.file.text;
-        let start = self.span.start.min(text.len());
-        let before = &text[..start];
+        let before = &text[..text.floor_char_boundary(self.span.start)];
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
         (line, column)
@@ -185,8 +187,9 @@ impl Document {
     /// Reads TOML. What can be read is kept beside the problems, so that all are told at once.
     pub fn from_toml(file: &Arc<SourceFile>) -> (Document, Vec<Problem>) {
         let (table, errors) = DeTable::parse_recoverable(&file.text);
-        let problems = errors
-            .into_iter()
+        let rest = errors.len().saturating_sub(SYNTAX_ERRORS_MAX);
+        let errors = errors.into_iter().take(SYNTAX_ERRORS_MAX);
+        let mut problems: Vec<Problem> = errors
             .map(|error| {
                 let span = error.span().unwrap_or(0..0);
                 let place = Place {
@@ -197,6 +200,11 @@ impl Document {
                     .at(place, "here")
             })
             .collect();
+        if rest > 0 {
+            problems.push(Problem::error(format!(
+                "the file is no TOML in {rest} more places; mend these first"
+            )));
+        }
         let mut document = Document::default();
         let mut reader = TomlReader {
             file,

@@ -4,6 +4,7 @@ pub mod check;
 pub(crate) mod check_models;
 pub mod document;
 pub mod edit;
+pub(crate) mod excerpt;
 pub mod find;
 pub mod flex_chat;
 pub mod foreign;

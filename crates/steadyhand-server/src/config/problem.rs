@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use miette::{Diagnostic, LabeledSpan, Severity, SourceCode};
 use serde_json::{Value, json};
 
 use super::document::Place;
@@ -89,6 +88,12 @@ impl Problem {
         self.place.as_ref().map(|(place, _)| place)
     }
 
+    /// Where it is, and the word that stands there.
+    pub(crate) fn labelled_place(&self) -> Option<(&Place, &str)> {
+        let (place, label) = self.place.as_ref()?;
+        Some((place, label))
+    }
+
     /// For machines.
     pub fn to_json(&self) -> Value {
         let at = self.place().map(|place| (place, place.line_and_column()));
@@ -110,51 +115,6 @@ impl fmt::Display for Problem {
 }
 
 impl std::error::Error for Problem {}
-
-impl Diagnostic for Problem {
-    fn severity(&self) -> Option<Severity> {
-        Some(match self.is_warning {
-            true => Severity::Warning,
-            false => Severity::Error,
-        })
-    }
-
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help
-            .as_ref()
-            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let (place, label) = self.place.as_ref()?;
-        let span = LabeledSpan::new_with_span(Some(label.clone()), place.span.clone());
-        Some(Box::new(std::iter::once(span)))
-    }
-
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        let place = self.place()?;
-        Some(&*place.file as &dyn SourceCode)
-    }
-}
-
-impl SourceCode for super::document::SourceFile {
-    fn read_span<'a>(
-        &'a self,
-        span: &miette::SourceSpan,
-        lines_before: usize,
-        lines_after: usize,
-    ) -> Result<Box<dyn miette::SpanContents<'a> + 'a>, miette::MietteError> {
-        let contents = self.masked().read_span(span, lines_before, lines_after)?;
-        Ok(Box::new(miette::MietteSpanContents::new_named(
-            self.path.display().to_string(),
-            contents.data(),
-            *contents.span(),
-            contents.line(),
-            contents.column(),
-            contents.line_count(),
-        )))
-    }
-}
 
 /// Everything that is wrong, as one error.
 #[derive(Debug)]

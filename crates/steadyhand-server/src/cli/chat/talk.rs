@@ -150,8 +150,8 @@ async fn answer(
 
 fn tools(chat: &Chat<'_>) -> String {
     let tools = chat.runtime.manager().list();
-    let width = tools.iter().map(|tool| tool.name().chars().count()).max();
-    let width = width.unwrap_or(0);
+    let widths = tools.iter().map(|tool| tool.name().chars().count());
+    let width = value::column_width(widths);
     let lines = tools.iter().map(|tool| {
         let description = tool.description().lines().next().unwrap_or_default();
         let state = match chat.runtime.unavailable(tool.name()) {

@@ -138,8 +138,8 @@ fn tell_what_is_found(session: &Session<'_>, found: &[Found]) {
     };
     screen.note(&format!("Found {summary}:"));
     let candidates = candidates(found);
-    let width = candidates.iter().map(|one| one.server.name.chars().count());
-    let width = width.max().unwrap_or(0);
+    let widths = candidates.iter().map(|one| one.server.name.chars().count());
+    let width = value::column_width(widths);
     for one in &candidates {
         let name = &one.server.name;
         let command = elsewhere::command(one.server);

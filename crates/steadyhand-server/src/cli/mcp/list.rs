@@ -60,10 +60,8 @@ fn for_people(session: &Session<'_>, servers: &[Value]) -> String {
     let screen = session.screen;
     let width = name_width(servers.iter());
     let cells: Vec<[String; 4]> = servers.iter().map(cells).collect();
-    let widest = |place: usize| {
-        let widths = cells.iter().map(|row| row[place].chars().count());
-        widths.max().unwrap_or(0)
-    };
+    let widest =
+        |place: usize| value::column_width(cells.iter().map(|row| row[place].chars().count()));
     let widths = [0, 1, 2].map(widest);
     let mut lines = Vec::new();
     for (server, [tools, start, place, reason]) in servers.iter().zip(&cells) {
