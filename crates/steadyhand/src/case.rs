@@ -276,6 +276,9 @@ impl<'a> Case<'a> {
             entry.tool.preparation(),
             &mut self.mended,
         )?;
+        if let Some(used) = entry.tool.used_arguments() {
+            self.mended.name_unused(&self.call.args, used);
+        }
         self.are_checked = true;
         Ok(())
     }

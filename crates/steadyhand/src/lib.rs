@@ -26,6 +26,7 @@ mod observer;
 mod outcome;
 mod output;
 mod permit;
+pub mod plain_words;
 mod policy;
 pub mod redact;
 mod schema;
@@ -37,6 +38,7 @@ pub mod testing;
 mod tool;
 mod tool_error;
 mod trace;
+pub mod typed_json;
 pub mod wildcard;
 
 pub use arrival::Arrivals;

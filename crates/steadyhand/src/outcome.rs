@@ -119,6 +119,7 @@ impl Outcome {
             execution_time_ms: millis(self.execution_time),
             suggestions: self.failure().map_or(&[], |failure| &failure.suggestions),
             fallback_used: self.fallback.is_some(),
+            dropped_arguments: &self.dropped_arguments,
         }
     }
 
@@ -223,6 +224,8 @@ pub struct FlatView<'a> {
     suggestions: &'a [String],
     #[serde(skip_serializing_if = "is_false")]
     fallback_used: bool,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    dropped_arguments: &'a [String],
 }
 
 /// Milliseconds with what lies behind the point (SPEC F14).

@@ -25,6 +25,7 @@ pub struct Tool {
     needs: Vec<Need>,
     adjustments: Vec<Adjustment>,
     preparation: Option<Preparation>,
+    used_arguments: Option<Arc<[String]>>,
     gate: Option<Arc<dyn Gate>>,
 }
 
@@ -50,6 +51,7 @@ impl Tool {
             needs: Vec::new(),
             adjustments: Vec::new(),
             preparation: None,
+            used_arguments: None,
             gate: None,
         }
     }
@@ -80,6 +82,18 @@ impl Tool {
     pub fn prepared_by(mut self, prepare: impl Fn(&mut Value) + Send + Sync + 'static) -> Tool {
         self.preparation = Some(Arc::new(prepare));
         self
+    }
+
+    /// Only these arguments reach what it stands for: a place in a URL or in a command. Others are named in the outcome
+    /// (SPEC D20), even where the schema allows them.
+    #[must_use]
+    pub fn uses_only(mut self, arguments: impl IntoIterator<Item = String>) -> Tool {
+        self.used_arguments = Some(arguments.into_iter().collect());
+        self
+    }
+
+    pub(crate) fn used_arguments(&self) -> Option<&[String]> {
+        self.used_arguments.as_deref()
     }
 
     /// Its calls wait at this gate once their arguments are checked, and before anything is counted.
@@ -206,6 +220,7 @@ impl Tool {
             && same_preparation
             && same_gate
             && std::ptr::addr_eq(Arc::as_ptr(&self.handler), Arc::as_ptr(&other.handler))
+            && self.used_arguments == other.used_arguments
             && self.name == other.name
             && self.alias == other.alias
             && self.description == other.description

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{PROBLEMS_MAX, example};
 use crate::cut;
 use crate::failure::{Effect, Failure, FailureCode, Problem};
+use crate::plain_words;
 use crate::redact;
 
 /// A value in a text is shown up to this length.
@@ -140,7 +141,8 @@ pub(super) fn bad_json(text: &str, error: &serde_json::Error, document: &Value) 
         "not valid JSON"
     };
     let place = format!("line {}, column {}", error.line(), error.column());
-    let message = format!("Invalid parameters: {why} at {place}: {error}");
+    let fault = plain_words::json_fault(error);
+    let message = format!("Invalid parameters: {why} at {place}: {fault}");
     let mut failure = Failure::new(FailureCode::ValidationError, Effect::None, message)
         .for_people(required_parameters(document));
     failure.problems.push(Problem {
@@ -175,13 +177,20 @@ pub(super) fn not_an_object(value: &Value, document: &Value) -> Failure {
 pub(super) fn schema_fault(error: &ValidationError<'_>) -> String {
     if let ValidationErrorKind::Referencing(reference) = error.kind() {
         return format!(
-            "its schema has a $ref that leads outside the schema or nowhere ({reference}); put what it names under $defs"
+            "its schema has a $ref that leads outside the schema or nowhere ({}); put what it names under $defs",
+            unresolved(reference)
         );
     }
     let place = error.instance_path().as_str();
     let place = if place.is_empty() { "/" } else { place };
+    let fault = match error.kind() {
+        ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
+            format!("{} cannot stand there", shown("", error.instance()))
+        }
+        _ => problem(error, &Value::Null).message,
+    };
     cut::text(
-        &format!("its schema is not valid JSON Schema at {place}: {error}"),
+        &format!("its schema is not valid JSON Schema at {place}: {fault}"),
         MESSAGE_BYTES_MAX,
     )
 }
@@ -303,12 +312,10 @@ fn problem(error: &ValidationError<'_>, document: &Value) -> Problem {
                 format!("'{name}' has parameters it does not know: {names}"),
             )
         }
-        _ => {
-            let text = error.masked().to_string();
-            (
-                "what the schema says".to_owned(),
-                format!("'{name}': {text}"),
-            )
+        other => {
+            let wanted = wanted_otherwise(other);
+            let message = format!("'{name}' must be {wanted}");
+            (wanted, message)
         }
     };
     if let Some(schema) = example::subschema(document, &at) {
@@ -321,6 +328,74 @@ fn problem(error: &ValidationError<'_>, document: &Value) -> Problem {
         expected: Some(cut::text(&expected, MESSAGE_BYTES_MAX / 4)),
         got: Some(shown(place, instance)),
         example,
+    }
+}
+
+/// What the rarer keywords want, in words that follow "must be".
+fn wanted_otherwise(kind: &ValidationErrorKind) -> String {
+    match kind {
+        ValidationErrorKind::AnyOf { .. } => "one of several shapes, and fits none".to_owned(),
+        ValidationErrorKind::OneOfNotValid { .. } => {
+            "exactly one of several shapes, and fits none".to_owned()
+        }
+        ValidationErrorKind::OneOfMultipleValid { .. } => {
+            "exactly one of several shapes, and fits more than one".to_owned()
+        }
+        ValidationErrorKind::Not { .. } => "something that the schema does not exclude".to_owned(),
+        ValidationErrorKind::FalseSchema => "left out".to_owned(),
+        ValidationErrorKind::UniqueItems => "a list whose items all differ".to_owned(),
+        ValidationErrorKind::Contains => "a list with an item that the schema asks for".to_owned(),
+        ValidationErrorKind::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
+        ValidationErrorKind::MinProperties { limit } => {
+            format!("an object with at least {limit} members")
+        }
+        ValidationErrorKind::MaxProperties { limit } => {
+            format!("an object with at most {limit} members")
+        }
+        ValidationErrorKind::PropertyNames { error } => {
+            let name = shown("", error.instance());
+            format!("an object without a member called {name}")
+        }
+        ValidationErrorKind::AdditionalItems { limit } => {
+            format!("a list of at most {limit} items")
+        }
+        ValidationErrorKind::UnevaluatedItems { .. } => {
+            "a list without items that the schema does not describe".to_owned()
+        }
+        ValidationErrorKind::ContentEncoding { content_encoding } => {
+            format!("text encoded as {content_encoding}")
+        }
+        ValidationErrorKind::ContentMediaType { content_media_type } => {
+            format!("text that is {content_media_type}")
+        }
+        ValidationErrorKind::BacktrackLimitExceeded { .. }
+        | ValidationErrorKind::RegexEngineFailure { .. } => {
+            "text that the pattern can be tried on within its limits".to_owned()
+        }
+        _ => "what the schema says".to_owned(),
+    }
+}
+
+/// Where a `$ref` leads that cannot be followed.
+fn unresolved(reference: &jsonschema::ReferencingError) -> String {
+    use jsonschema::ReferencingError as Error;
+    match reference {
+        Error::Unretrievable { uri, .. } => {
+            // What has no address of its own gets one from the library.
+            let shown = uri.strip_prefix("json-schema:///").unwrap_or(uri);
+            format!("{shown} is not part of it")
+        }
+        Error::PointerToNowhere { pointer }
+        | Error::InvalidPercentEncoding { pointer, .. }
+        | Error::InvalidArrayIndex { pointer, .. } => format!("there is nothing at {pointer}"),
+        Error::NoSuchAnchor { anchor } | Error::InvalidAnchor { anchor } => {
+            format!("there is no anchor {anchor}")
+        }
+        Error::InvalidUri(_) => "it is no address".to_owned(),
+        Error::UnknownSpecification { specification } => {
+            format!("{specification} is no version of JSON Schema")
+        }
+        Error::CircularMetaschema { uri } => format!("{uri} leads back to itself"),
     }
 }
 

@@ -3,6 +3,7 @@
 mod coerce;
 mod example;
 mod explain;
+mod resources;
 mod surplus;
 
 use jsonschema::error::ValidationErrorKind;
@@ -63,6 +64,28 @@ pub(crate) struct Mended {
     pub(crate) dropped: Vec<String>,
 }
 
+impl Mended {
+    /// Names arguments that the tool has no place for. They stay in the call, for records and approvals: what ignores
+    /// them is the tool.
+    pub(crate) fn name_unused(&mut self, arguments: &Arguments, used: &[String]) {
+        let Arguments::Json(Value::Object(members)) = arguments else {
+            return;
+        };
+        let unused = members.keys().filter(|name| !used.contains(name));
+        let unused: Vec<String> = unused.cloned().collect();
+        self.name_dropped(&unused);
+    }
+
+    /// Names what does not reach the tool, within bounds.
+    fn name_dropped(&mut self, names: &[String]) {
+        let names = names
+            .iter()
+            .take(DROPPED_MAX.saturating_sub(self.dropped.len()));
+        let names = names.map(|name| cut::text(name, DROPPED_NAME_BYTES_MAX));
+        self.dropped.extend(names);
+    }
+}
+
 /// How strictly one tool takes its schema.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
@@ -107,7 +130,8 @@ impl Schema {
             options = options.with_draft(Draft::Draft202012);
         }
         // A schema from outside must not be able to take the process down with it.
-        let built = crate::guard::attempt::contained(|| options.build(schema));
+        let built =
+            crate::guard::attempt::contained(|| options.build(&resources::addressed(schema)));
         let validator = match built {
             Ok(built) => built.map_err(|error| explain::schema_fault(&error))?,
             Err(panic) => return Err(format!("its schema cannot be compiled: {panic}")),
@@ -151,7 +175,7 @@ impl Schema {
         mended: &mut Mended,
     ) -> Result<(), Box<Failure>> {
         if !rules.strict {
-            self.drop_surplus(args, &mut mended.dropped);
+            self.drop_surplus(args, mended);
         }
         if rules.coerce {
             mended
@@ -175,7 +199,7 @@ impl Schema {
     }
 
     /// Surplus parameters never fail a call: those the schema forbids are dropped (SPEC D6).
-    fn drop_surplus(&self, args: &mut Value, dropped: &mut Vec<String>) {
+    fn drop_surplus(&self, args: &mut Value, mended: &mut Mended) {
         let Some(fields) = args.as_object() else {
             return;
         };
@@ -195,8 +219,7 @@ impl Schema {
         if !surplus.is_empty() {
             tracing::debug!(?surplus, "dropped parameters the schema does not allow");
         }
-        let names = surplus.iter().take(DROPPED_MAX);
-        dropped.extend(names.map(|name| cut::text(name, DROPPED_NAME_BYTES_MAX)));
+        mended.name_dropped(&surplus);
     }
 }
 

@@ -12,6 +12,7 @@ use super::{builtin, mock};
 use crate::handler::{Handler, Invocation};
 use crate::manager::RefusedTool;
 use crate::output::Output;
+use crate::plain_words;
 use crate::tool::Tool;
 use crate::tool_error::ToolError;
 
@@ -24,7 +25,10 @@ pub fn tool(definition: &Value, internal: &InternalHandlers) -> Result<Tool, Ref
         .unwrap_or_default();
     let definition = Definition::deserialize(definition).map_err(|error| RefusedTool {
         name: name.to_owned(),
-        fault: format!("its definition cannot be read: {error}"),
+        fault: format!(
+            "its definition cannot be read: {}",
+            plain_words::misfit(&error)
+        ),
     })?;
     let own_schema = definition.schema.or(definition.parameters);
     let schema = own_schema

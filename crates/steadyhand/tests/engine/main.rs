@@ -11,6 +11,7 @@ mod drops;
 mod events;
 mod f_rows;
 mod fuzz;
+mod json_schema_suite;
 mod key_store;
 mod l_conversation;
 mod l_langchain;

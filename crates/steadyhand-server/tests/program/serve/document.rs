@@ -228,17 +228,8 @@ fn references(value: &Value, found: &mut impl FnMut(&str)) {
     }
 }
 
-/// What does not fit one call of a batch fails that call: the answer is 200 all the same.
-const SCHEMATHESIS: &str = r#"
-[parameters]
-name = "weather"
-tool = "weather"
-id = "c1"
-
-[[operations]]
-include-path = "/v1/batches"
-checks.negative_data_rejection.expected-statuses = ["2xx", "4xx"]
-"#;
+/// Also used by `scripts/standards`.
+const SCHEMATHESIS: &str = include_str!("clients/schemathesis.toml");
 
 #[tokio::test]
 async fn schemathesis_finds_no_server_error_and_no_answer_that_does_not_fit_the_document() {
