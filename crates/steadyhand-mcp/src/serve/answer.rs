@@ -18,6 +18,8 @@ use crate::wire::RpcError;
 
 pub(super) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub(super) const CALL_ID: &str = "io.steadyhand/callId";
+/// The arguments that did not reach the tool (SPEC D20).
+pub(super) const DROPPED_ARGUMENTS: &str = "io.steadyhand/droppedArguments";
 const FAILURE: &str = "io.steadyhand/error";
 /// For whoever answers from what is kept: it is never older than this.
 pub(super) const FRESH: &str = "\"ttlMs\":0,\"cacheScope\":\"private\"";
@@ -79,7 +81,7 @@ pub(super) fn of_call(
 ) -> Answer {
     match passage.and_then(Passage::take_answer) {
         Some(Ok(result)) if is_its_own(outcome, &result) && !is_cut(outcome, tools) => {
-            return Ok(passed(&result, era, Some(&outcome.call_id), Hints::None));
+            return Ok(passed(&result, era, Some(outcome), Hints::None));
         }
         Some(Err(error)) if is_for_client(&error, era) => return Err(error),
         Some(_) | None => {}
@@ -103,7 +105,8 @@ fn is_its_own(outcome: &Outcome, result: &RawValue) -> bool {
                 #[serde(rename = "isError", default)]
                 is_error: bool,
             }
-            let is_no = || serde_json::from_str::<No>(result.get()).is_ok_and(|no| no.is_error);
+            let is_no =
+                || steadyhand::typed_json::from_str::<No>(result.get()).is_ok_and(|no| no.is_error);
             failure.code == FailureCode::ToolExecutionError && outcome.fallback.is_none() && is_no()
         }
     }
@@ -150,6 +153,9 @@ fn of_outcome(outcome: &Outcome, era: Era) -> Value {
     if let Some(failure) = outcome.failure() {
         result["isError"] = json!(true);
         meta[FAILURE] = json!(failure);
+    }
+    if !outcome.dropped_arguments.is_empty() {
+        meta[DROPPED_ARGUMENTS] = json!(outcome.dropped_arguments);
     }
     result["_meta"] = meta;
     result

@@ -4,8 +4,9 @@ use bytes::Bytes;
 use memchr::memmem;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use steadyhand::Outcome;
 
-use super::answer::{CALL_ID, FRESH, SERVER_INFO, server_meta};
+use super::answer::{CALL_ID, DROPPED_ARGUMENTS, FRESH, SERVER_INFO, server_meta};
 use super::era::Era;
 use super::message::on_one_line;
 use crate::wire::Members;
@@ -31,15 +32,33 @@ struct Outline<'a> {
     cache_scope: Option<&'a RawValue>,
 }
 
+/// Our members of `_meta` about a call.
+fn about_call(outcome: &Outcome) -> String {
+    let id = serde_json::to_string(&outcome.call_id).unwrap_or_default();
+    let mut members = member(CALL_ID, &id);
+    if !outcome.dropped_arguments.is_empty()
+        && let Ok(names) = serde_json::to_string(&outcome.dropped_arguments)
+    {
+        members.push(',');
+        members.push_str(&member(DROPPED_ARGUMENTS, &names));
+    }
+    members
+}
+
 /// The result as the client gets it.
-pub(super) fn passed(result: &RawValue, era: Era, call_id: Option<&str>, hints: Hints) -> Bytes {
+pub(super) fn passed(
+    result: &RawValue,
+    era: Era,
+    outcome: Option<&Outcome>,
+    hints: Hints,
+) -> Bytes {
     let text = result.get();
     let outline = match inside(text) {
         Some(_) => serde_json::from_str::<Outline<'_>>(text).ok(),
         None => None,
     };
     let mut text = match outline {
-        Some(outline) => with_ours(text, &outline, era, call_id, hints),
+        Some(outline) => with_ours(text, &outline, era, outcome, hints),
         // Whatever it is, it is not ours to change.
         None => text.as_bytes().to_vec(),
     };
@@ -51,7 +70,7 @@ fn with_ours(
     text: &str,
     outline: &Outline<'_>,
     era: Era,
-    call_id: Option<&str>,
+    outcome: Option<&Outcome>,
     hints: Hints,
 ) -> Vec<u8> {
     let mut first = "";
@@ -68,8 +87,7 @@ fn with_ours(
         Era::Modern => inside(server_meta().get()).unwrap_or_default(),
         Era::Legacy(_) => "",
     };
-    let call_id = call_id.and_then(|id| serde_json::to_string(id).ok());
-    let call_id = call_id.map_or(String::new(), |id| member(CALL_ID, &id));
+    let about_call = outcome.map_or(String::new(), about_call);
     let rest = inside(text).unwrap_or_default();
     if outline.has_foreign(era) {
         let members: Members<'_> = serde_json::from_str(text).unwrap_or_default();
@@ -78,7 +96,11 @@ fn with_ours(
             .and_then(Members::of)
             .unwrap_or_default();
         let theirs = theirs.without(SERVER_INFO).to_raw();
-        let meta = object(&[about_us, &call_id, inside(theirs.get()).unwrap_or_default()]);
+        let meta = object(&[
+            about_us,
+            &about_call,
+            inside(theirs.get()).unwrap_or_default(),
+        ]);
         let members = match era {
             Era::Modern => members.without("_meta"),
             Era::Legacy(_) => members.without("_meta").without("resultType"),
@@ -88,16 +110,22 @@ fn with_ours(
         return object(&[first, fresh, &meta, inside(rest.get()).unwrap_or_default()]).into();
     }
     match outline.meta {
-        None if about_us.is_empty() && call_id.is_empty() => object(&[first, fresh, rest]).into(),
+        None if about_us.is_empty() && about_call.is_empty() => {
+            object(&[first, fresh, rest]).into()
+        }
         None => {
-            let meta = member("_meta", &object(&[about_us, &call_id]));
+            let meta = member("_meta", &object(&[about_us, &about_call]));
             object(&[first, fresh, &meta, rest]).into()
         }
         Some(meta) => {
             // It borrows from the text, so that its place is known.
             let at = meta.get().as_ptr() as usize - rest.as_ptr() as usize;
             let (before, after) = (&rest[..at], &rest[at + meta.get().len()..]);
-            let merged = object(&[about_us, &call_id, inside(meta.get()).unwrap_or_default()]);
+            let merged = object(&[
+                about_us,
+                &about_call,
+                inside(meta.get()).unwrap_or_default(),
+            ]);
             object(&[first, fresh, &[before, &merged, after].concat()]).into()
         }
     }

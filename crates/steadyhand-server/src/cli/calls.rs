@@ -246,7 +246,7 @@ async fn show(session: &Session<'_>, place: &Place, id: &str) -> Result<(), Fail
     let dropped: Vec<String> = dropped.map(shown).collect();
     if !dropped.is_empty() {
         section(
-            "Arguments its schema forbids, not passed on",
+            "Arguments it does not take, not passed on",
             dropped.join("\n"),
         );
     }

@@ -88,7 +88,7 @@ pub(super) fn show(session: &Session<'_>, ended: &Ended) -> Result<(), Failed> {
     }
     if !ended.dropped_arguments.is_empty() {
         screen.note(&format!(
-            "Not passed on, since the schema of {} forbids it: {}",
+            "Not passed on, since {} does not take it: {}",
             ended.tool_name,
             ended.dropped_arguments.join(", ")
         ));

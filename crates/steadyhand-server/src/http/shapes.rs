@@ -52,6 +52,32 @@ pub(crate) struct ApiErrorDetails {
     problems: Vec<ConfigProblem>,
 }
 
+/// The same in the shape of RFC 9457, for clients whose `accept` names `application/problem+json`
+#[derive(Serialize, ToSchema)]
+#[schema(example = json!({
+    "type": "urn:steadyhand:problem:no_such_tool",
+    "title": "There is no such tool",
+    "status": 404,
+    "detail": "there is no tool \"wether\". Did you mean weather? GET /v1/tools lists all",
+    "instance": "/v1/tools/wether",
+    "error": {"code": "no_such_tool", "message": "there is no tool \"wether\"", "help": "Did you mean weather? GET /v1/tools lists all"}
+}))]
+pub(crate) struct ProblemDetails {
+    /// Names the kind of error: `urn:steadyhand:problem:` and its code
+    #[schema(format = "uri")]
+    r#type: String,
+    /// The kind of error in words, the same for every request
+    title: String,
+    /// The status of the answer
+    status: u16,
+    /// What is wrong with what, and what to do
+    detail: String,
+    /// The path that was asked for
+    #[schema(format = "uri-reference")]
+    instance: String,
+    error: ApiErrorDetails,
+}
+
 /// The errors of an address, by its kind: references to the responses under `components`.
 macro_rules! errors {
     ($($(#[$doc:meta])* $name:ident: $($status:literal),*;)*) => {$(
@@ -129,9 +155,13 @@ fn error_response(status: u16) -> Response {
     let content = ContentBuilder::new()
         .schema(Some(Ref::from_schema_name("ApiError")))
         .build();
+    let problem = ContentBuilder::new()
+        .schema(Some(Ref::from_schema_name("ProblemDetails")))
+        .build();
     let response = ResponseBuilder::new()
         .description(text)
-        .content("application/json", content);
+        .content("application/json", content)
+        .content(super::status::PROBLEM_JSON, problem);
     let response = match status {
         401 | 403 => response.header(
             "www-authenticate",
@@ -196,7 +226,7 @@ pub(crate) struct Outcome {
     /// Arguments that were mended
     #[schema(required = false)]
     coerced: Vec<MendedArgument>,
-    /// Arguments that the tool did not get, since its schema forbids them
+    /// Arguments that the tool did not get, since its schema forbids them or it has no place for them
     #[schema(required = false)]
     dropped_arguments: Vec<String>,
     /// Another call of the same idempotency key answers for this one
@@ -312,6 +342,9 @@ pub(crate) struct FlatOutcome {
     suggestions: Vec<String>,
     #[schema(required = false)]
     fallback_used: bool,
+    /// Arguments that the tool did not get, since its schema forbids them or it has no place for them
+    #[schema(required = false)]
+    dropped_arguments: Vec<String>,
 }
 
 /// LangChain's

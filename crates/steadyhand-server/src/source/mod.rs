@@ -16,8 +16,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use steadyhand::ToolSource;
 use steadyhand::source::internal::InternalHandlers;
+use steadyhand::typed_json::Typed;
+use steadyhand::{ToolSource, plain_words};
 use steadyhand_mcp::Server;
 
 pub use fixed::Fixed;
@@ -180,10 +181,17 @@ impl Kind {
 }
 
 fn read<S: Settings>(settings: Value) -> Result<S, Fault> {
-    serde_path_to_error::deserialize(settings).map_err(|error| Fault {
-        at: String::new(),
-        message: error.to_string(),
-        help: None,
+    serde_path_to_error::deserialize(Typed(settings)).map_err(|error| {
+        let fault = plain_words::misfit(error.inner());
+        let path = error.path().to_string();
+        Fault {
+            at: String::new(),
+            message: match path.as_str() {
+                "." => fault,
+                _ => format!("{path}: {fault}"),
+            },
+            help: None,
+        }
     })
 }
 

@@ -157,7 +157,7 @@ fn arguments(details: &CallDetails) -> Markup {
             None => { p.empty { "They are not kept." } }
         }
         @if details.arguments_incomplete { p.note { "Not whole: secrets are hidden, or they were too large to keep." } }
-        @if !details.dropped_arguments.is_empty() { p.note { "Not passed on, since its schema forbids it: " (line(&details.dropped_arguments.join(", "), 400)) } }
+        @if !details.dropped_arguments.is_empty() { p.note { "Not passed on, since the tool does not take it: " (line(&details.dropped_arguments.join(", "), 400)) } }
         @if !details.coerced.is_empty() { p.note { (counted(details.coerced.len() as u64, "slip")) " in them mended before the tool got them." } }
     }
 }

@@ -67,7 +67,7 @@ fn json(program: &str, printed: &Text) -> Result<Value, ToolError> {
         };
         error::unreadable(
             program,
-            &format!("its output is no JSON ({fault}); {began}; correct the program, or set `output = \"text\"`"),
+            &format!("its output is no JSON ({}); {began}; correct the program, or set `output = \"text\"`", steadyhand::plain_words::json(&fault)),
         )
     })
 }

@@ -122,6 +122,12 @@ impl Settings for CommandSettings {
             Some(text) => text.clone(),
             None => format!("Runs the program {}", line.program),
         };
+        let used: Vec<String> = line
+            .places()
+            .iter()
+            .map(|place| place.name.to_owned())
+            .collect();
+        let gets_all = self.stdin_json;
         let handler = CommandHandler {
             line,
             settings: self,
@@ -129,6 +135,10 @@ impl Settings for CommandSettings {
             schema: schema.clone(),
         };
         let tool = Tool::new(name, description, schema, Arc::new(handler)).of_kind("command");
+        let tool = match gets_all {
+            true => tool,
+            false => tool.uses_only(used),
+        };
         // What a program does cannot be seen from outside (SPEC D7).
         Ok(Arc::new(Fixed::new(name, vec![tool.not_safe_to_repeat()])))
     }

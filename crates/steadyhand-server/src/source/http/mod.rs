@@ -104,13 +104,16 @@ impl Settings for HttpSettings {
             )
         });
         let safe = plan.is_safe_to_repeat();
+        let used: Vec<String> = plan.places.iter().map(|place| place.name.clone()).collect();
         let handler = Endpoint {
             reach: Reach::public_only().and(plan.url.base()),
             plan,
             schema: schema.clone(),
             http: context.http.clone(),
         };
-        let tool = Tool::new(name, description, schema, Arc::new(handler)).of_kind("http");
+        let tool = Tool::new(name, description, schema, Arc::new(handler))
+            .of_kind("http")
+            .uses_only(used);
         let tool = match safe {
             true => tool,
             false => tool.not_safe_to_repeat(),

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
+use super::bytes::{self, Content};
 use super::document::{At, Document};
 use super::name;
 use super::operation::{Body, BodySource, Field, Media};
@@ -34,7 +35,24 @@ pub(crate) fn read<'d>(
         plain.collect(document, schema, 0)?;
         plain.fields(arguments)
     });
-    let mut encoding = encoding(document, described, schema);
+    let mut encoding = match media {
+        Media::Form | Media::Multipart => encoding(document, described, schema, media),
+        Media::Json | Media::Raw => Vec::new(),
+    };
+    let content = match media {
+        Media::Raw => raw_content(document, written, schema),
+        Media::Json | Media::Form | Media::Multipart => Content::Text,
+    };
+    let as_bytes = |wire: &str, schema: Value| {
+        let mut fields = encoding.iter();
+        match fields.find(|(name, _)| name == wire) {
+            Some((_, field)) => {
+                let media_type = field.content_types.first().map(String::as_str);
+                field.content.described(schema, media_type)
+            }
+            None => schema,
+        }
+    };
     let source = match fields {
         Some(fields) => {
             let beside = fields
@@ -52,7 +70,8 @@ pub(crate) fn read<'d>(
                 arguments.need_together(&names(&all), &names(&needed));
             }
             for field in fields {
-                let schema = with_words(converter.schema(field.schema), &field);
+                let schema = as_bytes(field.wire, converter.schema(field.schema));
+                let schema = with_words(schema, &field);
                 arguments.add(&field.argument, schema, required && field.required);
             }
             source
@@ -60,8 +79,16 @@ pub(crate) fn read<'d>(
         None => {
             let argument = arguments.first_free(["body".to_owned(), "request_body".to_owned()]);
             let schema = match (media, schema) {
-                (Media::Raw, _) | (_, None) => raw_schema(media, written),
-                (_, Some(schema)) => converter.schema(schema),
+                (Media::Raw, _) => raw_schema(content, written),
+                (_, None) => raw_form(media),
+                (_, Some(schema)) => {
+                    let mut schema = converter.schema(schema);
+                    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+                    for (wire, part) in properties.into_iter().flatten() {
+                        *part = as_bytes(wire, std::mem::take(part));
+                    }
+                    schema
+                }
             };
             arguments.add(
                 &argument,
@@ -71,15 +98,15 @@ pub(crate) fn read<'d>(
             BodySource::Under(argument)
         }
     };
-    if !matches!(media, Media::Form | Media::Multipart) {
-        encoding.clear();
-    }
+    encoding.retain(|(_, field)| *field != Field::default());
     Ok(Some(Body {
         media,
         content_type: concrete(written, media),
+        written_type: written.clone(),
         required,
         source,
         fields: encoding,
+        content,
     }))
 }
 
@@ -119,13 +146,39 @@ fn concrete(written: &str, media: Media) -> String {
     }
 }
 
-fn raw_schema(media: Media, written: &str) -> Value {
-    match media {
-        Media::Raw => {
-            json!({ "type": "string", "description": format!("Sent as it is, as {written}.") })
+/// A body that is neither JSON nor a form: bytes, unless its type or its schema says that it is text.
+fn raw_content<'d>(document: &'d Document, written: &str, schema: Option<At<'d>>) -> Content {
+    let resolved = schema.and_then(|schema| document.resolve(schema).ok());
+    let is_encoded = resolved.is_some_and(|schema| schema.text("contentEncoding").is_some());
+    let is_string = resolved.is_some_and(|schema| schema.text("type") == Some("string"));
+    let said = schema.map_or(Content::Text, |schema| Content::of(document, schema));
+    match said {
+        Content::Bytes | Content::BytesOrText => Content::Bytes,
+        Content::Text if is_encoded || bytes::is_textual(written) => Content::Text,
+        // A type that nobody knows is text if its schema calls it a text.
+        Content::Text if is_string && !bytes::is_surely_bytes(written) => Content::Text,
+        Content::Text => Content::Bytes,
+    }
+}
+
+fn raw_schema(content: Content, written: &str) -> Value {
+    let media_type = Some(written).filter(|it| !it.contains('*'));
+    let schema =
+        json!({ "type": "string", "description": format!("Sent as it is, as {written}.") });
+    match content {
+        Content::Text => schema,
+        Content::Bytes | Content::BytesOrText => {
+            let schema = json!({ "type": "string", "description": format!("Sent as {written}.") });
+            content.described(schema, media_type)
         }
+    }
+}
+
+/// A form or JSON that nobody describes.
+fn raw_form(media: Media) -> Value {
+    match media {
         Media::Form | Media::Multipart => json!({ "type": "object" }),
-        Media::Json => json!({}),
+        Media::Json | Media::Raw => json!({}),
     }
 }
 
@@ -139,33 +192,32 @@ fn described_as(mut schema: Value, words: Option<&str>) -> Value {
 /// How the fields of a form are written.
 fn encoding<'d>(
     document: &'d Document,
-    media: At<'d>,
+    described: At<'d>,
     schema: Option<At<'d>>,
+    media: Media,
 ) -> Vec<(String, Field)> {
     let mut plain = Plain::default();
     let mut fields: Vec<(String, Field)> = Vec::new();
     if let Some(schema) = schema {
         let _ = plain.collect(document, schema, 0);
         for (name, part) in &plain.properties {
-            let part = document.resolve(*part).unwrap_or(*part);
-            let item = part
-                .get("items")
-                .and_then(|item| document.resolve(item).ok());
-            let is_file = [Some(part), item].into_iter().flatten().any(is_binary);
-            if is_file {
-                fields.push((
-                    (*name).to_owned(),
-                    Field {
-                        is_file,
-                        ..Field::default()
-                    },
-                ));
-            }
+            let content = match media {
+                Media::Multipart => Content::of(document, *part),
+                Media::Form | Media::Json | Media::Raw => Content::Text,
+            };
+            let field = Field {
+                is_file: content == Content::Bytes,
+                content,
+                ..Field::default()
+            };
+            fields.push(((*name).to_owned(), field));
         }
     }
-    let said = media.get("encoding").and_then(|it| it.value.as_object());
+    let said = described
+        .get("encoding")
+        .and_then(|it| it.value.as_object());
     for (name, said) in said.into_iter().flatten() {
-        let said = media.with(said);
+        let said = described.with(said);
         let place = match fields.iter().position(|(known, _)| known == name) {
             Some(place) => place,
             None => {
@@ -174,16 +226,21 @@ fn encoding<'d>(
             }
         };
         let field = &mut fields[place].1;
-        let first_type = said
-            .text("contentType")
-            .and_then(|types| types.split(',').next());
-        field.content_type = first_type
-            .map(|it| it.trim().to_owned())
-            .filter(|it| !it.contains('*'));
-        let is_json = field
-            .content_type
-            .as_deref()
-            .is_some_and(crate::net::response::is_json);
+        let types = said.text("contentType").unwrap_or_default().split(',');
+        let types = types.map(str::trim).filter(|it| !it.is_empty());
+        field.content_types = types.map(str::to_owned).collect();
+        let first_type = field.content_types.first().map(String::as_str);
+        let is_json = first_type.is_some_and(crate::net::response::is_json);
+        let is_text = plain.is_text(document, name);
+        if media == Media::Multipart
+            && field.content == Content::Text
+            && is_text
+            && first_type.is_some_and(bytes::is_surely_bytes)
+        {
+            field.content = Content::Bytes;
+            field.is_file = true;
+        }
+        field.file_name = file_name(document, said);
         let style = said.text("style").and_then(Style::named);
         let explode = said.flag("explode");
         field.writing = match (style, explode, is_json) {
@@ -202,10 +259,22 @@ fn encoding<'d>(
     fields
 }
 
-fn is_binary(schema: At<'_>) -> bool {
-    matches!(schema.text("format"), Some("binary" | "base64"))
-        || schema.text("type") == Some("file")
-        || schema.text("contentMediaType") == Some("application/octet-stream")
+/// The name in a content-disposition that the document fixes for a part.
+fn file_name<'d>(document: &'d Document, encoding: At<'d>) -> Option<String> {
+    let headers = encoding.get("headers")?;
+    let mut named = headers.value.as_object()?.iter();
+    let (_, header) = named.find(|(name, _)| name.eq_ignore_ascii_case("content-disposition"))?;
+    let header = document.resolve(headers.with(header)).ok()?;
+    let schema = header.get("schema")?;
+    let schema = document.resolve(schema).unwrap_or(schema);
+    let fixed = ["const", "default", "example"].iter();
+    let fixed = fixed
+        .filter_map(|key| schema.text(key))
+        .chain(header.text("example"))
+        .next()?;
+    let (_, rest) = fixed.split_once("filename=")?;
+    let name = rest.split(';').next()?.trim().trim_matches('"');
+    (!name.is_empty()).then(|| name.to_owned())
 }
 
 /// A body that is one object and nothing more: what can stand beside the parameters.
@@ -223,6 +292,20 @@ struct BodyField<'d> {
 }
 
 impl<'d> Plain<'d> {
+    /// Whether a property is a text, or nothing is said of what it is.
+    fn is_text(&self, document: &'d Document, name: &str) -> bool {
+        let mut properties = self.properties.iter();
+        let Some((_, part)) = properties.find(|(known, _)| *known == name) else {
+            return true;
+        };
+        let part = document.resolve(*part).unwrap_or(*part);
+        part.text("contentEncoding").is_none()
+            && part
+                .value
+                .get("type")
+                .is_none_or(|kind| *kind == json!("string"))
+    }
+
     /// Takes in a schema and those its `allOf` names; `None` as soon as one says more than a plain object does.
     fn collect(&mut self, document: &'d Document, schema: At<'d>, depth: usize) -> Option<()> {
         let schema = document.resolve(schema).ok()?;

@@ -173,7 +173,11 @@ pub(crate) fn parse(text: &str) -> Result<Value, String> {
         match serde_json::from_str(text) {
             Ok(value) => return Ok(value),
             // YAML can begin with a brace, too; what JSON says is the better explanation.
-            Err(error) => return parse_yaml(text).map_err(|_| format!("it is not JSON: {error}")),
+            Err(error) => {
+                return parse_yaml(text).map_err(|_| {
+                    format!("it is not JSON: {}", steadyhand::plain_words::json(&error))
+                });
+            }
         }
     }
     parse_yaml(text)

@@ -56,8 +56,12 @@ impl Spec {
         match scheme.as_deref() {
             None => Ok(Spec::File(folder.join(text))),
             Some("http" | "https") => {
-                let url =
-                    Url::parse(text).map_err(|error| format!("`spec` is no address: {error}"))?;
+                let url = Url::parse(text).map_err(|error| {
+                    format!(
+                        "`spec` is no address: {}",
+                        steadyhand::plain_words::address(&error)
+                    )
+                })?;
                 super::server::check(&url).map_err(|fault| format!("`spec` {fault}"))?;
                 Ok(Spec::Url(url))
             }

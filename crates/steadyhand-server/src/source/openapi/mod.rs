@@ -6,6 +6,7 @@
 mod arguments;
 mod auth;
 mod body;
+mod bytes;
 mod circle;
 mod definitions;
 mod document;
@@ -103,7 +104,13 @@ impl OpenapiSettings {
             return Ok(None);
         };
         let url = Url::parse(base.expose()).map_err(|error| {
-            let mut fault = fault("/base", format!("this is no address: {error}"));
+            let mut fault = fault(
+                "/base",
+                format!(
+                    "this is no address: {}",
+                    steadyhand::plain_words::address(&error)
+                ),
+            );
             fault.help = Some("Write it in full, such as https://petstore.example/api".to_owned());
             fault
         })?;

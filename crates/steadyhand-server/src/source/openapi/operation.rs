@@ -3,6 +3,7 @@
 use serde_json::Value;
 use url::Url;
 
+use super::bytes::Content;
 use super::style::Writing;
 
 /// One operation that became a tool.
@@ -64,10 +65,14 @@ pub(crate) struct Input {
 pub(crate) struct Body {
     pub(crate) media: Media,
     pub(crate) content_type: String,
+    /// As the document has it: it may be a range.
+    pub(crate) written_type: String,
     pub(crate) required: bool,
     pub(crate) source: BodySource,
     /// How single fields of a form are written, where the document says so.
     pub(crate) fields: Vec<(String, Field)>,
+    /// What a body that is one argument's text is sent as.
+    pub(crate) content: Content,
 }
 
 /// How the body is written.
@@ -90,12 +95,16 @@ pub(crate) enum BodySource {
 }
 
 /// One field of a form.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) writing: Option<Writing>,
-    pub(crate) content_type: Option<String>,
+    /// Those that the document allows, the first one first.
+    pub(crate) content_types: Vec<String>,
     /// Sent as a file: services look for the file name.
     pub(crate) is_file: bool,
+    /// The name that the document gives the file.
+    pub(crate) file_name: Option<String>,
+    pub(crate) content: Content,
 }
 
 impl Operation {
@@ -110,6 +119,30 @@ impl Operation {
             self.method.as_str(),
             "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS"
         )
+    }
+
+    /// Arguments whose name for models is not the one that the API has: (its own name, the argument). What could mean
+    /// another argument is not among them.
+    pub(crate) fn own_names(&self) -> Vec<(String, String)> {
+        let inputs = self.inputs.iter();
+        let mut names: Vec<(&String, &String)> =
+            inputs.map(|input| (&input.wire, &input.argument)).collect();
+        if let Some(Body {
+            source: BodySource::Beside(fields),
+            ..
+        }) = &self.body
+        {
+            names.extend(fields.iter().map(|(argument, wire)| (wire, argument)));
+        }
+        let is_clear = |wire: &String| {
+            let meanings = names.iter().filter(|(other, _)| *other == wire).count();
+            meanings == 1 && !names.iter().any(|(_, argument)| *argument == wire)
+        };
+        names
+            .iter()
+            .filter(|(wire, _)| is_clear(wire))
+            .map(|(wire, argument)| ((*wire).clone(), (*argument).clone()))
+            .collect()
     }
 
     /// Whether a pattern of the configuration means it; see [`super::pick::matches`].

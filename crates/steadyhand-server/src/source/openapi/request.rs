@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use steadyhand::{Category, ToolError};
 
+use super::bytes::{Content, Given};
 use super::operation::{Body, BodySource, Field, Input, Location, Media, Operation, Piece};
 use super::style::{Style, Writing, encode};
 use crate::net::{Method, Request};
@@ -12,6 +13,9 @@ use crate::net::{Method, Request};
 /// Almost everything answers in JSON; what does not is welcome, too.
 const ACCEPTED: &str = "application/json, */*;q=0.5";
 const FORM: Writing = Writing::new(Style::Form, true);
+
+/// The head of a part of a multipart form, and what it holds.
+type Part = (String, Vec<u8>);
 
 impl Operation {
     /// The request that calls it with these arguments.
@@ -139,12 +143,22 @@ impl Body {
         let bytes = match self.media {
             Media::Json => value.to_string().into_bytes(),
             Media::Raw => match value {
-                Value::String(text) => text.into_bytes(),
+                Value::String(text) => match self.given(&text)? {
+                    Some(given) => {
+                        if let Some(media_type) = given.media_type
+                            && fits_range(&media_type, &self.written_type)
+                        {
+                            content_type = media_type;
+                        }
+                        given.bytes
+                    }
+                    None => text.into_bytes(),
+                },
                 other => other.to_string().into_bytes(),
             },
             Media::Form => self.form(&value).into_bytes(),
             Media::Multipart => {
-                let (boundary, bytes) = self.multipart(&value);
+                let (boundary, bytes) = self.multipart(&value)?;
                 content_type = format!("{content_type}; boundary={boundary}");
                 bytes
             }
@@ -190,27 +204,57 @@ impl Body {
         members.iter().flat_map(pair).collect::<Vec<_>>().join("&")
     }
 
-    fn multipart(&self, value: &Value) -> (String, Vec<u8>) {
+    /// The bytes of a body that is one argument; none where its text is sent.
+    fn given(&self, text: &str) -> Result<Option<Given>, ToolError> {
+        let argument = match &self.source {
+            BodySource::Under(argument) => argument,
+            BodySource::Beside(_) => "body",
+        };
+        let given = self.content.given(text);
+        given.map_err(|fault| no_bytes(argument, fault))
+    }
+
+    /// What models call a field.
+    fn argument_of<'a>(&'a self, wire: &'a str) -> &'a str {
+        match &self.source {
+            BodySource::Under(_) => wire,
+            BodySource::Beside(fields) => {
+                let mut fields = fields.iter();
+                let found = fields.find(|(_, known)| known == wire);
+                found.map_or(wire, |(argument, _)| argument)
+            }
+        }
+    }
+
+    fn multipart(&self, value: &Value) -> Result<(String, Vec<u8>), ToolError> {
         let members = value.as_object();
-        let mut parts = Vec::new();
+        let mut parts: Vec<Part> = Vec::new();
         for (name, value) in members.into_iter().flatten() {
             let field = self.field(name);
+            if field.content != Content::Text
+                && let Some(files) = self.files(name, value, &field)?
+            {
+                parts.extend(files);
+                continue;
+            }
             let writing = field.writing.unwrap_or(plain_form(value));
-            let kind = match (&field.content_type, value, field.is_file) {
-                (Some(kind), _, _) => Some(kind.clone()),
+            let kind = match (field.sent_type(), value, field.is_file) {
+                (Some(kind), _, _) => Some(kind.to_owned()),
                 (None, Value::Object(_), _) => Some("application/json".to_owned()),
                 (None, _, true) => Some("application/octet-stream".to_owned()),
                 (None, _, false) => None,
             };
             for (name, text) in writing.in_parts(name, value) {
-                parts.push((part_head(&name, kind.as_deref(), field.is_file), text));
+                let file_name = field.is_file.then_some(&*name);
+                let head = part_head(&name, kind.as_deref(), file_name);
+                parts.push((head, text.into_bytes()));
             }
         }
         // Made from what is sent: nobody can write a text that contains its own boundary.
         let mut digest = Sha256::new();
-        for (head, text) in &parts {
+        for (head, content) in &parts {
             digest.update(head.as_bytes());
-            digest.update(text.as_bytes());
+            digest.update(content);
         }
         let marks = digest.finalize();
         let mut boundary = "steadyhand-".to_owned();
@@ -219,14 +263,78 @@ impl Body {
             .take(16)
             .for_each(|byte| boundary.push_str(&format!("{byte:02x}")));
         let mut bytes = Vec::new();
-        for (head, text) in parts {
+        for (head, content) in parts {
             bytes.extend_from_slice(format!("--{boundary}\r\n{head}\r\n\r\n").as_bytes());
-            bytes.extend_from_slice(text.as_bytes());
+            bytes.extend_from_slice(&content);
             bytes.extend_from_slice(b"\r\n");
         }
         bytes.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
-        (boundary, bytes)
+        Ok((boundary, bytes))
     }
+
+    /// A file, or several under one name; none where the value is sent as text.
+    fn files(
+        &self,
+        name: &str,
+        value: &Value,
+        field: &Field,
+    ) -> Result<Option<Vec<Part>>, ToolError> {
+        let texts: Vec<&str> = match value {
+            Value::String(text) => vec![text],
+            Value::Array(items) if items.iter().all(Value::is_string) => {
+                items.iter().filter_map(Value::as_str).collect()
+            }
+            _ => return Ok(None),
+        };
+        let mut files = Vec::new();
+        for text in texts {
+            let given = field.content.given(text);
+            let given = given.map_err(|fault| no_bytes(self.argument_of(name), fault))?;
+            let Some(given) = given else {
+                return Ok(None);
+            };
+            let ranges = &field.content_types;
+            let is_allowed = |own: &String| {
+                ranges.is_empty() || ranges.iter().any(|range| fits_range(own, range))
+            };
+            let own_type = given.media_type.filter(is_allowed);
+            let kind = own_type.as_deref().or(field.sent_type());
+            let kind = kind.unwrap_or("application/octet-stream");
+            let file_name = given.file_name.as_deref().or(field.file_name.as_deref());
+            let head = part_head(name, Some(kind), Some(file_name.unwrap_or(name)));
+            files.push((head, given.bytes));
+        }
+        Ok(Some(files))
+    }
+}
+
+impl Field {
+    /// The first type of those that the document allows, if it is one and no range.
+    fn sent_type(&self) -> Option<&str> {
+        let first = self.content_types.first().map(String::as_str);
+        first.filter(|it| !it.contains('*'))
+    }
+}
+
+/// Whether a media type is one of a range: `image/*`, or the type itself.
+fn fits_range(media_type: &str, range: &str) -> bool {
+    let essence = |text: &str| {
+        let text = text.split(';').next().unwrap_or_default();
+        text.trim().to_ascii_lowercase()
+    };
+    let (media_type, range) = (essence(media_type), essence(range));
+    match range.strip_suffix('*') {
+        Some("*/") => true,
+        Some(beginning) => media_type.starts_with(beginning),
+        None => media_type == range,
+    }
+}
+
+/// Nothing is sent in the place of bytes that nobody can read.
+fn no_bytes(argument: &str, fault: &str) -> ToolError {
+    refused(format!(
+        "'{argument}' {fault}; give the bytes as base64 (with its padding), or as a data: URL such as data:image/png;base64,iVBORw0…"
+    ))
 }
 
 /// Where the document does not say how: lists repeat their name, objects are JSON.
@@ -237,14 +345,15 @@ fn plain_form(value: &Value) -> Writing {
     }
 }
 
-fn part_head(name: &str, content_type: Option<&str>, is_file: bool) -> String {
-    let name = name
-        .replace('"', "%22")
-        .replace('\r', "%0D")
-        .replace('\n', "%0A");
-    let mut head = format!("Content-Disposition: form-data; name=\"{name}\"");
-    if is_file {
-        head.push_str(&format!("; filename=\"{name}\""));
+fn part_head(name: &str, content_type: Option<&str>, file_name: Option<&str>) -> String {
+    let quoted = |text: &str| {
+        text.replace('"', "%22")
+            .replace('\r', "%0D")
+            .replace('\n', "%0A")
+    };
+    let mut head = format!("Content-Disposition: form-data; name=\"{}\"", quoted(name));
+    if let Some(file_name) = file_name {
+        head.push_str(&format!("; filename=\"{}\"", quoted(file_name)));
     }
     if let Some(kind) = content_type.filter(|kind| !kind.contains(['\r', '\n'])) {
         head.push_str(&format!("\r\nContent-Type: {kind}"));

@@ -86,7 +86,10 @@ pub(crate) fn check(url: &Url) -> Result<(), String> {
 }
 
 fn not_an_address(written: &str, error: &url::ParseError) -> String {
-    format!("its server \"{written}\" is no address ({error}): set `base`")
+    format!(
+        "its server \"{written}\" is no address ({}): set `base`",
+        steadyhand::plain_words::address(error)
+    )
 }
 
 /// The server's URL with the usual values of its variables.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use reqwest::header::{HeaderName, HeaderValue};
+use serde_json::Value;
 use steadyhand::{Handler, Invocation, Output, SourceError, Tool, ToolError, ToolSource};
 use tokio::time::timeout;
 use url::Url;
@@ -265,16 +266,34 @@ impl Service {
         let operation = Arc::clone(&prepared.operation);
         let safe = operation.is_safe_to_repeat();
         let name = operation.tool_name.clone();
+        let own_names = operation.own_names();
         let handler = Call {
             service: Arc::clone(self),
             operation,
         };
         let schema = prepared.schema.clone();
-        let tool =
+        let mut tool =
             Tool::new(name, &prepared.description, schema, Arc::new(handler)).of_kind("openapi");
+        if !own_names.is_empty() {
+            tool = tool.prepared_by(move |args| take_own_names(args, &own_names));
+        }
         match safe {
             true => tool,
             false => tool.not_safe_to_repeat(),
+        }
+    }
+}
+
+/// An argument under the API's own name (`ids[]`) is taken for the one that models know (`ids`).
+fn take_own_names(args: &mut Value, own_names: &[(String, String)]) {
+    let Some(members) = args.as_object_mut() else {
+        return;
+    };
+    for (own, argument) in own_names {
+        if !members.contains_key(argument)
+            && let Some(value) = members.shift_remove(own)
+        {
+            members.insert(argument.clone(), value);
         }
     }
 }

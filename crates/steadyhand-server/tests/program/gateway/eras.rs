@@ -62,6 +62,28 @@ async fn v05_a_request_without_a_handshake_is_answered_in_full() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn d20_a_result_names_the_arguments_that_the_tool_did_not_get() {
+    let served = Served::with_config(
+        r#"
+[tools.pay]
+kind = "mock"
+description = "Pays"
+input = { type = "object", properties = { sum = { type = "integer" } }, additionalProperties = false }
+mock_response = { paid = true }
+"#,
+    )
+    .await;
+    let params = json!({"name": "pay", "arguments": {"sum": 3, "currency": "EUR"}});
+    let called = Modern::new(CALL, params).result(&served).await;
+    let dropped = &called["_meta"]["io.steadyhand/droppedArguments"];
+    assert_eq!(*dropped, json!(["currency"]), "{called}");
+    let params = json!({"name": "pay", "arguments": {"sum": 3}});
+    let called = Modern::new(CALL, params).result(&served).await;
+    let dropped = called["_meta"].get("io.steadyhand/droppedArguments");
+    assert!(dropped.is_none(), "{called}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn v05_what_headers_repeat_must_be_there_and_say_the_same() {
     let served = Served::start().await;
     let call = || Modern::new(CALL, json!({"name": "echo", "arguments": {}}));

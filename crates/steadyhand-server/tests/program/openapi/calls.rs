@@ -9,7 +9,7 @@ use super::documents::with_paths;
 use super::{Server, call, executor, source};
 
 /// Loads a document with these paths whose service is `server`; `settings` adds to it.
-async fn shop(server: &Server, paths: Value, settings: Value) -> ToolExecutor {
+pub(super) async fn shop(server: &Server, paths: Value, settings: Value) -> ToolExecutor {
     let folder = tempfile::tempdir().unwrap();
     fs::write(
         folder.path().join("shop.json"),
@@ -23,7 +23,7 @@ async fn shop(server: &Server, paths: Value, settings: Value) -> ToolExecutor {
     executor(&source(all, folder.path())).await
 }
 
-fn body(kind: &str, media: Value) -> Value {
+pub(super) fn body(kind: &str, media: Value) -> Value {
     json!({ "required": true, "content": { kind: media } })
 }
 
@@ -111,7 +111,7 @@ async fn v01_a_multipart_form_arrives_in_parts_that_no_value_can_break() {
         json!({}),
     )
     .await;
-    let args = json!({ "note": "a\r\n--x\r\nContent-Disposition: form-data; name=\"evil\"", "file": "a,b", "about": { "k": 1 } });
+    let args = json!({ "note": "a\r\n--x\r\nContent-Disposition: form-data; name=\"evil\"", "file": "YSxi", "about": { "k": 1 } });
     assert_eq!(
         call(&executor, "upload", args).await.status(),
         Status::Success
@@ -155,7 +155,7 @@ async fn v01_other_bodies_arrive_as_they_are_and_json_is_preferred() {
         format!("{} {kind} {}", arrived.line, arrived.body)
     };
     assert_eq!(
-        arrived("raw", json!({ "body": "bytes" })).await,
+        arrived("raw", json!({ "body": "Ynl0ZXM=" })).await,
         "PUT /v1/raw application/octet-stream bytes"
     );
     assert_eq!(

@@ -8,6 +8,7 @@ mod encoding;
 mod real;
 mod schemas;
 mod settings;
+mod uploads;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -98,6 +99,7 @@ struct Arrived {
     /// Names in lower case.
     headers: Vec<(String, String)>,
     body: String,
+    bytes: Vec<u8>,
 }
 
 impl Arrived {
@@ -188,12 +190,14 @@ async fn serve(
                 return Ok(());
             }
         }
-        let body = String::from_utf8_lossy(&bytes[head_end..head_end + length]).into_owned();
+        let whole = bytes[head_end..head_end + length].to_vec();
+        let body = String::from_utf8_lossy(&whole).into_owned();
         bytes.drain(..head_end + length);
         let arrived = Arrived {
             line,
             headers,
             body,
+            bytes: whole,
         };
         let text = answer(&arrived);
         seen.lock().unwrap().push(arrived);

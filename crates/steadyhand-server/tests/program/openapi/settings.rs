@@ -33,7 +33,7 @@ fn every_fault_in_the_settings_is_named_with_its_place() {
             "/prefix: a prefix has letters, digits, _ and -, and at most 32 of them",
             "/include/0: an empty pattern means nothing",
             "/spec: `spec` begins with gopher://, and only files, http:// and https:// can be read",
-            "/base: this is no address: relative URL without a base",
+            "/base: this is no address: it must begin with a scheme such as https://",
             "/headers/X Key: \"X Key\" is no name of a header",
             "/headers/X-Key: its value holds a line break or another character that a header cannot carry",
             "/auth: this says no way, or more than one way, to authenticate",

@@ -159,7 +159,13 @@ async fn d20_arguments_that_were_dropped_are_named_to_callers_and_to_those_who_l
     let record = served.get(&format!("/v1/calls/{id}")).await.json();
     assert_eq!(record["dropped_arguments"], json!(["currency"]));
     let page = served.get(&format!("/calls/{id}")).await.text;
-    assert!(page.contains("its schema forbids it: currency"), "{page}");
+    assert!(
+        page.contains("the tool does not take it: currency"),
+        "{page}"
+    );
+    let call = json!({"name": "pay", "args": {"sum": 3, "currency": "EUR"}});
+    let flat = served.post("/v1/calls?view=flat", call).await.json();
+    assert_eq!(flat["dropped_arguments"], json!(["currency"]), "{flat}");
     let workplace = served.workplace.shared();
     let commands = tokio::task::spawn_blocking(move || {
         for arguments in ["call pay sum=3 currency=EUR", "calls show last"] {
@@ -167,12 +173,47 @@ async fn d20_arguments_that_were_dropped_are_named_to_callers_and_to_those_who_l
             assert_eq!(code, 0, "{stderr}");
             let said = format!("{stdout}{stderr}");
             assert!(
-                said.contains("currency") && said.contains("forbids"),
+                said.contains("currency") && said.contains("not take"),
                 "{said}"
             );
         }
     });
     commands.await.expect("both say it");
+}
+
+/// Their schemas allow anything, but there is no place for it in a command line or a URL.
+#[tokio::test]
+async fn d20_arguments_without_a_place_in_a_command_or_a_request_are_named() {
+    let config = r#"
+[tools.say]
+kind = "command"
+command = ["echo", "{text}"]
+
+[tools.read]
+kind = "command"
+command = ["cat"]
+stdin_json = true
+
+[tools.ask]
+kind = "http"
+url = "http://127.0.0.1:9/{city}"
+retry = { attempts = 1 }
+"#;
+    let served = Served::with_config(config).await;
+    let outcome = served
+        .call("say", json!({"text": "hi", "loud": true}))
+        .await;
+    assert_eq!(outcome["status"], "success", "{outcome}");
+    assert_eq!(outcome["droppedArguments"], json!(["loud"]), "{outcome}");
+    let outcome = served
+        .call("ask", json!({"city": "Oslo", "unit": "C"}))
+        .await;
+    assert_eq!(outcome["droppedArguments"], json!(["unit"]), "{outcome}");
+    // It gets all of them.
+    let outcome = served
+        .call("read", json!({"text": "hi", "loud": true}))
+        .await;
+    assert!(outcome.get("droppedArguments").is_none(), "{outcome}");
 }
 
 #[tokio::test]
