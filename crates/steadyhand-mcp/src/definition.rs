@@ -62,11 +62,14 @@ pub(crate) fn read_raw(raw: &RawValue, position: usize) -> Result<Definition, Un
     match serde_json::from_str(raw.get()) {
         Ok(value) => read(value, position),
         Err(error) => {
-            let named = serde_json::from_str::<Named>(raw.get()).ok();
+            let named = steadyhand::typed_json::from_str::<Named>(raw.get()).ok();
             Err(Unusable {
                 is_named: named.is_some(),
                 name: named.map_or_else(|| format!("tool {}", position + 1), |named| named.name),
-                reason: format!("its definition cannot be read: {error}"),
+                reason: format!(
+                    "its definition cannot be read: {}",
+                    steadyhand::plain_words::json(&error)
+                ),
             })
         }
     }

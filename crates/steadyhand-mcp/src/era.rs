@@ -68,7 +68,7 @@ pub(crate) fn discovered(result: &RawValue) -> Discovered {
         #[serde(default)]
         instructions: Option<String>,
     }
-    let Ok(read) = serde_json::from_str::<Result>(result.get()) else {
+    let Ok(read) = steadyhand::typed_json::from_str::<Result>(result.get()) else {
         return Discovered::Legacy;
     };
     if !read

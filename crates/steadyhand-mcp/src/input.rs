@@ -55,7 +55,7 @@ pub(crate) fn wanted(connection: &Connection, result: &RawValue) -> Option<Wante
             params: Option<&'a RawValue>,
         }
         // One that cannot be read is asked for nothing, and nobody can answer it.
-        let read = serde_json::from_str::<Request<'_>>(raw.get()).ok();
+        let read = steadyhand::typed_json::from_str::<Request<'_>>(raw.get()).ok();
         Question {
             key: key.into_owned(),
             method: read

@@ -179,7 +179,7 @@ impl Mux {
             #[serde(rename = "progressToken")]
             token: Value,
         }
-        let Token { token } = serde_json::from_str(params?.get()).ok()?;
+        let Token { token } = steadyhand::typed_json::from_str(params?.get()).ok()?;
         let id = token.as_u64().or_else(|| token.as_str()?.parse().ok())?;
         let slot = self.waiting().get(&id).cloned()?;
         Some((slot, Progress::read(params?)?))

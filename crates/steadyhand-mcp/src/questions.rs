@@ -55,7 +55,7 @@ impl Questions {
             id: &'a RawValue,
         }
         let text = params.map_or("null", RawValue::get);
-        let Ok(cancelled) = serde_json::from_str::<Cancelled<'_>>(text) else {
+        let Ok(cancelled) = steadyhand::typed_json::from_str::<Cancelled<'_>>(text) else {
             return;
         };
         let open = self.lock();

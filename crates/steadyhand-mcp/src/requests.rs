@@ -165,7 +165,7 @@ struct Form {
 }
 
 fn form(params: Option<&RawValue>) -> Form {
-    let read = params.and_then(|params| serde_json::from_str(params.get()).ok());
+    let read = params.and_then(|params| steadyhand::typed_json::from_str(params.get()).ok());
     read.unwrap_or_default()
 }
 

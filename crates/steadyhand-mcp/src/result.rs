@@ -65,7 +65,8 @@ pub fn read_raw_result(raw: &str) -> Result<Output, ToolError> {
     match read {
         Ok(result) => read_result(result),
         Err(error) => {
-            let message = format!("the server's result cannot be read: {error}");
+            let fault = steadyhand::plain_words::json(&error);
+            let message = format!("the server's result cannot be read: {fault}");
             Err(ToolError::answer(message).result_lost())
         }
     }
@@ -100,7 +101,7 @@ fn plain_text(raw: &str) -> Option<Output> {
         #[serde(borrow)]
         text: Cow<'a, str>,
     }
-    let plain: Plain<'_> = serde_json::from_str(raw).ok()?;
+    let plain: Plain<'_> = steadyhand::typed_json::from_str(raw).ok()?;
     match &plain.content[..] {
         [Part { kind: "text", text }]
             if !plain.is_error

@@ -323,7 +323,8 @@ impl HttpSettings {
     pub(crate) fn checked(&self) -> Result<Uri, String> {
         let shown = &self.shown;
         let no = |why: &str| format!("{shown} is no address of a server: {why}");
-        let url = url::Url::parse(&self.url).map_err(|error| no(&error.to_string()))?;
+        let url = url::Url::parse(&self.url)
+            .map_err(|error| no(steadyhand::plain_words::address(&error)))?;
         if !["http", "https"].contains(&url.scheme()) {
             return Err(no("it must begin with http:// or https://"));
         }

@@ -59,7 +59,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn read(params: &RawValue) -> Option<Progress> {
-        let mut progress: Progress = serde_json::from_str(params.get()).ok()?;
+        let mut progress: Progress = steadyhand::typed_json::from_str(params.get()).ok()?;
         progress.raw = Members::of(params)?.without("progressToken").to_raw();
         Some(progress)
     }

@@ -263,7 +263,7 @@ fn uri(params: Option<&RawValue>) -> Option<String> {
     struct About {
         uri: String,
     }
-    let about: About = serde_json::from_str(params?.get()).ok()?;
+    let about: About = steadyhand::typed_json::from_str(params?.get()).ok()?;
     Some(about.uri)
 }
 

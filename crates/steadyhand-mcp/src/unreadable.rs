@@ -38,7 +38,10 @@ impl Mux {
         };
         let fault = match serde_json::from_slice::<IgnoredAny>(line) {
             Ok(_) => "that is not JSON-RPC 2.0".to_owned(),
-            Err(error) => format!("that is not valid JSON ({error})"),
+            Err(error) => {
+                let fault = steadyhand::plain_words::json(&error);
+                format!("that is not valid JSON ({fault})")
+            }
         };
         let content = self.desk.record.quoted(line);
         let answer = Trouble::new(Kind::NotMcp, format!("sent an answer {fault}: {content}"));

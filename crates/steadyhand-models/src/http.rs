@@ -271,8 +271,9 @@ impl Http {
 
     fn unreadable(&self, error: &serde_json::Error, body: &[u8]) -> ModelError {
         let shown = steadyhand::cut::text(&String::from_utf8_lossy(body), 200);
+        let fault = steadyhand::plain_words::json(error);
         let message = format!(
-            "what {} at {} answers is no JSON ({error}): {shown}",
+            "what {} at {} answers is no JSON ({fault}): {shown}",
             self.dialect,
             self.site()
         );
@@ -335,6 +336,6 @@ fn cause(error: &reqwest::Error) -> String {
     match innermost.downcast_ref::<reqwest::Error>() {
         Some(_) if error.is_timeout() => "no connection in time".to_owned(),
         Some(_) => "no reason given".to_owned(),
-        None => innermost.to_string(),
+        None => steadyhand::plain_words::connection(&innermost.to_string()),
     }
 }

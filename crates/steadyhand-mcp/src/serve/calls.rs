@@ -29,8 +29,10 @@ impl Inner {
             return Err(errors::invalid("tools/call needs the name of a tool"));
         };
         let arguments: Value = match params.arguments {
-            Some(raw) => serde_json::from_str(raw.get())
-                .map_err(|error| errors::invalid(format!("arguments cannot be read: {error}")))?,
+            Some(raw) => serde_json::from_str(raw.get()).map_err(|error| {
+                let fault = steadyhand::plain_words::json(&error);
+                errors::invalid(format!("arguments cannot be read: {fault}"))
+            })?,
             None => Value::Null,
         };
         let permit = origin.who.as_ref().and_then(|who| who.permit.clone());

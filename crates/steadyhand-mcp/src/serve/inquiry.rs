@@ -343,7 +343,7 @@ pub(super) fn level(params: Option<&RawValue>) -> Option<String> {
     struct Logged {
         level: String,
     }
-    let logged: Logged = serde_json::from_str(params?.get()).ok()?;
+    let logged: Logged = steadyhand::typed_json::from_str(params?.get()).ok()?;
     Some(logged.level)
 }
 

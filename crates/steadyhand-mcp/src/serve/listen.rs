@@ -96,7 +96,8 @@ impl Wish {
     pub(super) fn read(request: &Request<'_>) -> Result<Wish, RpcError> {
         let members = request.params.and_then(Members::of).unwrap_or_default();
         let filter = members.get("notifications");
-        let filter = filter.and_then(|raw| serde_json::from_str::<Filter>(raw.get()).ok());
+        let filter =
+            filter.and_then(|raw| steadyhand::typed_json::from_str::<Filter>(raw.get()).ok());
         let filter = filter.ok_or_else(|| {
             errors::invalid("subscriptions/listen needs notifications: an object that says which")
         })?;

@@ -220,7 +220,8 @@ pub(super) fn given(raw: Option<&RawValue>) -> Result<Given, RpcError> {
         return Ok(Given::new());
     };
     let wrong = |text: &str| errors::invalid(format!("inputResponses {text}"));
-    let given: Given = serde_json::from_str(raw.get()).map_err(|_| wrong("is no object"))?;
+    let given: Given =
+        steadyhand::typed_json::from_str(raw.get()).map_err(|_| wrong("is no object"))?;
     match given
         .iter()
         .find(|(_, answer)| !answer.get().starts_with('{'))

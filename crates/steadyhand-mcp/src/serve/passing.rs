@@ -443,6 +443,6 @@ pub(super) fn uri_of(params: &RawValue) -> Option<String> {
     struct Updated {
         uri: String,
     }
-    let updated: Updated = serde_json::from_str(params.get()).ok()?;
+    let updated: Updated = steadyhand::typed_json::from_str(params.get()).ok()?;
     Some(updated.uri)
 }

@@ -374,6 +374,6 @@ pub(super) fn cancelled(params: Option<&RawValue>) -> Option<&RawValue> {
         #[serde(rename = "requestId", borrow)]
         id: &'a RawValue,
     }
-    let cancelled: Cancelled<'_> = serde_json::from_str(params?.get()).ok()?;
+    let cancelled: Cancelled<'_> = steadyhand::typed_json::from_str(params?.get()).ok()?;
     Some(cancelled.id)
 }

@@ -147,7 +147,7 @@ pub(super) fn client_name(info: Option<&RawValue>) -> Option<String> {
     struct Info {
         name: String,
     }
-    let info: Info = serde_json::from_str(info?.get()).ok()?;
+    let info: Info = steadyhand::typed_json::from_str(info?.get()).ok()?;
     let plain = info.name.chars().filter(|c| !c.is_control());
     let name: String = plain.take(CLIENT_NAME_CHARS_MAX).collect();
     (!name.is_empty()).then_some(name)

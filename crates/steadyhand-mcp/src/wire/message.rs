@@ -161,7 +161,8 @@ impl RpcError {
 
     /// Servers put anything here; a text alone will do.
     fn read(raw: &RawValue) -> RpcError {
-        serde_json::from_str(raw.get()).unwrap_or_else(|_| RpcError::new(-32603, raw.get()))
+        steadyhand::typed_json::from_str(raw.get())
+            .unwrap_or_else(|_| RpcError::new(-32603, raw.get()))
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn address(settings: &ModelSettings) -> Result<Url, ModelError> {
         Dialect::Ollama | Dialect::OpenAi | Dialect::OpenAiResponses => base,
     };
     let url = Url::parse(&format!("{base}/{}", dialect.path()))
-        .map_err(|error| wrong(error.to_string()))?;
+        .map_err(|error| wrong(steadyhand::plain_words::address(&error).to_owned()))?;
     match url.scheme() {
         "http" | "https" => Ok(url),
         other => Err(wrong(format!("it begins with {other}:"))),

@@ -102,7 +102,8 @@ fn read(args: Option<&Value>, may_be_cut: bool) -> Result<Map<String, Value>, St
                 false => "not valid JSON",
             };
             let (line, column) = (error.line(), error.column());
-            Err(format!("{kind} at line {line}, column {column}: {error}"))
+            let fault = steadyhand::plain_words::json_fault(&error);
+            Err(format!("{kind} at line {line}, column {column}: {fault}"))
         }
     }
 }

@@ -170,7 +170,10 @@ fn take(
     let text = String::from_utf8_lossy(data);
     let event: Value = serde_json::from_str(&with_exact_integers(&text)).map_err(|error| {
         let shown = steadyhand::cut::text(&String::from_utf8_lossy(data), 200);
-        super::unreadable(dialect, &format!("{error} in {shown}"))
+        super::unreadable(
+            dialect,
+            &format!("{}, in {shown}", steadyhand::plain_words::json(&error)),
+        )
     })?;
     if let Some(said) = error_in(dialect, &event) {
         let message = format!("{dialect} failed in the middle of its answer: {said}");

@@ -51,8 +51,12 @@ impl KeyFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(failed(plain(&error))),
         };
-        let written: Written = serde_json::from_slice(&bytes)
-            .map_err(|error| failed(format!("it is no file of keys: {error}")))?;
+        let written: Written = serde_json::from_slice(&bytes).map_err(|error| {
+            failed(format!(
+                "it is no file of keys: {}",
+                steadyhand::plain_words::json(&error)
+            ))
+        })?;
         match written.version {
             1 => Ok(written.keys),
             other => Err(failed(format!(

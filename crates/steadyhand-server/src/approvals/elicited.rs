@@ -96,7 +96,7 @@ fn read(answer: &RawValue) -> Option<(bool, Option<String>)> {
         #[serde(default)]
         content: Value,
     }
-    let answer: Answer = serde_json::from_str(answer.get()).ok()?;
+    let answer: Answer = steadyhand::typed_json::from_str(answer.get()).ok()?;
     let reason = answer.content["reason"].as_str().map(str::to_owned);
     let reason = reason.filter(|reason| !reason.trim().is_empty());
     match (answer.action.as_str(), answer.content["decision"].as_str()) {

@@ -85,7 +85,10 @@ impl Tape {
                     return Err("it is no cassette: its first line does not say so".to_owned());
                 }
                 (_, Ok(line)) => self.add(line),
-                (_, Err(error)) => unread.push(format!("line {number} ({error})")),
+                (_, Err(error)) => {
+                    let fault = steadyhand::plain_words::json_fault(&error);
+                    unread.push(format!("line {number} ({fault})"));
+                }
             }
         }
         if number == 0 {

@@ -89,7 +89,7 @@ impl Plan {
     }
 
     pub(super) fn parse(text: &str) -> Result<Plan, String> {
-        let plan: Plan = toml::from_str(text).map_err(|error| error.to_string())?;
+        let plan: Plan = toml::from_str(text).map_err(|error| toml_words(text, &error))?;
         let faults = plan.faults();
         match faults.is_empty() {
             true => Ok(plan),
@@ -148,4 +148,15 @@ impl Rule {
         }
         faults
     }
+}
+
+/// What is wrong with the text of a plan, and where.
+fn toml_words(text: &str, error: &toml::de::Error) -> String {
+    let fault = steadyhand::plain_words::misfit(&error.message());
+    let Some(span) = error.span() else {
+        return fault;
+    };
+    let before = &text[..text.floor_char_boundary(span.start)];
+    let line = before.matches('\n').count() + 1;
+    format!("line {line}: {fault}")
 }

@@ -57,7 +57,11 @@ fn one(text: &str, schema: &Value, folder: &Path) -> Result<(String, Value), Fai
             };
             exact(&json, &format!("the value of {name}"))?;
             let value = serde_json::from_str(&json).map_err(|error| {
-                wrong(format!("the value of {name} is no JSON: {error}")).help(format!(
+                wrong(format!(
+                    "the value of {name} is no JSON: {}",
+                    steadyhand::plain_words::json(&error)
+                ))
+                .help(format!(
                     "{name}:=… takes JSON such as 5, true, [1,2] or \"text\"; {name}=… takes text"
                 ))
             })?;
@@ -155,7 +159,11 @@ fn object(text: &str, from: &str) -> Result<Map<String, Value>, Failed> {
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => Err(wrong(format!("{from} holds JSON, but no object")).help(example)),
-        Err(error) => Err(wrong(format!("{from} holds no JSON: {error}")).help(example)),
+        Err(error) => Err(wrong(format!(
+            "{from} holds no JSON: {}",
+            steadyhand::plain_words::json(&error)
+        ))
+        .help(example)),
     }
 }
 

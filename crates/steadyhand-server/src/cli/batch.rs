@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use steadyhand::{Call, InexactInteger};
+use steadyhand::{Call, InexactInteger, plain_words};
 
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
@@ -18,6 +18,8 @@ use crate::http::calls::CallBody;
 use crate::source::command;
 
 const BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Lines that are no JSON are told one by one up to here.
+const FAULTS_SHOWN_MAX: usize = 5;
 
 #[derive(Args)]
 pub(super) struct BatchArgs {
@@ -155,8 +157,13 @@ impl BatchArgs {
             return Err(cannot(format!("it is larger than {} MiB", BYTES_MAX >> 20)));
         }
         if let Some(inexact) = InexactInteger::first_in(&text) {
-            return Err(cannot(format!("{}: {}", inexact.at, inexact.message())));
+            let place = match inexact.at.is_empty() {
+                true => String::new(),
+                false => format!("{}: ", inexact.at),
+            };
+            return Err(cannot(format!("{place}{}", inexact.message())));
         }
+        let is_list = text.trim_start().starts_with('[');
         match serde_json::from_str::<Value>(&text) {
             Ok(Value::Object(mut fields)) if fields.contains_key("calls") => {
                 return match fields.remove("calls") {
@@ -166,16 +173,42 @@ impl BatchArgs {
             }
             Ok(Value::Array(calls)) => return Ok(calls),
             Ok(call) => return Ok(vec![call]),
+            Err(error) if is_list => {
+                let fault = plain_words::json(&error);
+                return Err(cannot(format!("it is no JSON: {fault}")));
+            }
             Err(_) => {}
         }
-        let lines = text.lines().enumerate();
-        lines
-            .filter(|(_, line)| !line.trim().is_empty())
-            .map(|(number, line)| {
-                serde_json::from_str(line)
-                    .map_err(|error| cannot(format!("line {} is no JSON: {error}", number + 1)))
-            })
-            .collect()
+        let mut calls = Vec::new();
+        let mut faults = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            if line.trim().is_empty() {
+                continue;
+            }
+            match serde_json::from_str(line) {
+                Ok(call) => calls.push(call),
+                Err(error) => {
+                    let (fault, column) = (plain_words::json_fault(&error), error.column());
+                    faults.push(format!("line {}, column {column}: {fault}", index + 1));
+                }
+            }
+        }
+        // What was meant by a broken line is unknown, and it may belong to the others: nothing is run.
+        match faults.len() {
+            0 => Ok(calls),
+            count => {
+                let rest = count.saturating_sub(FAULTS_SHOWN_MAX);
+                faults.truncate(FAULTS_SHOWN_MAX);
+                if rest > 0 {
+                    faults.push(format!("and {rest} more"));
+                }
+                let lines = if count == 1 { "line is" } else { "lines are" };
+                Err(cannot(format!(
+                    "{count} {lines} no JSON, and nothing was run: {}",
+                    faults.join("; ")
+                )))
+            }
+        }
     }
 
     fn text(&self, session: &Session<'_>) -> std::io::Result<String> {

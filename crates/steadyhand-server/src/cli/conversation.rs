@@ -346,7 +346,10 @@ impl File {
                 line: Some(line),
                 value,
             }),
-            Err(error) => Err(cannot(format!("line {line} is no JSON: {error}"))),
+            Err(error) => Err(cannot(format!(
+                "line {line} is no JSON: {}",
+                steadyhand::plain_words::json(&error)
+            ))),
         };
         parsed.into_iter().map(one).collect()
     }

@@ -231,10 +231,13 @@ impl Remote {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Whole, Unsent> {
-        let broken = |error: hyper::Error| Unsent::NoAnswer(error.to_string());
+        let told = |error: &dyn std::fmt::Display| {
+            Unsent::NoAnswer(steadyhand::plain_words::connection(&error.to_string()))
+        };
+        let broken = |error: hyper::Error| told(&error);
         let stream = pinned::wrapped(stream, self.certificate.as_deref())
             .await
-            .map_err(|error| Unsent::NoAnswer(error.to_string()))?;
+            .map_err(|error| told(&error))?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
             .map_err(broken)?;
@@ -246,7 +249,7 @@ impl Remote {
         let body = Limited::new(body, ANSWER_BYTES_MAX)
             .collect()
             .await
-            .map_err(|error| Unsent::NoAnswer(error.to_string()))?
+            .map_err(|error| told(&error))?
             .to_bytes();
         drop(sender);
         connection.abort();

@@ -279,7 +279,7 @@ fn settings(
         return Err(Failed::new(Exit::SignIn, "secret_missing", message).help(it.help));
     }
     let mut settings: TranscriberSettings = serde_json::from_value(value).map_err(|error| {
-        let message = format!("transcriber: {error}");
+        let message = format!("transcriber: {}", steadyhand::plain_words::json(&error));
         Failed::new(Exit::Config, "transcriber_settings", message)
             .help("steadyhand config check says where")
     })?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use serde_path_to_error::Segment;
+use steadyhand::typed_json::Typed;
 
 use super::document::{Document, escaped};
 use super::problem::Problem;
@@ -292,7 +293,7 @@ impl Checker<'_> {
     /// Reads typed settings. A value that cannot be read is told and left out.
     fn read<T: serde::de::DeserializeOwned + Default>(&mut self, value: &mut Value, at: &str) -> T {
         for _ in 0..ROUNDS_MAX {
-            let error = match serde_path_to_error::deserialize::<_, T>(&*value) {
+            let error = match serde_path_to_error::deserialize::<_, T>(Typed(&*value)) {
                 Ok(read) => return read,
                 Err(error) => error,
             };
@@ -304,7 +305,11 @@ impl Checker<'_> {
             };
             let within: String = error.path().iter().map(step).collect();
             let pointer = format!("{at}{within}");
-            let problem = Problem::error(format!("{}: {}", dotted(&pointer), error.inner()));
+            let problem = Problem::error(format!(
+                "{}: {}",
+                dotted(&pointer),
+                steadyhand::plain_words::misfit(error.inner())
+            ));
             self.put_at_value(problem, &pointer, "here");
             self.leave_out(pointer);
             if !repair::remove(value, &within) {
@@ -335,7 +340,8 @@ impl Checker<'_> {
             self.files.push(path.clone());
             let read = super::document::SourceFile::read(&path, written.clone()).and_then(|file| {
                 serde_json::from_str::<Value>(&file.text).map_err(|error| {
-                    Problem::error(format!("{} is no JSON: {error}", written.display()))
+                    let fault = steadyhand::plain_words::json(&error);
+                    Problem::error(format!("{} is no JSON: {fault}", written.display()))
                 })
             });
             match read {

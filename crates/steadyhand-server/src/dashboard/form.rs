@@ -276,8 +276,12 @@ pub(super) fn arguments(
         .iter()
         .find(|(name, value)| name == "json" && !value.trim().is_empty());
     if let Some((_, text)) = whole {
-        return serde_json::from_str(text)
-            .map_err(|error| (text.clone(), format!("This is no JSON: {error}")));
+        return serde_json::from_str(text).map_err(|error| {
+            (
+                text.clone(),
+                format!("This is no JSON: {}", steadyhand::plain_words::json(&error)),
+            )
+        });
     }
     let root = resolved(schema, schema);
     let mut arguments = Map::new();

@@ -7,7 +7,9 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use steadyhand::{Arguments, Call, FlatView, Outcome, StructuredView, ToolMessage, clock, cut};
+use steadyhand::{
+    Arguments, Call, FlatView, Outcome, StructuredView, ToolMessage, clock, cut, typed_json,
+};
 use utoipa::{IntoParams, ToSchema};
 
 use super::limits::{Sent, Wanted};
@@ -62,7 +64,7 @@ impl Wanted for CallBody {
 impl CallBody {
     /// The call in a JSON text. What is none stands for itself as a malformed call, which has an outcome of its own.
     pub(crate) fn read(text: &str) -> Call {
-        let body: Result<CallBody, _> = serde_json::from_str(text);
+        let body: Result<CallBody, _> = typed_json::from_str(text);
         let fault = match body.map(CallBody::into_call) {
             Ok(Ok(call)) => return call,
             Ok(Err(refused)) => Some(refused.in_words()),

@@ -9,7 +9,8 @@ use axum::extract::{FromRequest, Request};
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use steadyhand::InexactInteger;
+use steadyhand::typed_json::{self, Typed};
+use steadyhand::{InexactInteger, plain_words};
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
@@ -23,8 +24,6 @@ const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
 const CALLS: usize = 16_384;
 const CONNECTIONS: usize = 1_024;
 const PATIENCE: Duration = Duration::from_secs(30);
-/// serde_json's own limit; deeper JSON is refused before it can use up a stack.
-const DEPTH_MAX: usize = 128;
 /// Values in one body, counted before they are read: `0,` becomes forty times its size.
 const VALUES_MAX: usize = 1_000_000;
 /// What a value takes once it is read.
@@ -253,9 +252,10 @@ fn too_slow(limits: &Limits) -> Refused {
 }
 
 fn broken(error: &axum::Error) -> Refused {
+    tracing::debug!(%error, "a body broke off");
     Refused::new(
         Why::BadRequest,
-        format!("the body broke off: {error}"),
+        "the body broke off",
         "Send it again; its length must be what content-length says",
     )
 }
@@ -286,7 +286,7 @@ fn counted(bytes: &[u8], values_max: usize) -> Result<usize, Refused> {
 
 /// Reads JSON; what is wrong with it is told with its place.
 fn parse<T: Wanted>(bytes: &[u8]) -> Result<T, Refused> {
-    let read = serde_json::from_slice(bytes).map_err(|error| explained::<T>(bytes, &error))?;
+    let read = typed_json::from_slice(bytes).map_err(|error| explained::<T>(bytes, &error))?;
     let inexact = std::str::from_utf8(bytes)
         .ok()
         .and_then(InexactInteger::first_in);
@@ -294,7 +294,10 @@ fn parse<T: Wanted>(bytes: &[u8]) -> Result<T, Refused> {
         None => Ok(read),
         Some(inexact) => Err(Refused::new(
             Why::BadRequest,
-            format!("{}: {}", inexact.at, inexact.message()),
+            match inexact.at.is_empty() {
+                true => format!("the body: {}", inexact.message()),
+                false => format!("{}: {}", inexact.at, inexact.message()),
+            },
             "Put it in quotes. Nothing was run",
         )
         .with("at", json!(inexact.at))),
@@ -325,23 +328,19 @@ fn explained<T: Wanted>(bytes: &[u8], error: &serde_json::Error) -> Refused {
 }
 
 fn not_json(error: &serde_json::Error) -> String {
-    match error.to_string().starts_with("recursion limit") {
-        true => format!("the body is nested more than {DEPTH_MAX} levels deep: {error}"),
-        false => format!("the body is no JSON: {error}"),
-    }
+    format!("the body is no JSON: {}", plain_words::json(error))
 }
 
 /// What no schema can say: a field that is there twice, too many of something. Read again, slowly, for its place.
 fn misfit<T: Wanted>(bytes: &[u8]) -> String {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let placed = serde_path_to_error::deserialize::<_, T>(&mut reader).err();
+    let placed = serde_path_to_error::deserialize::<_, T>(Typed(&mut reader)).err();
     let words = placed.map(|placed| {
-        let (path, reason) = (placed.path().to_string(), placed.inner().to_string());
-        let reason = reason.split(" at line ").next().unwrap_or_default();
-        match reason.strip_prefix("duplicate field ") {
-            Some(name) => format!("the field {} is there twice", name.replace('`', "\"")),
-            None if path == "." => format!("the body does not fit: {reason}"),
-            None => format!("{path} does not fit: {reason}"),
+        let path = placed.path().to_string();
+        let fault = plain_words::misfit(placed.inner());
+        match path.as_str() {
+            "." => format!("the body does not fit: {fault}"),
+            _ => format!("{path} does not fit: {fault}"),
         }
     });
     words.unwrap_or_else(|| "the body does not fit".to_owned())

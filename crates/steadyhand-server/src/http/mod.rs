@@ -20,6 +20,7 @@ mod oauth;
 mod openapi;
 mod overview;
 pub(crate) mod pins;
+mod query;
 mod rights;
 mod running;
 pub(crate) mod said;
@@ -38,13 +39,12 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{FromRequestParts, Path, Query, Request};
+use axum::extract::{FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use serde::de::DeserializeOwned;
 use steadyhand::{Call, Outcome};
 use steadyhand_mcp::serve::Gateway;
 use tokio::sync::Semaphore;
@@ -67,6 +67,7 @@ use crate::telemetry::{Figures, HistoryFigures, Otlp, ProcessFigures, ServerFigu
 pub(crate) use access::{Access, TOKEN_HEADER};
 use limits::Bodies;
 pub(crate) use limits::Limits;
+pub(crate) use query::Asked;
 pub(crate) use running::{Place, Running, RunningCall};
 use status::{Refused, Why};
 pub(crate) use who::{Asking, Caller};
@@ -214,10 +215,10 @@ impl App {
             drop(place);
             outcome
         });
-        task.await.map_err(|error| {
+        task.await.map_err(|_| {
             Refused::new(
                 Why::Unexpected,
-                format!("the call's task ended early: {error}"),
+                "the call ended early through a fault of the server; it may have run",
                 "Ask again with the same idempotency key: it is not run twice",
             )
         })
@@ -300,6 +301,7 @@ pub(crate) async fn respond(
     request: Request<Body>,
 ) -> Response {
     let (mut parts, body) = request.into_parts();
+    let wants_problem = status::asks_for_problem(&parts.headers);
     let mut asked = who::Asked {
         peer: peer.ip(),
         who: None,
@@ -309,8 +311,9 @@ pub(crate) async fn respond(
     let identity = match may_enter(&app, &parts).await {
         Ok(identity) => identity,
         Err(refused) => {
-            who::record(&app, &asked, &refused);
-            return refused.into_response();
+            let mut response = refused.into_response();
+            finish_refusal(&app, &asked, wants_problem, &mut response);
+            return response;
         }
     };
     if let Some(identity) = &identity {
@@ -340,14 +343,26 @@ pub(crate) async fn respond(
         )
         .into_response(),
     };
-    if let Some(refused) = response.extensions_mut().remove::<status::WasRefused>() {
-        who::record(&app, &asked, &refused.0);
-    }
+    finish_refusal(&app, &asked, wants_problem, &mut response);
     if app.closing.is_cancelled() {
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(header::CONNECTION, close);
     }
     response
+}
+
+/// A refusal is recorded if it says something about who asks, and is written in the shape that was asked for.
+fn finish_refusal(app: &App, asked: &who::Asked, wants_problem: bool, response: &mut Response) {
+    let Some(status::WasRefused(refused)) = response.extensions_mut().remove() else {
+        return;
+    };
+    if refused.why().is_about_who_asks() {
+        who::record(app, asked, &refused);
+    }
+    // A page for people that refuses is left as it is when it leads somewhere else.
+    if wants_problem && response.status() == refused.status() {
+        refused.rewrite_as_problem(response, asked.uri.path());
+    }
 }
 
 /// Who asks; none where nobody is asked who they are.
@@ -403,30 +418,6 @@ fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     (!text.is_empty()).then_some(text)
 }
 
-/// What stands behind the question mark; what does not fit is told in our shape.
-pub(crate) struct Asked<T>(pub(crate) T);
-
-impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Asked<T> {
-    type Rejection = Refused;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Asked<T>, Refused> {
-        match Query::try_from_uri(&parts.uri) {
-            Ok(Query(asked)) => Ok(Asked(asked)),
-            Err(rejection) => {
-                let whole = rejection.body_text();
-                let reason = whole
-                    .rsplit_once("query string: ")
-                    .map_or(&*whole, |it| it.1);
-                Err(Refused::new(
-                    Why::BadRequest,
-                    format!("the query does not fit: {reason}"),
-                    "GET /openapi.json says what this address takes",
-                ))
-            }
-        }
-    }
-}
-
 /// The name or id in the path.
 pub(crate) struct Named(pub(crate) String);
 
@@ -436,9 +427,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Named, Refused> {
         match Path::<String>::from_request_parts(parts, state).await {
             Ok(Path(name)) => Ok(Named(name)),
-            Err(rejection) => Err(Refused::new(
+            Err(_) => Err(Refused::new(
                 Why::BadRequest,
-                format!("the path cannot be read: {}", rejection.body_text()),
+                "the name in the path cannot be read",
                 "Write names in a path percent-encoded, as UTF-8",
             )),
         }

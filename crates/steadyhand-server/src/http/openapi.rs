@@ -28,6 +28,7 @@ use super::{
     security((), ("bearer" = [])),
     components(schemas(
         shapes::ApiError,
+        shapes::ProblemDetails,
         calls::View,
         conversations::ErrorPart,
         conversations::Part,

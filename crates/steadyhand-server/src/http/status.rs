@@ -1,10 +1,10 @@
-//! Which HTTP status says what, and the one shape of every refusal. Statuses are chosen here and nowhere else.
+//! Which HTTP status says what, and the two shapes of every refusal. Statuses are chosen here and nowhere else.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::Stream;
 use serde_json::{Map, Value, json};
@@ -138,6 +138,38 @@ impl Why {
         }
     }
 
+    /// What it is, the same for every request it is said of.
+    fn title(self) -> &'static str {
+        match self {
+            Why::BadRequest => "The request does not fit this address",
+            Why::NoToken => "Credentials are missing or not valid",
+            Why::NotAllowed => "The caller's role does not include this",
+            Why::TooFast => "The caller calls too often",
+            Why::NoSuchKey => "There is no such key",
+            Why::NoSuchAlert => "There is no such alert",
+            Why::NoSuchApproval => "There is no such approval",
+            Why::CannotDecide => "The approval cannot be decided",
+            Why::NoKeys => "Credentials cannot be checked now",
+            Why::Foreign => "The request comes from another site or is meant for another host",
+            Why::NoSuchRoute => "There is nothing at this address",
+            Why::NoSuchMethod => "This address does not take this method",
+            Why::NoSuchTool => "There is no such tool",
+            Why::NoSuchCall => "There is no such call",
+            Why::NoSuchServer => "There is no such server",
+            Why::NoSuchConversation => "There is no such conversation",
+            Why::TooSlow => "The body did not arrive in time",
+            Why::NotSafeToRepeat => "Running it again could do it twice",
+            Why::CallHasEnded => "The call has ended",
+            Why::TooLarge => "The request is too large",
+            Why::ConfigInvalid => "The configuration file has problems",
+            Why::TooMany => "The caller has too many calls running",
+            Why::Busy => "The server has too much to do",
+            Why::ShuttingDown => "The server is about to end",
+            Why::NoHistory => "The history cannot be read now",
+            Why::Unexpected => "An unexpected fault of the server",
+        }
+    }
+
     /// Whether the same request may do better in a moment.
     fn is_passing(self) -> bool {
         self.status() == StatusCode::SERVICE_UNAVAILABLE
@@ -252,22 +284,23 @@ impl Refused {
     }
 }
 
-/// Goes with the answer to whoever keeps a record of refusals.
+/// Goes with the answer to whoever keeps a record of refusals, and to whoever writes it in another shape.
 #[derive(Debug, Clone)]
 pub(crate) struct WasRefused(pub(crate) Arc<Refused>);
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let mut response = self.response();
-        if self.why().is_about_who_asks() {
-            response.extensions_mut().insert(WasRefused(Arc::new(self)));
-        }
+        response.extensions_mut().insert(WasRefused(Arc::new(self)));
         response
     }
 }
 
+/// The media type of RFC 9457.
+pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
+
 impl Refused {
-    fn response(&self) -> Response {
+    fn error(&self) -> Value {
         let details = &*self.0;
         let mut error = json!({
             "code": details.why.code(),
@@ -277,8 +310,32 @@ impl Refused {
         if let Some(fields) = error.as_object_mut() {
             fields.extend(details.more.clone());
         }
-        let mut response = json_response(details.why.status(), &json!({ "error": error }));
+        error
+    }
+
+    /// The same answer in the shape of RFC 9457: its members stand beside ours. Headers stay as they are.
+    pub(crate) fn rewrite_as_problem(&self, response: &mut Response, instance: &str) {
+        let why = self.0.why;
+        let problem = json!({
+            "type": format!("urn:steadyhand:problem:{}", why.code()),
+            "title": why.title(),
+            "status": why.status().as_u16(),
+            "detail": self.in_words(),
+            "instance": instance,
+            "error": self.error(),
+        });
+        *response.body_mut() = Body::from(problem.to_string());
         let headers = response.headers_mut();
+        headers.remove(header::CONTENT_LENGTH);
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+    }
+
+    fn response(&self) -> Response {
+        let details = &*self.0;
+        let body = json!({ "error": self.error() });
+        let mut response = json_response(details.why.status(), &body);
+        let headers = response.headers_mut();
+        headers.append(header::VARY, HeaderValue::from_static("accept"));
         if details.why.is_passing() {
             // A part of a second counts as one: too soon again would be refused again.
             let seconds = details.retry_after.as_millis().div_ceil(1000).max(1);
@@ -293,6 +350,41 @@ impl Refused {
         }
         response
     }
+}
+
+/// Whether a client asks for errors in the shape of RFC 9457: it names that type, and likes it no less than plain JSON.
+pub(crate) fn asks_for_problem(request: &HeaderMap) -> bool {
+    let mut problem = 0.0;
+    // The more exactly a range names a type, the more it counts.
+    let (mut json, mut exactness) = (0.0, 0);
+    let accepted = request.get_all(header::ACCEPT).into_iter();
+    let accepted = accepted.filter_map(|value| value.to_str().ok());
+    for range in accepted.flat_map(|value| value.split(',')) {
+        let mut parts = range.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default().to_ascii_lowercase();
+        let quality = parts.find_map(|part| {
+            let (name, value) = part.split_once('=')?;
+            name.trim()
+                .eq_ignore_ascii_case("q")
+                .then(|| value.trim().parse::<f32>().unwrap_or(0.0))
+        });
+        let quality = quality.unwrap_or(1.0);
+        let exactness_here = match name.as_str() {
+            PROBLEM_JSON => {
+                problem = quality;
+                continue;
+            }
+            "application/json" => 3,
+            "application/*" => 2,
+            "*/*" => 1,
+            _ => continue,
+        };
+        if exactness_here >= exactness {
+            (json, exactness) = (quality, exactness_here);
+        }
+    }
+    // A range such as */* says nothing against the type that is named.
+    problem > 0.0 && (problem >= json || exactness < 3)
 }
 
 /// An answer: status 200.

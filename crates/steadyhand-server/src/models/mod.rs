@@ -163,7 +163,8 @@ fn resolved(
         return Err(without_key(message, &unresolved.help));
     }
     serde_json::from_value(table).map_err(|error| {
-        ModelError::new(ModelErrorKind::Settings, format!("models.{name}: {error}"))
+        let fault = steadyhand::plain_words::json(&error);
+        ModelError::new(ModelErrorKind::Settings, format!("models.{name}: {fault}"))
             .help("steadyhand config check says where")
     })
 }

@@ -172,7 +172,7 @@ fn last_words(error: &dyn Error) -> String {
             None => break,
         }
     }
-    deepest.to_string()
+    steadyhand::plain_words::connection(&deepest.to_string())
 }
 
 fn cause<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {

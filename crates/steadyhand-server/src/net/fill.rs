@@ -51,7 +51,9 @@ impl UrlTemplate {
         if base.contains(['{', '}']) {
             return Err("scheme, user, host and port cannot be filled by an argument".to_owned());
         }
-        let base = Url::parse(base).map_err(|error| format!("it is no URL: {error}"))?;
+        let base = Url::parse(base).map_err(|error| {
+            format!("it is no URL: {}", steadyhand::plain_words::address(&error))
+        })?;
 
         let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
         if !Template::parse(fragment)?.names().is_empty() {

@@ -70,8 +70,10 @@ impl Response {
                 ))
                 .declared_final());
         }
-        serde_json::from_str(&with_exact_integers(&self.text()))
-            .map_err(|error| self.useless(format!("is not valid JSON: {error}")))
+        serde_json::from_str(&with_exact_integers(&self.text())).map_err(|error| {
+            let fault = steadyhand::plain_words::json(&error);
+            self.useless(format!("is not valid JSON: {fault}"))
+        })
     }
 
     /// What a tool gives back for this answer: JSON as JSON, text as text, an empty body as null,

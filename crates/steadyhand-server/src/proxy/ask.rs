@@ -227,7 +227,10 @@ fn read(text: &[u8]) -> Result<Option<Value>, Trouble> {
         // Deeper than we read, or a stream under another name: an answer for all that.
         Err(error) if error.to_string().starts_with("recursion limit") => Ok(None),
         Err(_) if text.starts_with(b"data:") || text.starts_with(b"event:") => Ok(None),
-        Err(error) => Err(Trouble::Garbage(format!("it is no JSON: {error}"))),
+        Err(error) => Err(Trouble::Garbage(format!(
+            "it is no JSON: {}",
+            steadyhand::plain_words::json(&error)
+        ))),
     }
 }
 

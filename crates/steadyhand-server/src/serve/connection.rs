@@ -12,6 +12,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Body as _, Bytes, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
@@ -23,7 +24,7 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use crate::http::status::{Refused, Why};
+use crate::http::status::{Refused, WasRefused, Why};
 use crate::http::{self, App};
 
 /// A connection that is only told that there is no room.
@@ -70,20 +71,25 @@ pub(super) async fn refuse(stream: TcpStream, connections: usize, ending: Cancel
     let owed = Owed::default();
     let owes = owed.clone();
     let service = service_fn(move |request: Request<Incoming>| {
-        drop(owes.body(request.into_body()));
-        refuse_one(connections)
+        let (parts, body) = request.into_parts();
+        drop(owes.body(body));
+        refuse_one(connections, parts)
     });
     prepare(&stream, REFUSAL_PATIENCE);
     talk(stream, REFUSAL_PATIENCE, owed, service, ending).await;
 }
 
-async fn refuse_one(connections: usize) -> Result<Response, Infallible> {
+async fn refuse_one(connections: usize, request: Parts) -> Result<Response, Infallible> {
     let refused = Refused::new(
         Why::Busy,
         format!("{connections} connections are open, which is as many as may"),
         "Try again in a moment, or raise limits = { connections = … } under [server]",
     );
+    let wants_problem = http::status::asks_for_problem(&request.headers);
     let mut response = refused.into_response();
+    if wants_problem && let Some(WasRefused(refused)) = response.extensions_mut().remove() {
+        refused.rewrite_as_problem(&mut response, request.uri.path());
+    }
     let close = axum::http::HeaderValue::from_static("close");
     response
         .headers_mut()

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use steadyhand::{plain_words, typed_json};
 
 use super::listen_address;
 use crate::access::Keys;
@@ -80,14 +81,20 @@ impl Settings {
         };
         let telemetry = section("telemetry", configuration, surroundings)
             .map_err(missing)
-            .and_then(|value| serde_json::from_value(value).map_err(|error| error.to_string()));
+            .and_then(|value| {
+                typed_json::from_value(value).map_err(|error| plain_words::json(&error))
+            });
         let proxy = section("proxy", configuration, surroundings)
             .map_err(missing)
-            .and_then(|value| serde_json::from_value(value).map_err(|error| error.to_string()));
+            .and_then(|value| {
+                typed_json::from_value(value).map_err(|error| plain_words::json(&error))
+            });
         let alerts = section("alerts", configuration, surroundings)
             .map_err(missing)
             .and_then(|value| match value {
-                Value::Array(_) => serde_json::from_value(value).map_err(|error| error.to_string()),
+                Value::Array(_) => {
+                    typed_json::from_value(value).map_err(|error| plain_words::json(&error))
+                }
                 _ => Ok(Vec::new()),
             });
         let wrong = |message: String| CannotServe {
@@ -95,8 +102,8 @@ impl Settings {
             message,
             help: "steadyhand config check says where".to_owned(),
         };
-        let server: ServerSettings =
-            serde_json::from_value(server).map_err(|error| wrong(format!("server: {error}")))?;
+        let server: ServerSettings = typed_json::from_value(server)
+            .map_err(|error| wrong(format!("server: {}", plain_words::json(&error))))?;
         let listen = match server.listen.as_deref().filter(|listen| !listen.is_empty()) {
             None => DEFAULT_LISTEN,
             Some(listen) => listen_address(listen, Some(DEFAULT_LISTEN.port()))

@@ -157,8 +157,12 @@ fn settings_of(session: &Session<'_>, name: &str) -> Result<LoginSettings, Faile
     }
     let place = table.place.clone().unwrap_or_default();
     serde_json::from_value(value).map_err(|error| {
-        Failed::new(Exit::Config, "settings", format!("{place}: {error}"))
-            .help("steadyhand config check says where")
+        Failed::new(
+            Exit::Config,
+            "settings",
+            format!("{place}: {}", steadyhand::plain_words::json(&error)),
+        )
+        .help("steadyhand config check says where")
     })
 }
 

@@ -172,8 +172,12 @@ impl Executing {
             if !head.status.is_success() {
                 return Ok(Came::Whole(head, bytes));
             }
-            let answer: Value = serde_json::from_slice(&bytes)
-                .map_err(|error| Trouble::Garbage(format!("it is no JSON: {error}")))?;
+            let answer: Value = serde_json::from_slice(&bytes).map_err(|error| {
+                Trouble::Garbage(format!(
+                    "it is no JSON: {}",
+                    steadyhand::plain_words::json(&error)
+                ))
+            })?;
             let seen = tap::checked(self.chat.provider, answer.clone());
             let problems = seen.problems.clone();
             report.saw(seen);

@@ -138,8 +138,12 @@ impl Pieces {
 }
 
 fn read(bytes: &[u8]) -> Result<Value, Trouble> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| Trouble::Garbage(format!("an event of it is no JSON: {error}")))
+    serde_json::from_slice(bytes).map_err(|error| {
+        Trouble::Garbage(format!(
+            "an event of it is no JSON: {}",
+            steadyhand::plain_words::json(&error)
+        ))
+    })
 }
 
 fn texts(piece: &Value) -> Vec<String> {

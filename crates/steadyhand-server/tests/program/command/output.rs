@@ -42,7 +42,7 @@ async fn r07_output_that_is_no_json_says_how_it_began_and_that_the_program_ran()
     let outcome = call(settings, json!({})).await;
     assert_eq!(
         message(&outcome),
-        "`sh` ran, but its output is no JSON (expected value at line 1 column 1); it began with \"Usage: tool\"; correct the program, or set `output = \"text\"`"
+        "`sh` ran, but its output is no JSON (this is where a value should be, at line 1, column 1); it began with \"Usage: tool\"; correct the program, or set `output = \"text\"`"
     );
     assert_eq!(outcome.failure().expect("a failure").effect, Effect::Done);
 }

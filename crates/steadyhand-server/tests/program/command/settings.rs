@@ -103,12 +103,12 @@ fn wrong_types_are_named() {
     let found = faults(json!({"command": ["git", 5]}));
     assert_eq!(
         found[0].message,
-        "command[1]: invalid type: integer `5`, expected a text, or a list of texts that are left out together"
+        "command[1]: it is a whole number (5), and must be a text, or a list of texts that are left out together"
     );
     let found = faults(json!({"command": ["git"], "inherit_env": "some"}));
     assert_eq!(
         found[0].message,
-        "inherit_env: invalid value: string \"some\", expected a list of names of variables, or \"all\""
+        "inherit_env: it is \"some\", and must be a list of names of variables, or \"all\""
     );
 }
 

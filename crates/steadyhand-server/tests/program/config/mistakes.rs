@@ -222,8 +222,8 @@ input = "missing.json"
     workplace.run("config check").code(8).stderr_eq(str![[r#"
 Error: 2 problems in steadyhand.toml; nothing was changed
 
-  × tools.a.input: its schema is not valid JSON Schema at /properties/n/type: "whole number" is
-  │ not valid under any of the schemas listed in the 'anyOf' keyword
+  × tools.a.input: its schema is not valid JSON Schema at /properties/n/type: "whole number"
+  │ cannot stand there
    ╭─[steadyhand.toml:5:9]
  4 │ mock_response = 1
  5 │ input = { type = "object", properties = { n = { type = "whole number" } } }

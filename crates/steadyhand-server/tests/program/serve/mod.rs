@@ -14,6 +14,7 @@ mod events;
 mod history;
 mod limits;
 mod load;
+mod problem_details;
 mod rest;
 mod tail;
 mod tools;

@@ -46,7 +46,7 @@ async fn v19_tools_are_given_in_the_shape_of_every_consumer() {
     }
     let (status, _, message) = served.get("/v1/tools?format=cobol").await.refusal();
     assert_eq!(status, 400);
-    assert!(message.contains("`anthropic`"), "{message}");
+    assert!(message.contains("one of anthropic, "), "{message}");
 }
 
 #[tokio::test]
