@@ -42,11 +42,9 @@ fn check(text: &str, column: usize, quoted: &str) {
         let ellipsis = if plain { "..." } else { "…" };
         let longest = stderr.lines().map(|line| line.chars().count()).max();
         assert!(longest < Some(4_500), "a line of {longest:?} characters");
-        let is_drawn =
-            |line: &&str| line.contains(quoted) && line.contains(["│", "|"][usize::from(plain)]);
-        let excerpt = stderr.lines().find(is_drawn);
-        let excerpt = excerpt.unwrap_or_else(|| panic!("no {quoted} in {stderr}"));
-        assert!(excerpt.matches(ellipsis).count() >= 2, "{excerpt}");
+        // Cut on both sides.
+        let is_excerpt = |line: &str| line.contains(quoted) && line.matches(ellipsis).count() >= 2;
+        assert!(stderr.lines().any(is_excerpt), "no {quoted} in {stderr}");
     }
 }
 
