@@ -1,8 +1,9 @@
 //! Functions of scalars, applied to every cell of matrices.
 
 use crate::env::Env;
-use crate::error::Result;
-use crate::matrix::{Matrix, broadcast_index, broadcast_size, cell_count};
+use crate::error::{MathError, Result};
+use crate::matrix::{Matrix, MatrixKind, broadcast_index, broadcast_size, cell_count};
+use crate::refusals::{is_zero_cell, unsupported};
 use crate::value::Value;
 
 pub(crate) type Scalar1 = fn(&mut Env, &Value) -> Result<Value>;
@@ -69,6 +70,32 @@ fn each_dynamic(
         cells: cells?,
     }
     .into())
+}
+
+/// The same for what mathjs applies only to the stored cells of a sparse matrix on the left: its zeros must stay zeros.
+pub(crate) fn keeping_zeros(
+    env: &mut Env,
+    function: &str,
+    a: &Value,
+    b: &Value,
+    apply: Scalar2,
+) -> Result<Value> {
+    if let Value::Matrix(matrix) = a
+        && matrix.kind == MatrixKind::Sparse
+        && !matches!(b, Value::Matrix(_))
+        && let Some(zero) = matrix.cells.iter().find(|cell| is_zero_cell(cell))
+        && !is_zero_cell(&apply(env, zero, b)?)
+    {
+        return Err(zeros_would_change(function));
+    }
+    both(env, a, b, apply)
+}
+
+pub(crate) fn zeros_would_change(function: &str) -> MathError {
+    unsupported(
+        function,
+        "a sparse matrix whose zeros would become other numbers; make it dense first: matrix(A, \"dense\")",
+    )
 }
 
 /// Combines two values cell by cell; dimensions of length one, and scalars, are stretched.

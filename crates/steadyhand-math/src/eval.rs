@@ -11,6 +11,7 @@ use crate::functions::{self, Callable};
 use crate::matrix::{Matrix, MatrixKind};
 use crate::nesting;
 use crate::ops::{arithmetic, bits, compare, logic, power};
+use crate::refusals;
 use crate::signatures;
 use crate::syntax::node::{Access, BinaryOp, Call, Index, Node, Range, Statement, UnaryOp};
 use crate::unit::Unit;
@@ -427,6 +428,10 @@ impl Env {
         // Numbers, the usual arguments, fit nearly everywhere; what does not take them says so itself.
         if !arguments.iter().all(|value| matches!(value, Value::Num(_))) {
             signatures::check(builtin.name, arguments)?;
+        }
+        let is_finite = |value: &Value| matches!(value, Value::Num(x) if x.is_finite());
+        if !arguments.iter().all(is_finite) {
+            refusals::check(builtin.name, arguments)?;
         }
         (builtin.run)(self, arguments)
     }

@@ -23,6 +23,7 @@ mod matrix;
 mod nesting;
 mod number;
 mod ops;
+mod refusals;
 mod session;
 mod signatures;
 mod syntax;

@@ -2,7 +2,7 @@
 
 use num_traits::Signed;
 
-use crate::broadcast::{both, each};
+use crate::broadcast::{both, each, keeping_zeros};
 use crate::convert::{Pair, pair, simple, to_big, to_f64, whole, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
@@ -322,8 +322,9 @@ fn log1p(env: &mut Env, args: &[Value]) -> Result<Value> {
 
 fn nth_root(env: &mut Env, args: &[Value]) -> Result<Value> {
     let two = Value::Num(2.0);
-    both(
+    keeping_zeros(
         env,
+        "nthRoot",
         &args[0],
         args.get(1).unwrap_or(&two),
         |env, value, order| match pair(env, "nthRoot", value, order)? {
@@ -341,6 +342,10 @@ fn nth_root(env: &mut Env, args: &[Value]) -> Result<Value> {
                     .ok_or_else(|| MathError::value("Root must be a small non-zero integer"))?;
                 if a.is_negative() && order % 2 == 0 {
                     return Err(MathError::value("Root must be odd when a is negative."));
+                }
+                // mathjs has a plain zero here.
+                if a.is_zero() && order > 0 {
+                    return Ok(Value::Num(0.0));
                 }
                 let size = transcendental::root(
                     &a.abs(),

@@ -17,6 +17,7 @@ use crate::number::digits::{Style, write_javascript};
 use crate::number::fraction::Fraction;
 use crate::number::integer;
 use crate::ops::compare::equal_scalar;
+use crate::refusals::{is_nan, unsupported};
 use crate::unit::Unit;
 use crate::value::{Object, ObjectKind, Value};
 
@@ -136,6 +137,15 @@ fn complex(env: &mut Env, args: &[Value]) -> Result<Value> {
                 MathError::value(format!("String \"{text}\" is no valid complex number"))
             }),
             Value::Object(object) => {
+                let is_number = |key: &&str| {
+                    !object.get(key).is_some_and(|value| {
+                        !matches!(value, Value::Num(_) | Value::Big(_) | Value::Frac(_))
+                            || is_nan(value)
+                    })
+                };
+                if !["r", "phi", "arg"].iter().all(is_number) {
+                    return Err(unsupported("complex", "an r or phi that is no number"));
+                }
                 let part = |key: &str| object.get(key).map(to_f64);
                 match (
                     part("re"),
@@ -359,7 +369,7 @@ fn of_kind(env: &mut Env, name: &str, data: Option<&Value>, kind: MatrixKind) ->
             }
             let mut matrix = (**matrix).clone().of_kind(kind);
             if kind == MatrixKind::Sparse && matrix.size.len() == 1 {
-                matrix.size.push(1);
+                matrix.size.push(usize::from(!matrix.cells.is_empty()));
             }
             Ok(matrix.into())
         }

@@ -13,6 +13,7 @@ use crate::matrix::Matrix;
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
 use crate::number::integer;
+use crate::refusals::unsupported;
 use crate::value::Value;
 
 pub(crate) const TABLE: &[Builtin] = &[
@@ -114,7 +115,14 @@ fn xgcd(env: &mut Env, args: &[Value]) -> Result<Value> {
 }
 
 fn invmod(env: &mut Env, args: &[Value]) -> Result<Value> {
+    const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
     let (a, modulus, back) = integers(env, "invmod", &args[0], &args[1])?;
+    if matches!(args[1], Value::Num(modulus) if modulus.abs() > EXACT_MAX) {
+        return Err(unsupported(
+            "invmod",
+            "numbers above 2^53, which are not exact; use bignumber",
+        ));
+    }
     if modulus.is_zero() {
         return Err(MathError::value("Divisor must be non zero"));
     }

@@ -15,6 +15,7 @@ use crate::number::complex::Complex;
 use crate::number::decimal::Decimal;
 use crate::ops::arithmetic::{add_scalar, divide_scalar, multiply_scalar, subtract_scalar};
 use crate::ops::compare::equal_scalar;
+use crate::refusals::unsupported;
 use crate::value::{Object, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[Builtin::new("eigs", 1..=2, eigs)];
@@ -43,6 +44,9 @@ fn eigs(env: &mut Env, args: &[Value]) -> Result<Value> {
         }
         Some(given) => precision = to_f64(&simple("eigs", given, 1)?),
         None => {}
+    }
+    if precision.is_nan() || precision >= 1.0 {
+        return Err(unsupported("eigs", "a precision of 1 or more, or NaN"));
     }
     let found = decompose(env, matrix, precision, wants_vectors)?;
     let kind = match matrix.kind {

@@ -139,6 +139,7 @@ pub(crate) fn method(env: &mut Env, object: &Value, name: &str, args: &[Value]) 
                 _ => Ok(number),
             }
         }
+        (Value::Num(x), "toFixed") if x.abs() >= 1e21 => Ok(Value::text(&write_javascript(*x))),
         (Value::Num(_) | Value::Big(_), "toFixed") => {
             let precision = args.first().map_or(Ok(0), |digits| length(name, digits))?;
             if precision > 100 {

@@ -1,16 +1,18 @@
 //! Linear algebra: products, determinants, inverses.
 
+use crate::broadcast::zeros_would_change;
 use crate::convert::{simple, to_f64, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::function::Builtin;
 use crate::functions::arithmetic;
 use crate::functions::complex::conj;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, MatrixKind};
 use crate::ops::arithmetic::{
     add_scalar, divide_scalar, multiply_scalar, negate_scalar, subtract_scalar,
 };
 use crate::ops::compare::{equal_scalar, larger};
+use crate::refusals::{is_not_finite, is_zero_cell};
 use crate::value::Value;
 
 pub(crate) const TABLE: &[Builtin] = &[
@@ -114,6 +116,14 @@ pub(crate) fn multiply(env: &mut Env, a: &Matrix, b: &Matrix) -> Result<Value> {
                 sum = add_scalar(env, &sum, &product)?;
             }
             cells.push(sum);
+        }
+    }
+    for (sparse, other) in [(a, b), (b, a)] {
+        if sparse.kind == MatrixKind::Sparse
+            && sparse.cells.iter().any(is_zero_cell)
+            && other.cells.iter().any(is_not_finite)
+        {
+            return Err(zeros_would_change("multiply"));
         }
     }
     let kind = a.kind.with(b.kind);

@@ -7,6 +7,7 @@ use crate::error::{MathError, Result};
 use crate::function::Builtin;
 use crate::number::decimal::Decimal;
 use crate::number::special;
+use crate::refusals::{is_not_finite, unsupported};
 use crate::value::Value;
 
 pub(crate) const TABLE: &[Builtin] = &[
@@ -61,7 +62,13 @@ fn factorial_big(env: &mut Env, n: &Decimal) -> Result<Decimal> {
 
 fn gamma(env: &mut Env, value: &Value) -> Result<Value> {
     match simple("gamma", value, 0)? {
-        Value::Complex(z) if z.im != 0.0 => Ok(special::gamma_complex(z).into()),
+        Value::Complex(z) if z.im != 0.0 => {
+            let value = Value::from(special::gamma_complex(z));
+            if is_not_finite(&value) {
+                return Err(unsupported("gamma", "complex numbers that large"));
+            }
+            Ok(value)
+        }
         Value::Complex(z) => Ok(Value::Num(special::gamma(z.re))),
         Value::Big(n) if !n.is_finite() => Ok(Value::big(if n.is_negative() {
             Decimal::Nan

@@ -9,6 +9,7 @@ use crate::function::Builtin;
 use crate::matrix::Matrix;
 use crate::ops::arithmetic::{add_scalar, multiply_scalar};
 use crate::ops::compare::order;
+use crate::refusals::unsupported;
 use crate::value::Value;
 
 pub(crate) const TABLE: &[Builtin] = &[Builtin::new("range", 1..=4, range)];
@@ -76,6 +77,12 @@ fn sequence(
 ) -> Result<Value> {
     if let (Value::Num(start), Value::Num(end), Value::Num(step)) = (start, end, step) {
         return numbers(env, *start, *end, *step, include_end);
+    }
+    if [start, end, step]
+        .iter()
+        .any(|value| matches!(value, Value::Bool(_)))
+    {
+        return Err(unsupported("range", "booleans"));
     }
     let scalar = |value: &Value| match value {
         Value::Unit(_) => Ok(value.clone()),
@@ -176,6 +183,10 @@ fn numbers(env: &mut Env, start: f64, end: f64, step: f64, include_end: bool) ->
     let span = (end - start) / step;
     if span.is_nan() {
         return Err(MathError::value("Range limits must be numbers"));
+    }
+    // A step that leads away from the end.
+    if (end > start && step < 0.0) || (end < start && step > 0.0) {
+        return Ok(Matrix::vector(Vec::new()).into());
     }
     // A last step that misses the end by a rounding error still reaches it.
     let nearest = span.round();

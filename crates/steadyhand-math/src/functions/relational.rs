@@ -7,9 +7,11 @@ use crate::convert::{to_f64, wrong_type};
 use crate::env::Env;
 use crate::error::Result;
 use crate::function::Builtin;
+use crate::matrix::{Matrix, MatrixKind};
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
 use crate::ops::compare::{self, equal_scalar, order, sign_of};
+use crate::refusals::is_zero_cell;
 use crate::signatures;
 use crate::value::Value;
 
@@ -164,11 +166,19 @@ pub(crate) fn natural(env: &mut Env, a: &Value, b: &Value) -> Result<Ordering> {
 }
 
 fn natural_matrices(env: &mut Env, a: &Value, b: &Value) -> Result<Ordering> {
+    // Rows are arrays, whatever they were cut from.
     let items = |value: &Value| match value {
-        Value::Matrix(matrix) => matrix.items(),
+        Value::Matrix(matrix) => (**matrix).clone().of_kind(MatrixKind::Array).items(),
         other => vec![other.clone()],
     };
-    let (left, right) = (items(a), items(b));
+    let (left, right) = match (a, b) {
+        (Value::Matrix(a), Value::Matrix(b))
+            if a.kind == MatrixKind::Sparse && b.kind == MatrixKind::Sparse =>
+        {
+            (stored_cells(a), stored_cells(b))
+        }
+        _ => (items(a), items(b)),
+    };
     for (a, b) in left.iter().zip(&right) {
         let order = natural(env, a, b)?;
         if order != Ordering::Equal {
@@ -176,6 +186,14 @@ fn natural_matrices(env: &mut Env, a: &Value, b: &Value) -> Result<Ordering> {
         }
     }
     Ok(left.len().cmp(&right.len()))
+}
+
+/// What a sparse matrix stores: column by column, all but the zeros.
+fn stored_cells(matrix: &Matrix) -> Vec<Value> {
+    let (rows, columns) = (matrix.rows(), matrix.columns());
+    let places = (0..columns).flat_map(|column| (0..rows).map(move |row| (row, column)));
+    let cells = places.map(|(row, column)| matrix.at(row, column).clone());
+    cells.filter(|cell| !is_zero_cell(cell)).collect()
 }
 
 /// Runs of digits count as numbers, and stand before letters; letters are ordered by their code.

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::convert::{truthy, wrong_type};
+use crate::convert::{simple, truthy, wrong_type};
 use crate::env::Env;
 use crate::error::Result;
 use crate::function::Builtin;
@@ -137,9 +137,10 @@ fn is_subset(env: &mut Env, args: &[Value]) -> Result<Value> {
 fn multiplicity(env: &mut Env, args: &[Value]) -> Result<Value> {
     must_be_list("setMultiplicity", &args[1], 1)?;
     let values = flatten_args(env, &args[1..])?;
+    let wanted = simple("setMultiplicity", &args[0], 0)?;
     let mut count = 0;
     for value in &values {
-        if natural(env, value, &args[0])? == Ordering::Equal {
+        if natural(env, value, &wanted)? == Ordering::Equal {
             count += 1;
         }
     }

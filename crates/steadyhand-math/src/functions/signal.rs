@@ -10,6 +10,7 @@ use crate::functions::linear::as_matrix;
 use crate::matrix::Matrix;
 use crate::number::complex::Complex;
 use crate::ops::arithmetic::{add_scalar, divide_scalar, multiply_scalar, negate_scalar};
+use crate::refusals::unsupported;
 use crate::value::{Object, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[
@@ -39,6 +40,16 @@ fn zpk2tf(env: &mut Env, args: &[Value]) -> Result<Value> {
         as_matrix("zpk2tf", &args[0])?,
         as_matrix("zpk2tf", &args[1])?,
     );
+    for list in [zeros, poles] {
+        let has_big = list.cells.iter().any(|cell| matches!(cell, Value::Big(_)));
+        let is_number = |cell: &Value| {
+            matches!(cell, Value::Num(_) | Value::Complex(_) | Value::Big(_))
+                || (has_big && matches!(cell, Value::Frac(_)))
+        };
+        if list.size.len() != 1 || !list.cells.iter().all(is_number) {
+            return Err(unsupported("zpk2tf", "anything but lists of numbers"));
+        }
+    }
     let gain = args.get(2).cloned().unwrap_or(Value::Num(1.0));
     let mut above = polynomial(env, &zeros.cells)?;
     let below = polynomial(env, &poles.cells)?;
@@ -52,8 +63,11 @@ fn zpk2tf(env: &mut Env, args: &[Value]) -> Result<Value> {
 /// The response of a filter at these frequencies, or at as many as asked for between 0 and π.
 fn freqz(env: &mut Env, args: &[Value]) -> Result<Value> {
     let numbers = |value: &Value| -> Result<Vec<Complex>> {
-        as_matrix("freqz", value)?
-            .cells
+        let list = as_matrix("freqz", value)?;
+        if list.size.len() != 1 {
+            return Err(unsupported("freqz", "matrices as coefficients, only lists"));
+        }
+        list.cells
             .iter()
             .map(|cell| simple("freqz", cell, 0).map(|cell| to_complex(&cell)))
             .collect()

@@ -11,6 +11,7 @@ use crate::functions::statistics::{along, dimension_of};
 use crate::matrix::Matrix;
 use crate::ops::arithmetic::{add_scalar, multiply_scalar};
 use crate::ops::compare::order;
+use crate::refusals::is_nan;
 use crate::syntax::node::Node;
 use crate::value::Value;
 
@@ -114,6 +115,10 @@ pub(crate) fn partition_select(env: &mut Env, args: &[Node]) -> Result<Value> {
     let k = env.eval(k)?;
     let position = whole("partitionSelect", &k)?;
     let how = how.first().map(|node| env.eval(node)).transpose()?;
+    let is_inside = usize::try_from(position).is_ok_and(|at| at < matrix.cells.len());
+    if let (true, Some(nan)) = (is_inside, nan_among(&matrix.cells)) {
+        return Ok(nan);
+    }
     let cells = sorted(env, matrix.cells.clone(), |env, a, b| {
         compare_with(env, how.as_ref(), a, b)
     })?;
@@ -134,6 +139,12 @@ pub(crate) fn partition_select(env: &mut Env, args: &[Node]) -> Result<Value> {
         )?;
     }
     Ok(chosen)
+}
+
+/// What is no number leaves the others without an order: it is the answer. Quantities that are none are not.
+fn nan_among(values: &[Value]) -> Option<Value> {
+    let nan = |value: &&Value| is_nan(value) && !matches!(value, Value::Unit(_));
+    values.iter().find(nan).cloned()
 }
 
 pub(crate) fn quantile_seq(env: &mut Env, args: &[Value]) -> Result<Value> {
@@ -167,6 +178,8 @@ fn quantiles(env: &mut Env, values: &[Value], wanted: &Value, is_sorted: bool) -
     env.purse.pay_cells(values.len())?;
     let ordered = if is_sorted {
         values.to_vec()
+    } else if let Some(nan) = nan_among(values) {
+        vec![nan; values.len()]
     } else {
         sorted(env, values.to_vec(), |env, a, b| {
             Ok(order(env, "quantileSeq", a, b)?.unwrap_or(Ordering::Equal))

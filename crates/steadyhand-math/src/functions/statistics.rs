@@ -17,6 +17,7 @@ use crate::ops::arithmetic::{
     add, add_scalar, divide_scalar, multiply_scalar, plus, subtract_scalar,
 };
 use crate::ops::compare::order;
+use crate::refusals::unsupported;
 use crate::value::Value;
 
 pub(crate) const TABLE: &[Builtin] = &[
@@ -276,10 +277,18 @@ fn median(env: &mut Env, values: &[Value]) -> Result<Value> {
     let values = values?;
     for value in &values {
         if is_nan(value)? {
-            return Ok(match value {
-                Value::Big(_) => value.clone(),
-                _ => Value::Num(f64::NAN),
-            });
+            if matches!(value, Value::Unit(_)) {
+                return Err(unsupported("median", "quantities that are NaN"));
+            }
+            let is_big = |value: &Value| matches!(value, Value::Big(_));
+            let is_even = values.len().is_multiple_of(2);
+            return Ok(
+                if is_big(value) || (is_even && values[..values.len() / 2].iter().any(is_big)) {
+                    Value::big(Decimal::Nan)
+                } else {
+                    Value::Num(f64::NAN)
+                },
+            );
         }
         if matches!(value, Value::Complex(_)) {
             return Err(MathError::arguments(

@@ -13,6 +13,7 @@ use crate::function::Builtin;
 use crate::number::decimal::Decimal;
 use crate::number::digits::{Notation, Style, write_number};
 use crate::number::fraction::Fraction;
+use crate::refusals::unsupported;
 use crate::value::{Object, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[
@@ -43,6 +44,12 @@ fn format(env: &mut Env, args: &[Value]) -> Result<Value> {
                 return text(env, &written);
             }
             let style = style(options)?;
+            if matches!(style.notation, Notation::Engineering) && style.precision == Some(0) {
+                return Err(unsupported(
+                    "format",
+                    "a precision of 0 in engineering notation",
+                ));
+            }
             write_value(env, &args[0], &style)?
         }
         Some(precision) => {
@@ -74,6 +81,7 @@ fn write_in_base(env: &mut Env, value: &Value, size: Option<&Value>, base: u32) 
             Ok(format!("[{}]", parts.join(", ")))
         }
         Value::Complex(_) => Err(wrong_type("format", value, 0)),
+        Value::Unit(_) => Err(unsupported("format", "quantities in another base")),
         other => write_value(env, other, &Style::EXACT),
     }
 }

@@ -1,6 +1,6 @@
 //! Angles and their hyperbolic relatives.
 
-use crate::broadcast::{both, each};
+use crate::broadcast::{each, keeping_zeros};
 use crate::convert::{Pair, pair, simple, to_f64, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
@@ -160,7 +160,7 @@ fn big_atanh(x: &Decimal, precision: usize) -> Decimal {
 }
 
 fn atan2(env: &mut Env, args: &[Value]) -> Result<Value> {
-    both(env, &args[0], &args[1], |env, y, x| {
+    keeping_zeros(env, "atan2", &args[0], &args[1], |env, y, x| {
         match pair(env, "atan2", y, x)? {
             Pair::Big(y, x) => {
                 let precision = env.settings.precision;

@@ -11,6 +11,7 @@ use crate::functions::rounding::{Rounding, round_scalar};
 use crate::matrix::Matrix;
 use crate::ops::arithmetic::{add_scalar, subtract_scalar};
 use crate::ops::compare::equal_scalar;
+use crate::refusals::unsupported;
 use crate::unit::Unit;
 use crate::unit::prefix::PrefixSet;
 use crate::value::{Object, Value};
@@ -58,6 +59,9 @@ fn to_best(env: &mut Env, args: &[Value]) -> Result<Value> {
         Some(Value::Object(options)) => options.get("offset").map_or(1.2, to_f64),
         _ => 1.2,
     };
+    if !offset.is_finite() {
+        return Err(unsupported("toBest", "an offset that is no number"));
+    }
     let Some(wanted) = args.get(1) else {
         let best = quantity.best(env, offset);
         return Ok(Value::unit(Unit {

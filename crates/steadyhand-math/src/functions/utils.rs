@@ -106,7 +106,9 @@ fn sign(value: &Value) -> Result<f64> {
         Value::Num(x) => *x,
         Value::Bool(value) => f64::from(u8::from(*value)),
         Value::Big(n) => {
-            if n.is_zero() {
+            if matches!(**n, Decimal::Nan) {
+                f64::NAN
+            } else if n.is_zero() {
                 0.0
             } else if n.is_negative() {
                 -1.0

@@ -3,7 +3,7 @@
 use num_integer::Integer;
 use num_traits::Zero;
 
-use crate::broadcast::{both, each};
+use crate::broadcast::{both, each, keeping_zeros};
 use crate::convert::{Pair, pair, simple, unit_factor, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
@@ -21,22 +21,32 @@ pub(crate) fn subtract(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
 }
 
 pub(crate) fn dot_multiply(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
-    both(env, a, b, multiply_scalar)
+    multiply_cells(env, "dotMultiply", a, b)
+}
+
+/// The same from both sides.
+fn multiply_cells(env: &mut Env, function: &str, a: &Value, b: &Value) -> Result<Value> {
+    match (a, b) {
+        (scalar, Value::Matrix(_)) if !matches!(scalar, Value::Matrix(_)) => {
+            keeping_zeros(env, function, b, a, |env, b, a| multiply_scalar(env, a, b))
+        }
+        _ => keeping_zeros(env, function, a, b, multiply_scalar),
+    }
 }
 
 pub(crate) fn dot_divide(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
-    both(env, a, b, divide_scalar)
+    keeping_zeros(env, "dotDivide", a, b, divide_scalar)
 }
 
 pub(crate) fn modulo(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
-    both(env, a, b, modulo_scalar)
+    keeping_zeros(env, "mod", a, b, modulo_scalar)
 }
 
 /// The product of linear algebra where both are matrices.
 pub(crate) fn multiply(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
     match (a, b) {
         (Value::Matrix(a), Value::Matrix(b)) => linear::multiply(env, a, b),
-        _ => both(env, a, b, multiply_scalar),
+        _ => multiply_cells(env, "multiply", a, b),
     }
 }
 
@@ -46,7 +56,7 @@ pub(crate) fn divide(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
             let inverse = linear::inverse(env, divisor)?;
             multiply(env, a, &inverse.into())
         }
-        _ => both(env, a, b, divide_scalar),
+        _ => keeping_zeros(env, "divide", a, b, divide_scalar),
     }
 }
 

@@ -81,11 +81,13 @@ fn shifted_right_by(n: &BigInt, distance: &BigInt) -> BigInt {
 }
 
 /// Big numbers are not shifted by less than nothing.
-fn shifted_by_negative(b: &Value) -> Option<Value> {
-    matches!(b, Value::Num(x) if *x < 0.0 && x.fract() == 0.0)
-        .then_some(())
-        .or(matches!(b, Value::Big(n) if n.is_negative() && n.is_integer()).then_some(()))
-        .map(|()| Value::big(Decimal::Nan))
+fn shifted_by_negative(a: &Value, b: &Value) -> Option<Value> {
+    let is_negative = match (a, b) {
+        (Value::Big(_), Value::Num(x)) => *x < 0.0 && x.fract() == 0.0,
+        (Value::Big(_) | Value::Num(_), Value::Big(n)) => n.is_negative() && n.is_integer(),
+        _ => false,
+    };
+    is_negative.then(|| Value::big(Decimal::Nan))
 }
 
 pub(crate) fn bit_and(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
@@ -144,7 +146,7 @@ pub(crate) fn bit_xor(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
 pub(crate) fn shift_left(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
     both(env, a, b, |env, a, b| {
         let small = |a: i32, b: i32| f64::from(a.wrapping_shl(b as u32));
-        if let (Value::Big(_), Some(none)) = (a, shifted_by_negative(b)) {
+        if let Some(none) = shifted_by_negative(a, b) {
             return Ok(none);
         }
         combine(env, "leftShift", a, b, small, |a, b| shifted_left(&a, &b))
@@ -154,7 +156,7 @@ pub(crate) fn shift_left(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
 pub(crate) fn shift_right(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
     both(env, a, b, |env, a, b| {
         let small = |a: i32, b: i32| f64::from(a.wrapping_shr(b as u32));
-        if let (Value::Big(_), Some(none)) = (a, shifted_by_negative(b)) {
+        if let Some(none) = shifted_by_negative(a, b) {
             return Ok(none);
         }
         combine(env, "rightArithShift", a, b, small, |a, b| {

@@ -1,9 +1,11 @@
 //! Powers.
 
+use std::cmp::Ordering;
+
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive, Zero};
 
-use crate::broadcast::both;
+use crate::broadcast::keeping_zeros;
 use crate::convert::{Pair, fraction_as_big, pair, unit_factor, whole, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
@@ -12,6 +14,7 @@ use crate::number::complex::Complex;
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
 use crate::number::transcendental;
+use crate::refusals::unsupported;
 use crate::value::Value;
 
 pub(crate) fn pow(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
@@ -29,7 +32,7 @@ pub(crate) fn pow(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
 }
 
 pub(crate) fn dot_pow(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
-    both(env, a, b, pow_scalar)
+    keeping_zeros(env, "dotPow", a, b, pow_scalar)
 }
 
 pub(crate) fn pow_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
@@ -100,6 +103,10 @@ fn pow_integer(env: &mut Env, a: &BigInt, b: &BigInt) -> Result<Value> {
 fn pow_big(env: &mut Env, a: &Decimal, b: &Decimal) -> Result<Value> {
     let precision = env.settings.precision;
     if !a.is_finite() || !b.is_finite() {
+        let is_positive = a.compare(&Decimal::zero()).is_some_and(Ordering::is_ge);
+        if !is_positive && !b.is_integer() {
+            return Ok(Complex::new(f64::NAN, f64::NAN).into());
+        }
         return Ok(Value::big(Decimal::from_f64(a.to_f64().powf(b.to_f64()))));
     }
     if let Some(exponent) = b.to_i64()
@@ -115,6 +122,9 @@ fn pow_big(env: &mut Env, a: &Decimal, b: &Decimal) -> Result<Value> {
         return Ok(Value::big(result));
     }
     if a.is_negative() {
+        if b.is_integer() {
+            return Err(unsupported("pow", "an exponent that large"));
+        }
         return Ok(Complex::from(a.to_f64()).pow(b.to_f64().into()).into());
     }
     env.purse.pay(transcendental::cost(precision))?;

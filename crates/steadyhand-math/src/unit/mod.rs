@@ -21,6 +21,7 @@ use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
 use crate::ops::arithmetic::{add_scalar, divide_scalar, multiply_scalar, subtract_scalar};
 use crate::ops::power::pow_scalar;
+use crate::refusals::unsupported;
 use crate::value::Value;
 
 /// The nine of nature, and room for those an expression creates.
@@ -285,6 +286,9 @@ impl Unit {
 
     pub(crate) fn pow(&self, env: &mut Env, exponent: &Value) -> Result<Value> {
         let power = to_f64(exponent);
+        if !power.is_finite() {
+            return Err(unsupported("pow", "units to the power of NaN or Infinity"));
+        }
         let mut result = self.clone();
         result
             .dimensions

@@ -158,6 +158,25 @@ const QUESTIONS: &[&str] = &[
     "sparse([[1 cm, 2], [2, 0]])",
     "ones([bigint(4)])",
     "index([[1, 2]], 2)",
+    // What is no number, where there is an order or a size to find; kinds that are converted on the way in.
+    "partitionSelect([5, NaN, 1], 2, \"desc\")",
+    "partitionSelect([5, Infinity, bignumber(NaN)], 1, \"asc\")",
+    "quantileSeq([3, bignumber(NaN), 5, 7], [1/3, 2/3])",
+    "median(bignumber(4), NaN)",
+    "isPositive(bignumber(NaN))",
+    "bignumber(-1.5)^NaN",
+    "bignumber(-1.5)^Infinity",
+    "bignumber(NaN)^Infinity",
+    "setMultiplicity(\"2\", [1, 2])",
+    "setMultiplicity(true, [1, 2])",
+    "setMultiplicity(bigint(5), [4, 5, 6])",
+    "compareNatural([[1, 2], [3, 4]], sparse([[1, 2], [0, 4]]))",
+    "compareNatural(sparse([1, 0, 3, 4]), sparse([0, 2, 3]))",
+    "range(0, 10, -Infinity)",
+    "leftShift(2, bignumber(-1))",
+    "nthRoot(bignumber(0))",
+    "size(sparse([]))",
+    "(1e21).toFixed()",
     // Refused: wrong kinds, wrong numbers, wrong sizes of arguments.
     "sin([1, 2])",
     "exp([1])",
@@ -217,8 +236,84 @@ fn f11_what_mathjs_itself_gets_wrong_is_refused() {
         "{\"__proto__\": 1}",
         "\"\\ud83d\"",
         "\"\\ud83d\\ude00\"[1]",
+        // What is no number, or infinite.
+        "sort([1, NaN, 2])",
+        "setDistinct([1, NaN, 2])",
+        "setUnion([1, bignumber(NaN)], [2])",
+        "setDifference([1, 2], [NaN, 2])",
+        "setPowerset([1, NaN])",
+        "inv([[1, 0, 0], [0, 1, 0], [0, 0, NaN]])",
+        "det([[1, 0, NaN], [0, 0, 0], [1, 0, 0]])",
+        "lup([[NaN, 1], [1, 4]])",
+        "lusolve([[1, NaN], [0, 0]], [1, 1])",
+        "norm([1, NaN])",
+        "norm(NaN - 4i)",
+        "max([[NaN, 2], [3, 4]], 1)",
+        "min([[1, 2], [bignumber(NaN), 4]], 2)",
+        "median([unit(NaN, \"mm\"), 30 mm])",
+        "kg^Infinity",
+        "34 m^NaN",
+        "(2 kg)^-Infinity",
+        "polynomialRoot(NaN, 2)",
+        "polynomialRoot(1, Infinity, 2)",
+        "nthRoots(Infinity, 3)",
+        "cbrt(NaN, true)",
+        "nthRoot([1, 2], NaN)",
+        "acos(-Infinity)",
+        "atanh(Infinity)",
+        "expm1(complex(1, Infinity))",
+        "gamma(complex(Infinity, 0.5))",
+        "complex({r: 1, phi: null})",
+        // Only the cells that a sparse matrix stores.
+        "sparse([[1, 2], [0, 4]]) * NaN",
+        "Infinity * sparse([[1, 2], [0, 4]])",
+        "sparse([[1, 2], [0, 4]]) / 0",
+        "sparse([[1, 2], [0, 4]]) .^ 0",
+        "sparse([[1, 0], [0, 1]]) * [NaN, 1]",
+        "mod(sparse([[1, 2], [0, 4]]), NaN)",
+        "atan2(sparse([[1, 2], [0, 4]]), -3)",
+        "nthRoot(sparse([[1, 2], [0, 4]]), -3)",
+        "dot(sparse([1, i]), sparse([2, 4]))",
+        // Other kinds of values.
+        "zpk2tf([\"a\"], [1])",
+        "zpk2tf([fraction(1, 2)], [1])",
+        "zpk2tf([[1, 2], [3, 4]], [1, 2])",
+        "freqz([[1, 2], [3, 4]], [1, 2])",
+        "cbrt(bignumber(4), true)",
+        "eigs([[1, 2], [3, 4]], bigint(5))",
+        "row([[1, 2], [3, 4]], true)",
+        "diff([[1, 2], [3, 4]], true)",
+        "0:true",
+        "number(m)",
+        "bignumber(-1.5)^bigint(\"123456789012345678901\")",
+        "invmod(7, 1e21)",
+        "format(1.24, {notation: \"engineering\", precision: 0})",
+        "format(2 kg, {notation: \"hex\"})",
     ] {
         let answer = evaluate(expression).map(|answer| answer.to_string());
         assert!(answer.is_err(), "{expression} is {answer:?}");
+    }
+}
+
+/// Their length and sign are free: what counts is that a matrix only stretches them.
+#[test]
+fn f11_eigenvectors_are_eigenvectors() {
+    for matrix in [
+        "[[1, 2], [3, 4]]",
+        "[[4, 1], [2, 3]]",
+        "[[0, 1], [-1, 0]]",
+        "[[2, 1, 0], [1, 3, 1], [0, 1, 4]]",
+        "[[1, 2, 0], [0, 3, 0], [2, -4, 2]]",
+        "[[2 + i, 0, 0], [2 + 3i, 1, 0], [0, 0, 5i]]",
+        "[[bignumber(1), bignumber(2)], [bignumber(3), bignumber(4)]]",
+        "sparse([[1, 2], [0, 4]])",
+    ] {
+        let rest = format!(
+            "m = matrix({matrix}, \"dense\"); found = eigs(m).eigenvectors; \
+             rest(pair) = max(map(m * pair.vector - pair.value * pair.vector, abs)) / max(map(pair.vector, abs)); \
+             count(found) > 0 and max(map(found, rest)) < 1e-10"
+        );
+        let answer = evaluate(&rest).map(|answer| answer.to_string());
+        assert_eq!(answer.as_deref(), Ok("[true]"), "{matrix}");
     }
 }
