@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::call::{Arguments, Call};
@@ -12,6 +13,7 @@ use crate::cut;
 use crate::event::Event;
 use crate::executor::after;
 use crate::failure::{Effect, Failure, FailureCode};
+use crate::failures;
 use crate::guard::retry::Next;
 use crate::manager::Entry;
 use crate::metrics::Ending;
@@ -19,7 +21,7 @@ use crate::observer::Observers;
 use crate::outcome::{Outcome, Status, millis};
 use crate::output::Output;
 use crate::redact::{self, Secrets};
-use crate::schema::Mended;
+use crate::schema::{self, CheckFailure, GivenUp, Mended, STEPS_INLINE, STEPS_MAX};
 use crate::tool_error::friendly_text;
 
 /// A call that takes longer than this is worth a warning (SPEC V08).
@@ -30,6 +32,9 @@ const NOTICE: &str = "steadyhand::notice";
 const LOGGED_BYTES_MAX: usize = 2 * 1024;
 /// What is told of arguments that no tool got.
 const SENT_BYTES_MAX: usize = 16 * 1024;
+
+/// Checks of arguments that take longer than a moment; all other calls share the processors with them.
+static LONG_CHECKS: Semaphore = Semaphore::const_new(2);
 
 /// A call and what has become of it so far.
 pub(crate) struct Case<'a> {
@@ -267,20 +272,63 @@ impl<'a> Case<'a> {
     }
 
     /// Makes the arguments what the tool gets, or tells every fault in them.
-    pub(crate) fn check_arguments(&mut self, entry: &Entry) -> Result<(), Box<Failure>> {
-        let (schema, document) = (&entry.schema, entry.tool.schema());
-        schema.check(
+    pub(crate) async fn check_arguments(&mut self, entry: &Entry) -> Result<(), Box<Failure>> {
+        let (document, rules) = (entry.tool.schema(), entry.rules);
+        let args = schema::read(
             &mut self.call.args,
             document,
-            entry.rules,
+            rules,
             entry.tool.preparation(),
             &mut self.mended,
         )?;
+        let mut steps = STEPS_INLINE;
+        let checked = entry
+            .schema
+            .check(args, document, rules, &mut self.mended, &mut steps);
+        match checked {
+            Ok(()) => {}
+            Err(CheckFailure::GivenUp(GivenUp::Steps)) => self.check_arguments_aside(entry).await?,
+            Err(other) => return Err(other.into_failure()),
+        }
         if let Some(used) = entry.tool.used_arguments() {
             self.mended.name_unused(&self.call.args, used);
         }
         self.are_checked = true;
         Ok(())
+    }
+
+    /// A check that takes long runs where no other call waits for the thread, few of them at once.
+    #[cold]
+    async fn check_arguments_aside(&mut self, entry: &Entry) -> Result<(), Box<Failure>> {
+        let Arguments::Json(args) = &self.call.args else {
+            return Ok(());
+        };
+        let (mut args, mut mended) = (args.clone(), self.mended.clone());
+        let (schema, tool, rules) = (
+            Arc::clone(&entry.schema),
+            Arc::clone(&entry.tool),
+            entry.rules,
+        );
+        let check = async move {
+            let place = LONG_CHECKS.acquire().await;
+            let check = tokio::task::spawn_blocking(move || {
+                let mut steps = STEPS_MAX;
+                let checked =
+                    schema.check(&mut args, tool.schema(), rules, &mut mended, &mut steps);
+                // A check whose call has ended keeps its place until it ends itself.
+                drop(place);
+                (checked, args, mended)
+            });
+            check.await
+        };
+        let Ok(ended) = tokio::time::timeout_at(self.progress.deadline, check).await else {
+            return Err(failures::too_late(entry));
+        };
+        let (checked, args, mended) = ended.map_err(|error| {
+            failures::refused(FailureCode::ToolExecutionError, entry, error.to_string())
+        })?;
+        (self.call.args, self.mended) = (Arguments::Json(args), mended);
+        checked.map_err(CheckFailure::into_failure)
     }
 
     /// No tool has this name.

@@ -160,7 +160,7 @@ impl ToolExecutor {
         if let Some(Err(refused)) = permit.as_ref().map(|it| it.check(entry.tool.name())) {
             return case.close(Err(refused), None);
         }
-        if let Err(failure) = case.check_arguments(entry) {
+        if let Err(failure) = case.check_arguments(entry).await {
             return case.close_invalid(failure);
         }
         if let Some(Err(refused)) = permit.as_ref().map(|it| it.admit(&case, entry)) {

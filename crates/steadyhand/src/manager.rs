@@ -22,7 +22,7 @@ use crate::guard::retry::Budget;
 use crate::metrics::{BreakerView, LastFailure, Metrics, ToolMetrics};
 use crate::observer::Observers;
 use crate::policy::Policy;
-use crate::schema::{Mended, Rules, Schema};
+use crate::schema::{self, CheckFailure, Mended, Rules, STEPS_MAX, Schema};
 use crate::source::{SourceError, ToolSource};
 use crate::state::States;
 use crate::tool::Tool;
@@ -251,16 +251,7 @@ impl ToolManager {
     pub fn check(&self, name: &str, mut arguments: Arguments) -> Option<Result<(), Box<Failure>>> {
         let catalogue = self.catalogue();
         let entry = catalogue.find(name)?;
-        let (schema, document) = (&entry.schema, entry.tool.schema());
-        let preparation = entry.tool.preparation();
-        let checked = schema.check(
-            &mut arguments,
-            document,
-            entry.rules,
-            preparation,
-            &mut Mended::default(),
-        );
-        Some(checked)
+        Some(entry.check(&mut arguments))
     }
 
     /// Lets the next call of a tool whose breaker is open through, as the trial, without waiting for the end of its
@@ -468,7 +459,7 @@ fn folded(name: &str) -> String {
 pub(crate) struct Entry {
     pub(crate) tool: Arc<Tool>,
     pub(crate) policy: Policy,
-    pub(crate) schema: Schema,
+    pub(crate) schema: Arc<Schema>,
     pub(crate) rules: Rules,
     pub(crate) breaker: Option<Breaker>,
     /// What the breaker last counted.
@@ -506,7 +497,7 @@ impl Entry {
         let schema = Schema::compile(tool.schema()).map_err(refuse)?;
         let policy = tool.policy_from(defaults);
         Ok(Entry {
-            schema,
+            schema: Arc::new(schema),
             rules: Rules {
                 strict: policy.strict,
                 coerce: policy.coerce,
@@ -523,6 +514,23 @@ impl Entry {
             tool: Arc::new(tool),
             policy,
         })
+    }
+
+    /// Checks arguments on this thread, with all the steps they may take.
+    fn check(&self, arguments: &mut Arguments) -> Result<(), Box<Failure>> {
+        let (document, mended) = (self.tool.schema(), &mut Mended::default());
+        let args = schema::read(
+            arguments,
+            document,
+            self.rules,
+            self.tool.preparation(),
+            mended,
+        )?;
+        let mut steps = STEPS_MAX;
+        let checked = self
+            .schema
+            .check(args, document, self.rules, mended, &mut steps);
+        checked.map_err(CheckFailure::into_failure)
     }
 
     /// The counters belong to the name: they go on when the tool behind it is another one.

@@ -7,7 +7,7 @@ use super::problem::{Code, Fix};
 use super::provider::Provider;
 use super::wire::text;
 use crate::call::{Arguments, Call};
-use crate::schema::{Mended, Rules, Schema};
+use crate::schema::{self, Mended, Rules, STEPS_INLINE, Schema};
 
 /// The longest text that is searched.
 const TEXT_BYTES_MAX: usize = 256 * 1024;
@@ -231,10 +231,12 @@ fn one(value: Value, tools: &[Value]) -> Option<Call> {
         coerce: false,
         args_bytes_max: TEXT_BYTES_MAX,
     };
-    let mut checked = Arguments::Json(args.clone());
+    let mut copy = Arguments::Json(args.clone());
+    let mut mended = Mended::default();
+    let read = schema::read(&mut copy, schema, rules, None, &mut mended).ok()?;
     let is_valid = Schema::compile(schema)
         .ok()?
-        .check(&mut checked, schema, rules, None, &mut Mended::default())
+        .check(read, schema, rules, &mut mended, &mut STEPS_INLINE.clone())
         .is_ok();
     // The tool gets what the model wrote (SPEC V20).
     is_valid.then(|| Call::with_id("", name, args))

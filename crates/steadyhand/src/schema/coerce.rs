@@ -1,10 +1,10 @@
 //! Mends common slips in arguments, where a tool allows it: guided by the schema, and reported (SPEC D12).
 
-use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
+use super::counted::{CountedValidator, GivenUp, Steps};
 use super::{ERRORS_READ_MAX, example};
 
 /// One value that was changed so that the arguments fit.
@@ -20,12 +20,17 @@ pub struct Coercion {
 const ROUNDS_MAX: usize = 4;
 
 /// Changes what can be changed without guessing; what is still wrong afterwards is reported as usual.
-pub(super) fn mend(validator: &Validator, document: &Value, args: &mut Value) -> Vec<Coercion> {
-    let mut done = Vec::new();
+pub(super) fn mend(
+    validator: &CountedValidator,
+    document: &Value,
+    args: &mut Value,
+    done: &mut Vec<Coercion>,
+    steps: &mut Steps,
+) -> Result<(), GivenUp> {
     for _ in 0..ROUNDS_MAX {
         let changes: Vec<(String, Change)> = validator
-            .iter_errors(args)
-            .take(ERRORS_READ_MAX)
+            .errors(args, ERRORS_READ_MAX, steps)?
+            .into_iter()
             .filter_map(|error| {
                 let at = error.instance_path().as_str().to_owned();
                 let ValidationErrorKind::Type { kind } = error.kind() else {
@@ -50,7 +55,7 @@ pub(super) fn mend(validator: &Validator, document: &Value, args: &mut Value) ->
             }
         }
     }
-    done
+    Ok(())
 }
 
 enum Change {

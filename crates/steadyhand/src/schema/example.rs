@@ -1,14 +1,17 @@
 //! Makes examples from a schema: values that would do, for people and models that sent others.
 
-use jsonschema::Validator;
 use serde_json::{Map, Number, Value, json};
 
 use crate::cut::json_bytes;
 use crate::failure::Problem;
 use crate::redact;
 
+use super::counted::{CountedValidator, Steps};
+
 const DEPTH_MAX: usize = 8;
 const EXAMPLE_BYTES_MAX: usize = 1024;
+/// How many schemas are read for one example.
+const SCHEMAS_READ_MAX: usize = 256;
 
 /// Arguments that would have passed: as many of the sent ones as possible, the faulty ones replaced.
 /// None where we cannot make any: an example that does not validate would be a lie.
@@ -16,7 +19,8 @@ pub(super) fn valid_arguments(
     document: &Value,
     sent: &Value,
     problems: &[Problem],
-    validator: &Validator,
+    validator: &CountedValidator,
+    steps: &mut Steps,
 ) -> Option<Value> {
     let plain = value(document, document)?;
     let mut mended = plain.clone();
@@ -44,9 +48,9 @@ pub(super) fn valid_arguments(
             }
         }
     }
-    [mended, plain].into_iter().find(|example| {
-        validator.is_valid(example) && json_bytes(example, EXAMPLE_BYTES_MAX) <= EXAMPLE_BYTES_MAX
-    })
+    [mended, plain]
+        .into_iter()
+        .find(|example| is_small(example) && validator.is_valid(example, steps) == Ok(true))
 }
 
 /// The name that somebody probably meant who wrote another one.
@@ -62,8 +66,15 @@ fn meant<'a>(written: &str, known: impl Iterator<Item = &'a String>) -> Option<&
 
 /// A value that fits the schema, as far as can be told without solving it.
 pub(super) fn value(schema: &Value, document: &Value) -> Option<Value> {
-    let example = make(schema, document, 0)?;
-    (json_bytes(&example, EXAMPLE_BYTES_MAX) <= EXAMPLE_BYTES_MAX).then_some(example)
+    let mut maker = Maker {
+        document,
+        schemas_left: SCHEMAS_READ_MAX,
+    };
+    maker.make(schema, 0).filter(is_small)
+}
+
+fn is_small(example: &Value) -> bool {
+    json_bytes(example, EXAMPLE_BYTES_MAX) <= EXAMPLE_BYTES_MAX
 }
 
 /// The schema of the value at a JSON Pointer into the arguments, through properties and items.
@@ -87,63 +98,75 @@ pub(super) fn follow<'a>(schema: &'a Value, document: &'a Value) -> &'a Value {
     target.unwrap_or(schema)
 }
 
-fn make(schema: &Value, document: &Value, depth: usize) -> Option<Value> {
-    if depth > DEPTH_MAX {
-        return None;
-    }
-    let schema = follow(schema, document);
-    for known in ["const", "default"] {
-        if let Some(value) = schema.get(known).filter(|value| !value.is_null()) {
-            return Some(value.clone());
-        }
-    }
-    for list in ["examples", "enum"] {
-        if let Some(value) = schema.get(list).and_then(|values| values.get(0)) {
-            return Some(value.clone());
-        }
-    }
-    for choice in ["anyOf", "oneOf"] {
-        if let Some(first) = schema.get(choice).and_then(|choices| choices.get(0)) {
-            return make(first, document, depth + 1);
-        }
-    }
-    let name = match schema.get("type") {
-        Some(Value::Array(names)) => names.first()?.as_str()?,
-        Some(Value::String(name)) => name,
-        Some(_) => return None,
-        None if schema.get("properties").is_some() => "object",
-        None => return Some(json!("…")),
-    };
-    match name {
-        "object" => make_object(schema, document, depth),
-        "array" => make_array(schema, document, depth),
-        "string" => make_string(schema),
-        "integer" | "number" => make_number(schema, name),
-        "boolean" => Some(Value::Bool(true)),
-        "null" => Some(Value::Null),
-        _ => None,
-    }
+/// Makes one example, from a bounded number of schemas: required fields that refer to each other grow exponentially.
+struct Maker<'a> {
+    document: &'a Value,
+    schemas_left: usize,
 }
 
-fn make_object(schema: &Value, document: &Value, depth: usize) -> Option<Value> {
-    let mut fields = Map::new();
-    let required = schema.get("required").and_then(Value::as_array);
-    for name in required.into_iter().flatten().filter_map(Value::as_str) {
-        let property = schema.get("properties").and_then(|all| all.get(name));
-        let field = match property {
-            Some(property) => make(property, document, depth + 1)?,
-            None => json!("…"),
+impl Maker<'_> {
+    fn make(&mut self, schema: &Value, depth: usize) -> Option<Value> {
+        self.schemas_left = self.schemas_left.checked_sub(1)?;
+        if depth > DEPTH_MAX {
+            return None;
+        }
+        let schema = follow(schema, self.document);
+        for known in ["const", "default"] {
+            if let Some(value) = schema.get(known).filter(|value| !value.is_null()) {
+                return is_small(value).then(|| value.clone());
+            }
+        }
+        for list in ["examples", "enum"] {
+            if let Some(value) = schema.get(list).and_then(|values| values.get(0)) {
+                return is_small(value).then(|| value.clone());
+            }
+        }
+        for choice in ["anyOf", "oneOf"] {
+            if let Some(first) = schema.get(choice).and_then(|choices| choices.get(0)) {
+                return self.make(first, depth + 1);
+            }
+        }
+        let name = match schema.get("type") {
+            Some(Value::Array(names)) => names.first()?.as_str()?,
+            Some(Value::String(name)) => name,
+            Some(_) => return None,
+            None if schema.get("properties").is_some() => "object",
+            None => return Some(json!("…")),
         };
-        fields.insert(name.to_owned(), field);
+        match name {
+            "object" => self.make_object(schema, depth),
+            "array" => self.make_array(schema, depth),
+            "string" => make_string(schema),
+            "integer" | "number" => make_number(schema, name),
+            "boolean" => Some(Value::Bool(true)),
+            "null" => Some(Value::Null),
+            _ => None,
+        }
     }
-    Some(Value::Object(fields))
-}
 
-fn make_array(schema: &Value, document: &Value, depth: usize) -> Option<Value> {
-    let count = schema.get("minItems").and_then(Value::as_u64).unwrap_or(1);
-    let items = schema.get("items").unwrap_or(&Value::Null);
-    let item = make(items, document, depth + 1).unwrap_or(json!("…"));
-    Some(Value::Array(vec![item; count.clamp(1, 4) as usize]))
+    fn make_object(&mut self, schema: &Value, depth: usize) -> Option<Value> {
+        let mut fields = Map::new();
+        let required = schema.get("required").and_then(Value::as_array);
+        for name in required.into_iter().flatten().filter_map(Value::as_str) {
+            let property = schema.get("properties").and_then(|all| all.get(name));
+            let field = match property {
+                Some(property) => self.make(property, depth + 1)?,
+                None => json!("…"),
+            };
+            if fields.len() > SCHEMAS_READ_MAX {
+                return None;
+            }
+            fields.insert(name.to_owned(), field);
+        }
+        Some(Value::Object(fields))
+    }
+
+    fn make_array(&mut self, schema: &Value, depth: usize) -> Option<Value> {
+        let count = schema.get("minItems").and_then(Value::as_u64).unwrap_or(1);
+        let items = schema.get("items").unwrap_or(&Value::Null);
+        let item = self.make(items, depth + 1).unwrap_or(json!("…"));
+        Some(Value::Array(vec![item; count.clamp(1, 4) as usize]))
+    }
 }
 
 fn make_string(schema: &Value) -> Option<Value> {

@@ -1,10 +1,11 @@
 //! Words for what is wrong with arguments: for people, for programs, and for the model that sent them.
 
+use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
-use super::{PROBLEMS_MAX, example};
+use super::counted::{CountedValidator, Steps};
+use super::{ERRORS_READ_MAX, PROBLEMS_MAX, counted, example};
 use crate::cut;
 use crate::failure::{Effect, Failure, FailureCode, Problem};
 use crate::plain_words;
@@ -22,14 +23,17 @@ pub(super) fn failure(
     errors: &[ValidationError<'_>],
     args: &Value,
     document: &Value,
-    validator: &Validator,
+    validator: &CountedValidator,
+    steps: &mut Steps,
 ) -> Failure {
-    let mut problems: Vec<Problem> = Vec::new();
+    let mut read = Vec::new();
     for error in errors {
-        for found in problems_of(error, document, 0) {
-            if !problems.contains(&found) {
-                problems.push(found);
-            }
+        add_problems(error, document, 0, &mut read);
+    }
+    let mut problems: Vec<Problem> = Vec::new();
+    for found in read {
+        if !problems.contains(&found) {
+            problems.push(found);
         }
     }
     let (missing, others): (Vec<&Problem>, Vec<&Problem>) = problems
@@ -56,25 +60,33 @@ pub(super) fn failure(
     let text = cut::text(&text, MESSAGE_BYTES_MAX);
     let mut failure = Failure::new(FailureCode::ValidationError, Effect::None, text)
         .for_people(required_parameters(document));
-    failure.example = example::valid_arguments(document, args, &problems, validator);
+    failure.example = example::valid_arguments(document, args, &problems, validator, steps);
     problems.truncate(PROBLEMS_MAX);
     failure.problems = problems;
     failure
 }
 
-/// One violation's problems. Of alternatives, the one that was meant is explained, if that is clear.
-fn problems_of(error: &ValidationError<'_>, document: &Value, depth: usize) -> Vec<Problem> {
+/// Adds one violation's problems. Of alternatives, the one that was meant is explained, if that is clear.
+fn add_problems(
+    error: &ValidationError<'_>,
+    document: &Value,
+    depth: usize,
+    problems: &mut Vec<Problem>,
+) {
+    if problems.len() >= ERRORS_READ_MAX {
+        return;
+    }
     let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) =
         error.kind()
     else {
-        return vec![problem(error, document)];
+        return problems.push(problem(error, document));
     };
     if depth > ALTERNATIVES_DEPTH_MAX {
-        return vec![problem(error, document)];
+        return problems.push(problem(error, document));
     }
     let place = error.instance_path().as_str();
     if let Some(options) = options_of(context, place) {
-        return vec![one_of(&options, place, error)];
+        return problems.push(one_of(&options, place, error));
     }
     let wrong_type = |branch: &Vec<ValidationError<'_>>| {
         branch.iter().any(|error| {
@@ -84,11 +96,12 @@ fn problems_of(error: &ValidationError<'_>, document: &Value, depth: usize) -> V
     };
     let meant = context.iter().filter(|branch| !wrong_type(branch));
     match meant.min_by_key(|branch| branch.len()) {
-        Some(branch) if !branch.is_empty() => branch
-            .iter()
-            .flat_map(|error| problems_of(error, document, depth + 1))
-            .collect(),
-        _ => vec![problem(error, document)],
+        Some(branch) if !branch.is_empty() => {
+            for error in branch {
+                add_problems(error, document, depth + 1, problems);
+            }
+        }
+        _ => problems.push(problem(error, document)),
     }
 }
 
@@ -340,6 +353,10 @@ fn wanted_otherwise(kind: &ValidationErrorKind) -> String {
         }
         ValidationErrorKind::OneOfMultipleValid { .. } => {
             "exactly one of several shapes, and fits more than one".to_owned()
+        }
+        // `false`, as it is compiled here (`counted`).
+        ValidationErrorKind::Not { schema } if schema.get(counted::READS).is_some() => {
+            "left out".to_owned()
         }
         ValidationErrorKind::Not { .. } => "something that the schema does not exclude".to_owned(),
         ValidationErrorKind::FalseSchema => "left out".to_owned(),

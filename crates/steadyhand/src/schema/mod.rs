@@ -1,22 +1,28 @@
 //! Checks arguments against a tool's JSON Schema, and says everything that is wrong at once.
 
 mod coerce;
+mod counted;
 mod example;
 mod explain;
 mod resources;
 mod surplus;
 
+use std::collections::HashSet;
+use std::time::Duration;
+
 use jsonschema::error::ValidationErrorKind;
-use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
+use jsonschema::{Draft, PatternOptions, ValidationError};
 use serde_json::{Map, Value};
 
 pub use coerce::Coercion;
+pub(crate) use counted::{GivenUp, Steps};
 
 use crate::call::Arguments;
 use crate::cut::{self, depth_exceeds, json_bytes, surely_fits};
 use crate::exact::InexactInteger;
 use crate::failure::{Effect, Failure, FailureCode, Problem};
 use crate::tool::Preparation;
+use counted::{BACKTRACKS_MAX, CountedValidator, Uncompiled};
 
 /// The largest schema of a tool, in bytes of JSON.
 pub(crate) const SCHEMA_BYTES_MAX: usize = 256 * 1024;
@@ -27,14 +33,25 @@ const PROBLEMS_MAX: usize = 10;
 /// How many violations are looked at.
 const ERRORS_READ_MAX: usize = 200;
 
-/// How far a regular expression in a schema may search before it counts as a mismatch.
-const REGEX_STEPS_MAX: usize = 100_000;
+/// How large one compiled regular expression of a schema may be, and how many different ones it may have.
 const REGEX_BYTES_MAX: usize = 1024 * 1024;
+const PATTERNS_MAX: usize = 500;
+/// How many of them may count (`{2,64}`) or name a class of characters (`\p{L}`): those can become large.
+const LARGE_PATTERNS_MAX: usize = 40;
+
+/// The steps of a check on the thread that asks for it. Longer ones belong on a thread of their own.
+pub(crate) const STEPS_INLINE: Steps = Steps::new(20_000).within(Duration::from_millis(2));
+/// The steps of a check, whatever arguments come: about 100 ms.
+pub(crate) const STEPS_MAX: Steps = Steps::new(8_000_000);
+/// The steps for telling what is wrong with arguments.
+const EXPLANATION_STEPS: u64 = 2_000_000;
+/// Examples are small.
+const EXAMPLE_STEPS: Steps = Steps::new(100_000);
 
 /// A tool's schema, compiled once.
 #[derive(Debug)]
 pub(crate) struct Schema {
-    validator: Validator,
+    validator: CountedValidator,
     declared: surplus::Declared,
     /// Passed on untouched, so there is nothing to check.
     accepts_all: bool,
@@ -48,7 +65,11 @@ pub fn check_schema(schema: &Value) -> Result<(), String> {
 /// Arguments that fit a schema: for those who want to see a call before they write one.
 pub fn example_arguments(schema: &Value) -> Option<Value> {
     let example = example::value(schema, schema)?;
-    jsonschema::is_valid(schema, &example).then_some(example)
+    let compiled = Schema::compile(schema).ok()?;
+    let valid = compiled
+        .validator
+        .is_valid(&example, &mut EXAMPLE_STEPS.clone());
+    (valid == Ok(true)).then_some(example)
 }
 
 /// Arguments that a schema forbids and that are named in the outcome.
@@ -57,7 +78,7 @@ const DROPPED_MAX: usize = 100;
 const DROPPED_NAME_BYTES_MAX: usize = 256;
 
 /// What was changed in arguments so that they fit.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Mended {
     pub(crate) coerced: Vec<Coercion>,
     /// Names of arguments that the schema forbids.
@@ -120,50 +141,56 @@ impl Schema {
                 "its schema must have \"type\": \"object\" at the top, not {root_type}: arguments are an object"
             ));
         }
-        let patterns = PatternOptions::fancy_regex()
-            .backtrack_limit(REGEX_STEPS_MAX)
-            .size_limit(REGEX_BYTES_MAX);
-        let mut options = jsonschema::options()
-            .should_validate_formats(true)
-            .with_pattern_options(patterns);
-        if schema.get("$schema").is_none() {
-            options = options.with_draft(Draft::Draft202012);
-        }
-        // A schema from outside must not be able to take the process down with it.
-        let built =
-            crate::guard::attempt::contained(|| options.build(&resources::addressed(schema)));
-        let validator = match built {
-            Ok(built) => built.map_err(|error| explain::schema_fault(&error))?,
-            Err(panic) => return Err(format!("its schema cannot be compiled: {panic}")),
-        };
-        let accepts_all = schema.as_object().is_some_and(Map::is_empty);
-        Ok(Schema {
+        check_patterns(schema)?;
+        let validator = CountedValidator::compile(&resources::addressed(schema), |options| {
+            let options = options.should_validate_formats(true).with_pattern_options(
+                PatternOptions::fancy_regex()
+                    .backtrack_limit(BACKTRACKS_MAX)
+                    .size_limit(REGEX_BYTES_MAX),
+            );
+            match schema.get("$schema") {
+                None => options.with_draft(Draft::Draft202012),
+                Some(_) => options,
+            }
+        });
+        let validator = validator.map_err(|fault| match fault {
+            Uncompiled::Invalid(error) => explain::schema_fault(&error),
+            Uncompiled::GivenUp(why) => unusable(&why),
+            Uncompiled::Refused(text) => text,
+        })?;
+        let compiled = Schema {
             validator,
             declared: surplus::Declared::by(schema),
-            accepts_all,
-        })
+            accepts_all: schema.as_object().is_some_and(Map::is_empty),
+        };
+        compiled.check_is_usable()?;
+        Ok(compiled)
+    }
+
+    /// Refuses a schema that cannot even be checked against nothing.
+    fn check_is_usable(&self) -> Result<(), String> {
+        let no_arguments = Value::Object(Map::new());
+        let checked = self
+            .validator
+            .is_valid(&no_arguments, &mut STEPS_MAX.clone());
+        checked.map(drop).map_err(|why| unusable(&why))
     }
 
     /// Makes the arguments what the tool gets, or tells every fault in them. `document` is this schema's
-    /// text; what was changed in them is added to `mended`.
+    /// text; what was changed in them is added to `mended`. A check that was given up can be repeated with more steps:
+    /// what it had changed by then is valid.
     pub(crate) fn check(
         &self,
-        arguments: &mut Arguments,
+        args: &mut Value,
         document: &Value,
         rules: Rules,
-        preparation: Option<&Preparation>,
         mended: &mut Mended,
-    ) -> Result<(), Box<Failure>> {
-        let args = parse(arguments, document, rules, &mut mended.coerced)?;
-        if let Some(prepare) = preparation
-            && let Err(panic) = crate::guard::attempt::contained(|| prepare(args))
-        {
-            return Err(refused("arguments", format!("could not be read: {panic}")));
-        }
-        if self.accepts_all || self.validator.is_valid(args) {
+        steps: &mut Steps,
+    ) -> Result<(), CheckFailure> {
+        if self.accepts_all || self.validator.is_valid(args, steps)? {
             return Ok(());
         }
-        self.mend_or_explain(args, document, rules, mended)
+        self.mend_or_explain(args, document, rules, mended, steps)
     }
 
     #[cold]
@@ -173,54 +200,181 @@ impl Schema {
         document: &Value,
         rules: Rules,
         mended: &mut Mended,
-    ) -> Result<(), Box<Failure>> {
+        steps: &mut Steps,
+    ) -> Result<(), CheckFailure> {
         if !rules.strict {
-            self.drop_surplus(args, mended);
+            self.drop_surplus(args, mended, steps)?;
         }
         if rules.coerce {
-            mended
-                .coerced
-                .extend(coerce::mend(&self.validator, document, args));
+            coerce::mend(&self.validator, document, args, &mut mended.coerced, steps)?;
         }
-        if self.validator.is_valid(args) {
+        if self.validator.is_valid(args, steps)? {
             return Ok(());
         }
-        let errors: Vec<ValidationError<'_>> = self
-            .validator
-            .iter_errors(args)
-            .take(ERRORS_READ_MAX)
-            .collect();
-        Err(Box::new(explain::failure(
-            &errors,
-            args,
-            document,
-            &self.validator,
-        )))
+        let errors = self.told_errors(args, steps)?;
+        let failure = explain::failure(&errors, args, document, &self.validator, steps);
+        Err(CheckFailure::Invalid(Box::new(failure)))
     }
 
     /// Surplus parameters never fail a call: those the schema forbids are dropped (SPEC D6).
-    fn drop_surplus(&self, args: &mut Value, mended: &mut Mended) {
+    fn drop_surplus(
+        &self,
+        args: &mut Value,
+        mended: &mut Mended,
+        steps: &mut Steps,
+    ) -> Result<(), GivenUp> {
         let Some(fields) = args.as_object() else {
-            return;
+            return Ok(());
         };
-        let mut surplus = self.declared.surplus(fields);
-        for error in self.validator.iter_errors(args).take(ERRORS_READ_MAX) {
+        let mut forbidden = self.declared.surplus(fields);
+        for error in self.told_errors(args, steps)? {
             if let ValidationErrorKind::AdditionalProperties { unexpected }
             | ValidationErrorKind::UnevaluatedProperties { unexpected } = error.kind()
                 && error.instance_path().as_str().is_empty()
             {
-                surplus.extend(unexpected.iter().cloned());
+                forbidden.extend(unexpected.iter().cloned());
             }
         }
         let Some(fields) = args.as_object_mut() else {
-            return;
+            return Ok(());
         };
-        surplus.retain(|name| fields.shift_remove(name).is_some());
+        let surplus: Vec<String> = fields
+            .keys()
+            .filter(|name| forbidden.contains(*name))
+            .cloned()
+            .collect();
         if !surplus.is_empty() {
+            fields.retain(|name, _| !forbidden.contains(name));
             tracing::debug!(?surplus, "dropped parameters the schema does not allow");
         }
         mended.name_dropped(&surplus);
+        Ok(())
     }
+
+    /// The violations that are looked at. Where there are more than there are steps to tell them, only the first one.
+    fn told_errors<'a>(
+        &'a self,
+        args: &'a Value,
+        steps: &mut Steps,
+    ) -> Result<Vec<ValidationError<'a>>, GivenUp> {
+        let all = steps.portion(EXPLANATION_STEPS, |steps| {
+            self.validator.errors(args, ERRORS_READ_MAX, steps)
+        });
+        match all {
+            Err(_) if steps.left() > EXPLANATION_STEPS => {
+                let first = self.validator.first_error(args, steps)?;
+                Ok(first.into_iter().collect())
+            }
+            all => all,
+        }
+    }
+}
+
+/// What is wrong with a schema that takes more work than it may.
+fn unusable(why: &GivenUp) -> String {
+    match why {
+        GivenUp::Steps => {
+            "its schema takes too long to check: it repeats or nests allOf, anyOf, oneOf, $ref or unevaluatedProperties too often"
+                .to_owned()
+        }
+        GivenUp::Depth => "its schema has parts within parts, too deep to follow".to_owned(),
+        GivenUp::Panic(text) => format!("its schema cannot be used: {text}"),
+    }
+}
+
+/// Why arguments were not taken.
+#[derive(Debug)]
+pub(crate) enum CheckFailure {
+    /// They do not fit.
+    Invalid(Box<Failure>),
+    /// The check was given up before it could tell.
+    GivenUp(GivenUp),
+}
+
+impl From<GivenUp> for CheckFailure {
+    fn from(why: GivenUp) -> CheckFailure {
+        CheckFailure::GivenUp(why)
+    }
+}
+
+impl From<Box<Failure>> for CheckFailure {
+    fn from(failure: Box<Failure>) -> CheckFailure {
+        CheckFailure::Invalid(failure)
+    }
+}
+
+impl CheckFailure {
+    /// The failure of a call whose arguments could not be checked to the end.
+    pub(crate) fn into_failure(self) -> Box<Failure> {
+        let message = match self {
+            CheckFailure::Invalid(failure) => return failure,
+            CheckFailure::GivenUp(GivenUp::Steps) => {
+                "they take too long to check against the tool's schema; send fewer or smaller values"
+                    .to_owned()
+            }
+            CheckFailure::GivenUp(GivenUp::Depth) => {
+                "they are nested too deep to check against the tool's schema".to_owned()
+            }
+            CheckFailure::GivenUp(GivenUp::Panic(text)) => {
+                format!("they could not be checked against the tool's schema: {text}")
+            }
+        };
+        refused("budget", message)
+    }
+}
+
+/// Refuses a schema with more regular expressions than there is memory for.
+fn check_patterns(schema: &Value) -> Result<(), String> {
+    let mut patterns = HashSet::new();
+    collect_patterns(schema, &mut patterns);
+    let all = patterns.len();
+    if all > PATTERNS_MAX {
+        return Err(format!(
+            "its schema has {all} different patterns; {PATTERNS_MAX} are allowed"
+        ));
+    }
+    let large = patterns.iter().filter(|one| one.contains('{')).count();
+    if large > LARGE_PATTERNS_MAX {
+        return Err(format!(
+            "its schema has {large} different patterns that count repetitions or name classes of characters; {LARGE_PATTERNS_MAX} are allowed"
+        ));
+    }
+    Ok(())
+}
+
+/// Whatever stands where a pattern may stand counts, in whichever part of the schema: a reference may lead there.
+fn collect_patterns<'a>(schema: &'a Value, patterns: &mut HashSet<&'a str>) {
+    match schema {
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| collect_patterns(item, patterns)),
+        Value::Object(members) => {
+            patterns.extend(members.get("pattern").and_then(Value::as_str));
+            let by_name = members.get("patternProperties").and_then(Value::as_object);
+            patterns.extend(by_name.into_iter().flat_map(Map::keys).map(String::as_str));
+            members
+                .values()
+                .for_each(|value| collect_patterns(value, patterns));
+        }
+        _ => {}
+    }
+}
+
+/// Reads the arguments and prepares them as the tool asks; once per call, before they are checked.
+pub(crate) fn read<'a>(
+    arguments: &'a mut Arguments,
+    document: &Value,
+    rules: Rules,
+    preparation: Option<&Preparation>,
+    mended: &mut Mended,
+) -> Result<&'a mut Value, Box<Failure>> {
+    let args = parse(arguments, document, rules, &mut mended.coerced)?;
+    if let Some(prepare) = preparation
+        && let Err(panic) = crate::guard::attempt::contained(|| prepare(args))
+    {
+        return Err(refused("arguments", format!("could not be read: {panic}")));
+    }
+    Ok(args)
 }
 
 /// From what came to a JSON object within its limits. No arguments at all are an empty object.

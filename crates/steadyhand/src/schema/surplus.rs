@@ -4,9 +4,6 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// Alternatives and references are followed this deep.
-const DEPTH_MAX: usize = 16;
-
 /// The top-level names a schema declares, where it forbids others.
 #[derive(Debug, Default)]
 pub(super) struct Declared {
@@ -20,23 +17,28 @@ impl Declared {
     /// What the schema says about names, in all its alternatives together.
     pub(super) fn by(document: &Value) -> Declared {
         let mut declared = Declared::default();
-        declared.read(document, document, 0);
+        let mut seen = HashSet::new();
+        let mut open = vec![document];
+        while let Some(schema) = open.pop() {
+            // References can lead to the same part many times over, and around in circles.
+            if seen.insert(std::ptr::from_ref(schema) as usize) {
+                declared.read(schema);
+                open.extend(parts_for_the_same_value(schema, document));
+            }
+        }
         declared
     }
 
     /// Names among the arguments that nothing in the schema knows, and that it forbids.
-    pub(super) fn surplus(&self, args: &Map<String, Value>) -> Vec<String> {
+    pub(super) fn surplus(&self, args: &Map<String, Value>) -> HashSet<String> {
         if !self.forbids_others || self.has_patterns {
-            return Vec::new();
+            return HashSet::new();
         }
         let unknown = args.keys().filter(|name| !self.names.contains(*name));
         unknown.cloned().collect()
     }
 
-    fn read(&mut self, schema: &Value, document: &Value, depth: usize) {
-        if depth > DEPTH_MAX {
-            return;
-        }
+    fn read(&mut self, schema: &Value) {
         if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
             self.names.extend(properties.keys().cloned());
         }
@@ -44,20 +46,20 @@ impl Declared {
         for keyword in ["additionalProperties", "unevaluatedProperties"] {
             self.forbids_others |= schema.get(keyword) == Some(&Value::Bool(false));
         }
-        for keyword in ["allOf", "anyOf", "oneOf"] {
-            let parts = schema.get(keyword).and_then(Value::as_array);
-            for part in parts.into_iter().flatten() {
-                self.read(part, document, depth + 1);
-            }
-        }
-        for keyword in ["if", "then", "else"] {
-            if let Some(part) = schema.get(keyword) {
-                self.read(part, document, depth + 1);
-            }
-        }
-        let target = super::example::follow(schema, document);
-        if !std::ptr::eq(target, schema) {
-            self.read(target, document, depth + 1);
-        }
     }
+}
+
+/// The parts of a schema that apply to the same value as the schema itself.
+fn parts_for_the_same_value<'a>(
+    schema: &'a Value,
+    document: &'a Value,
+) -> impl Iterator<Item = &'a Value> {
+    let lists = ["allOf", "anyOf", "oneOf"].into_iter();
+    let listed = lists
+        .filter_map(|keyword| schema.get(keyword)?.as_array())
+        .flatten();
+    let conditions = ["if", "then", "else"].into_iter();
+    let conditional = conditions.filter_map(|keyword| schema.get(keyword));
+    let target = super::example::follow(schema, document);
+    listed.chain(conditional).chain(std::iter::once(target))
 }

@@ -81,9 +81,23 @@ fn schema() -> impl Strategy<Value = Value> {
             1 => prop::collection::vec(inner.clone(), 1..3).prop_map(|any| json!({"anyOf": any})),
             1 => prop::collection::vec(inner.clone(), 1..3).prop_map(|one| json!({"oneOf": one})),
             1 => inner.clone().prop_map(|not| json!({"not": not})),
+            1 => parts(inner.clone()).prop_map(|all| json!({"allOf": all, "unevaluatedProperties": false})),
+            1 => parts(inner.clone()).prop_map(|parts| json!({"if": parts[0], "then": parts[1], "else": parts[2]})),
+            1 => parts(inner.clone()).prop_map(|parts| json!({"properties": {"a": parts[0], "b": parts[1]}, "items": parts[2]})),
             1 => inner.prop_map(|def| json!({"$defs": {"d": def}, "properties": {"a": {"$ref": "#/$defs/d"}, "b": {"$ref": "#"}}})),
         ]
     })
+}
+
+/// Three parts of a schema, some of which are just a yes or a no, or nothing.
+fn parts(inner: impl Strategy<Value = Value> + 'static) -> impl Strategy<Value = Vec<Value>> {
+    let part = prop_oneof![
+        3 => inner,
+        1 => any::<bool>().prop_map(Value::from),
+        1 => Just(json!({})),
+        1 => Just(json!({"$ref": "#"})),
+    ];
+    prop::collection::vec(part, 3)
 }
 
 fn keyword() -> impl Strategy<Value = &'static str> {
@@ -170,6 +184,22 @@ proptest! {
         // Every view can be made and read.
         for view in [serde_json::to_string(&outcome.structured()), serde_json::to_string(&outcome.flat()), serde_json::to_string(&outcome.message())] {
             prop_assert!(serde_json::from_str::<Value>(&view.unwrap()).is_ok());
+        }
+    }
+
+    #[test]
+    fn f07_counting_the_work_of_a_check_does_not_change_its_verdict(schema in schema(), value in json_value()) {
+        let options = jsonschema::options().should_validate_formats(true);
+        let options = match schema.get("$schema") {
+            None => options.with_draft(jsonschema::Draft::Draft202012),
+            Some(_) => options,
+        };
+        let plain = options.build(&schema);
+        let tools = ToolManager::new();
+        let added = tools.add(script("t").answers(1).schema(schema).tool().strict());
+        if let (Ok(plain), Ok(())) = (plain, added) && value.is_object() {
+            let checked = tools.check("t", Arguments::Json(value.clone())).expect("the tool is there");
+            prop_assert_eq!(checked.is_ok(), plain.is_valid(&value), "{}", value);
         }
     }
 }

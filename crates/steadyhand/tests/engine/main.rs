@@ -11,6 +11,7 @@ mod drops;
 mod events;
 mod f_rows;
 mod fuzz;
+mod hostile_schemas;
 mod json_schema_suite;
 mod key_store;
 mod l_conversation;
