@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
-use steadyhand::conversation::{self, Host, Options, Problem, Provider, What};
+use steadyhand::conversation::{self, Code, Host, Options, Problem, Provider, What};
 
 use super::Session;
 use super::error::{Exit, Failed};
@@ -100,7 +100,7 @@ pub(super) fn validate(session: &Session<'_>, args: &ValidateArgs) -> Result<(),
         found += problems.len();
         is_refused |= problems
             .iter()
-            .any(|problem| problem.provider_text.is_some());
+            .any(|problem| problem.provider_text.is_some() || problem.code == Code::NoMessages);
         if session.screen.json {
             session.screen.json(&view);
             continue;
@@ -138,15 +138,19 @@ pub(super) fn validate(session: &Session<'_>, args: &ValidateArgs) -> Result<(),
                 What::Response => " --what response",
                 What::Request | What::Match => "",
             };
-            Err(Failed::new(
+            let failed = Failed::new(
                 Exit::ToolError,
                 "invalid_conversation",
                 format!("{told}: {problems}"),
-            )
-            .help(format!(
-                "steadyhand repair {shown} --provider {provider}{}{what}",
-                args.file.host_shown()
-            )))
+            );
+            // What a provider accepts is left as it is.
+            match is_refused || args.what == What::Response {
+                false => Err(failed),
+                true => Err(failed.help(format!(
+                    "steadyhand repair {shown} --provider {provider}{}{what}",
+                    args.file.host_shown()
+                ))),
+            }
         }
     }
 }

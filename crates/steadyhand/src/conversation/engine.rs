@@ -25,6 +25,7 @@ pub(super) fn mend(provider: Provider, options: &Options, value: Value, log: &mu
         Ok(opened) => opened,
         Err(value) => return value,
     };
+    envelope.check_key(provider, log);
     let base = envelope.base();
     let mut mended = conversation(provider, options, &envelope, messages, log);
     if let Some(request) = envelope.request_mut() {
@@ -53,6 +54,7 @@ pub(super) fn mend_history(
 ) -> Value {
     match Envelope::open(provider, value) {
         Ok((envelope, messages)) => {
+            envelope.check_key(provider, log);
             let mended = conversation(provider, options, &envelope, messages, log);
             envelope.close(mended.messages)
         }

@@ -402,6 +402,12 @@ fn r01_what_a_provider_takes_and_its_model_misreads_is_not_called_refused() {
         stderr.contains("openai would accept request.json, and its model misread it: 1 problem"),
         "{stderr}"
     );
+    // There is nothing that a repair would change.
+    assert!(!stderr.contains("steadyhand repair"), "{stderr}");
+    workplace.write("none.json", r#"{"model": "m"}"#);
+    let (code, _, stderr) = parts(&workplace.run("validate none.json --provider openai"));
+    assert_eq!(code, 5);
+    assert!(stderr.contains("would refuse none.json"), "{stderr}");
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub(super) fn check(provider: Provider, options: &Options, value: &Value, log: &
         Some(Value::Array(messages)) => contents(provider, options, value, messages, log),
         Some(Value::String(_)) if provider == Provider::OpenAiResponses => {}
         None if is_stored(provider, value) => {}
+        // They stand under another provider's key, which is told where they are read.
+        None if place::key_in(provider, value).is_some() => {}
         Some(_) | None => no_messages(provider, &format!("/{key}"), log),
     }
     let is_in_address = matches!(

@@ -290,6 +290,43 @@ fn r03_a_history_of_any_provider_is_one_of_every_other() {
 }
 
 #[test]
+fn r03_messages_under_another_providers_key_are_found() {
+    let chat = json!([
+        {"role": "user", "content": "u1x"},
+        {"role": "assistant", "content": null, "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "r1x"},
+        {"role": "user", "content": "u2x"},
+    ]);
+    let of_gemini = json!([{"role": "user", "parts": [{"text": "u1x"}]}]);
+    for (provider, given, under) in [
+        (Provider::Gemini, &chat, "messages"),
+        (Provider::OpenAiResponses, &chat, "messages"),
+        (Provider::Anthropic, &of_gemini, "contents"),
+        (Provider::OpenAi, &of_gemini, "contents"),
+    ] {
+        let broken = json!({"model": "m", "max_tokens": 9, under: given});
+        let found = validate(provider, What::Request, &broken);
+        let at = format!("/{under}");
+        assert!(
+            found.iter().any(|one| one.at == at
+                && one.code == Code::BadField
+                && one.provider_text.is_some()),
+            "{found:#?}"
+        );
+        let (repaired, fixes) = repair(provider, broken);
+        assert!(fixes.iter().any(|fix| fix.at == at), "{fixes:#?}");
+        assert_eq!(repaired.get(under), None);
+        let messages = repaired[key(provider)].as_array().expect("messages");
+        assert_eq!(messages.len(), given.as_array().expect("a list").len());
+        // A second time there is nothing to do.
+        assert_eq!(repair(provider, repaired.clone()), (repaired, Vec::new()));
+    }
+    // A list of texts is none of messages.
+    let embeddings = json!({"model": "m", "input": ["one", "two"]});
+    assert_eq!(repair(Provider::OpenAi, embeddings.clone()).0, embeddings);
+}
+
+#[test]
 fn r03_langchains_stored_messages_are_translated() {
     let data = json!({"content": "", "type": "ai", "tool_calls": [{"name": "look", "args": {"at": "a1x"}, "id": "c1", "type": "tool_call"}], "invalid_tool_calls": []});
     let kwargs = json!({"content": "r1x", "tool_call_id": "c1", "status": "error"});
