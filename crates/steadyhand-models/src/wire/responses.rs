@@ -103,7 +103,13 @@ fn said_by_model(ai: &AiMessage, input: &mut Vec<Value>) {
         let whole = |block: &&Value| {
             text(block, "type") == Some("reasoning") && text(block, "encrypted_content").is_some()
         };
-        input.extend(blocks.iter().filter(whole).cloned());
+        // With an id it would need the ids of the items behind it, which a conversation does not keep.
+        input.extend(blocks.iter().filter(whole).cloned().map(|mut reasoning| {
+            if let Some(fields) = reasoning.as_object_mut() {
+                fields.shift_remove("id");
+            }
+            reasoning
+        }));
     }
     let said = ai.content.text();
     if !said.is_empty() {
