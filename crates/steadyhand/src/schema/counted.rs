@@ -266,10 +266,11 @@ fn readable(document: &Value) -> Result<Value, String> {
     Rewriting { document }.part(document)
 }
 
-/// `false` under these is left as it is: the validator tells the names that it forbids.
-const OTHERS: [&str; 4] = [
+/// `false` under these is left as it is: the validator tells the names that it forbids, and a default is no schema.
+const KEPT_FALSE: [&str; 5] = [
     "additionalItems",
     "additionalProperties",
+    "default",
     "unevaluatedItems",
     "unevaluatedProperties",
 ];
@@ -333,7 +334,7 @@ impl Rewriting<'_> {
                     leads_to_a_schema = false;
                 }
             }
-            if OTHERS.iter().any(|keyword| pointer.ends_with(keyword)) {
+            if KEPT_FALSE.iter().any(|keyword| pointer.ends_with(keyword)) {
                 let found = self.document.pointer(&pointer);
                 leads_to_a_schema &= found.is_some_and(|found| *found != Value::Bool(false));
             }
@@ -369,12 +370,9 @@ fn needs_reading(members: &Map<String, Value>) -> bool {
     LEADING.iter().any(has) || !READING.iter().any(has)
 }
 
-/// Keywords whose values are no schemas.
+/// Keywords whose values are compared with, so that they stay as they are.
 fn is_data(keyword: &str) -> bool {
-    matches!(
-        keyword,
-        "const" | "enum" | "default" | "examples" | "example"
-    )
+    matches!(keyword, "const" | "enum")
 }
 
 /// Keywords whose members have names of their own, each with a schema.
