@@ -15,13 +15,22 @@ pub(crate) fn check(function: &str, arguments: &[Value]) -> Result<()> {
         | "setIsSubset" | "setPowerset" | "setSize" | "setSymDifference" | "setUnion" => {
             refuse(function, arguments, "NaN", is_nan)
         }
-        "max" | "min" if is_along_dimension(arguments) => {
-            refuse(function, arguments, "NaN along a dimension", is_nan)
-        }
+        "max" | "min" if is_along_dimension(arguments) => refuse(
+            function,
+            arguments,
+            "NaN or texts along a dimension",
+            |value| is_nan(value) || matches!(value, Value::Text(_)),
+        ),
         // Whether a cell becomes NaN would depend on the order of the steps.
-        "det" | "inv" | "lup" | "lusolve" | "norm" if has_matrix(arguments) => {
+        "det" | "inv" | "lup" | "lusolve" if has_matrix(arguments) => {
             refuse(function, arguments, "NaN", is_nan)
         }
+        "norm" => refuse(
+            function,
+            arguments,
+            "NaN, or complex numbers that are infinite",
+            |value| is_nan(value) || (matches!(value, Value::Complex(_)) && is_not_finite(value)),
+        ),
         "nthRoot" => {
             refuse(
                 function,
@@ -36,16 +45,19 @@ pub(crate) fn check(function: &str, arguments: &[Value]) -> Result<()> {
         "im" => refuse(function, arguments, "NaN", |value| {
             matches!(value, Value::Big(_)) && is_nan(value)
         }),
-        "string" => refuse(function, arguments, "complex numbers with NaN", |value| {
-            matches!(value, Value::Complex(_)) && is_nan(value)
-        }),
+        "string" => refuse(
+            function,
+            arguments,
+            "complex numbers that are NaN or infinite",
+            |value| matches!(value, Value::Complex(_)) && is_not_finite(value),
+        ),
         "cbrt" if arguments.len() == 1 => {
             refuse(function, arguments, "quantities that are NaN", |value| {
                 matches!(value, Value::Unit(_)) && is_nan(value)
             })
         }
         // Their formulas lose track of what is infinite.
-        "polynomialRoot" | "zpk2tf" | "freqz" | "nthRoots" | "atanh" => {
+        "polynomialRoot" | "zpk2tf" | "freqz" | "nthRoots" | "atanh" | "lyap" => {
             refuse(function, arguments, "NaN and Infinity", is_not_finite)
         }
         "acos" | "asin" => refuse(
@@ -63,7 +75,7 @@ pub(crate) fn check(function: &str, arguments: &[Value]) -> Result<()> {
         "lgamma" => refuse(function, arguments, "complex numbers with NaN", |value| {
             matches!(value, Value::Complex(_)) && is_nan(value)
         }),
-        "expm1" | "gamma" | "log1p" | "norm" => refuse(
+        "expm1" | "gamma" | "log1p" => refuse(
             function,
             arguments,
             "a complex number with a part that is NaN or infinite",
@@ -78,8 +90,8 @@ pub(crate) fn check(function: &str, arguments: &[Value]) -> Result<()> {
         "column" | "row" | "diff" => refuse(
             function,
             arguments.get(1..).unwrap_or_default(),
-            "a boolean as a number of a row, column or dimension",
-            |value| matches!(value, Value::Bool(_)),
+            "anything but a number for a row, column or dimension",
+            |value| !matches!(value, Value::Num(_) | Value::Big(_)),
         ),
         "dot" if arguments.iter().any(is_sparse) => refuse(
             function,
@@ -92,7 +104,7 @@ pub(crate) fn check(function: &str, arguments: &[Value]) -> Result<()> {
 }
 
 pub(crate) fn unsupported(function: &str, what: &str) -> MathError {
-    MathError::unsupported(format!("Function {function} does not support {what}"))
+    MathError::value(format!("Function {function} does not support {what}"))
 }
 
 /// Refuses where one of these, or a cell of one, is of this kind.

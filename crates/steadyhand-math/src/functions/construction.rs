@@ -17,7 +17,7 @@ use crate::number::digits::{Style, write_javascript};
 use crate::number::fraction::Fraction;
 use crate::number::integer;
 use crate::ops::compare::equal_scalar;
-use crate::refusals::{is_nan, unsupported};
+use crate::refusals::{is_not_finite, unsupported};
 use crate::unit::Unit;
 use crate::value::{Object, ObjectKind, Value};
 
@@ -140,11 +140,14 @@ fn complex(env: &mut Env, args: &[Value]) -> Result<Value> {
                 let is_number = |key: &&str| {
                     !object.get(key).is_some_and(|value| {
                         !matches!(value, Value::Num(_) | Value::Big(_) | Value::Frac(_))
-                            || is_nan(value)
+                            || is_not_finite(value)
                     })
                 };
                 if !["r", "phi", "arg"].iter().all(is_number) {
-                    return Err(unsupported("complex", "an r or phi that is no number"));
+                    return Err(unsupported(
+                        "complex",
+                        "an r or phi that is no finite number",
+                    ));
                 }
                 let part = |key: &str| object.get(key).map(to_f64);
                 match (

@@ -93,6 +93,7 @@ fn fold_integers(env: &mut Env, args: &[Value], apply: crate::broadcast::Scalar2
 }
 
 fn xgcd(env: &mut Env, args: &[Value]) -> Result<Value> {
+    must_be_exact("xgcd", args)?;
     let (a, b, back) = integers(env, "xgcd", &args[0], &args[1])?;
     if a.is_zero() && b.is_zero() {
         let zero = back(a);
@@ -114,15 +115,24 @@ fn xgcd(env: &mut Env, args: &[Value]) -> Result<Value> {
     Ok(Matrix::vector(vec![back(old_r), back(old_x), back(old_y)]).into())
 }
 
-fn invmod(env: &mut Env, args: &[Value]) -> Result<Value> {
+/// A factor found for a number that is rounded itself would be wrong.
+fn must_be_exact(name: &str, args: &[Value]) -> Result<()> {
     const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
-    let (a, modulus, back) = integers(env, "invmod", &args[0], &args[1])?;
-    if matches!(args[1], Value::Num(modulus) if modulus.abs() > EXACT_MAX) {
+    if args
+        .iter()
+        .any(|arg| matches!(arg, Value::Num(x) if x.abs() > EXACT_MAX))
+    {
         return Err(unsupported(
-            "invmod",
+            name,
             "numbers above 2^53, which are not exact; use bignumber",
         ));
     }
+    Ok(())
+}
+
+fn invmod(env: &mut Env, args: &[Value]) -> Result<Value> {
+    let (a, modulus, back) = integers(env, "invmod", &args[0], &args[1])?;
+    must_be_exact("invmod", args)?;
     if modulus.is_zero() {
         return Err(MathError::value("Divisor must be non zero"));
     }

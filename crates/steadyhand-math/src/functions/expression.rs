@@ -9,6 +9,7 @@ use crate::error::{MathError, Result};
 use crate::format::write_value;
 use crate::function::Builtin;
 use crate::number::digits::{Notation, Style, write_javascript};
+use crate::refusals::unsupported;
 use crate::syntax::node::Node;
 use crate::unit::Unit;
 use crate::value::{Object, ObjectKind, Value};
@@ -140,6 +141,10 @@ pub(crate) fn method(env: &mut Env, object: &Value, name: &str, args: &[Value]) 
             }
         }
         (Value::Num(x), "toFixed") if x.abs() >= 1e21 => Ok(Value::text(&write_javascript(*x))),
+        (Value::Big(_), "toFixed") if args.is_empty() => Err(unsupported(
+            "toFixed",
+            "a big number without a number of digits",
+        )),
         (Value::Num(_) | Value::Big(_), "toFixed") => {
             let precision = args.first().map_or(Ok(0), |digits| length(name, digits))?;
             if precision > 100 {

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::convert::{simple, truthy, wrong_type};
 use crate::env::Env;
-use crate::error::Result;
+use crate::error::{MathError, Result};
 use crate::function::Builtin;
 use crate::functions::relational::natural;
 use crate::functions::sorting::sorted;
@@ -50,8 +50,32 @@ fn must_be_list(name: &str, value: &Value, index: usize) -> Result<()> {
     }
 }
 
+/// Numbers are ordered by size and all other kinds by name: several kinds of numbers beside others have no order.
+fn must_have_order(values: &[Value]) -> Result<()> {
+    let is_number = |value: &&Value| {
+        matches!(
+            value,
+            Value::Num(_) | Value::Int(_) | Value::Big(_) | Value::Frac(_)
+        )
+    };
+    let mut kinds: Vec<&str> = values
+        .iter()
+        .filter(is_number)
+        .map(Value::type_name)
+        .collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    if kinds.len() > 1 && !values.iter().all(|value| is_number(&value)) {
+        return Err(MathError::value(
+            "Functions of sets do not support several kinds of numbers beside other kinds of values",
+        ));
+    }
+    Ok(())
+}
+
 fn in_order(env: &mut Env, value: &Value) -> Result<Vec<Value>> {
     let values = flatten_args(env, std::slice::from_ref(value))?;
+    must_have_order(&values)?;
     sorted(env, values, natural)
 }
 

@@ -84,6 +84,7 @@ fn shifted_right_by(n: &BigInt, distance: &BigInt) -> BigInt {
 fn shifted_by_negative(a: &Value, b: &Value) -> Option<Value> {
     let is_negative = match (a, b) {
         (Value::Big(_), Value::Num(x)) => *x < 0.0 && x.fract() == 0.0,
+        (Value::Big(_), Value::Int(n)) => n.is_negative(),
         (Value::Big(_) | Value::Num(_), Value::Big(n)) => n.is_negative() && n.is_integer(),
         _ => false,
     };

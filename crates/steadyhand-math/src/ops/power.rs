@@ -107,7 +107,14 @@ fn pow_big(env: &mut Env, a: &Decimal, b: &Decimal) -> Result<Value> {
         if !is_positive && !b.is_integer() {
             return Ok(Complex::new(f64::NAN, f64::NAN).into());
         }
-        return Ok(Value::big(Decimal::from_f64(a.to_f64().powf(b.to_f64()))));
+        let (a, b) = (a.to_f64(), b.to_f64());
+        // JavaScript has no 1^∞ and no 1^NaN, where IEEE says 1.
+        let power = if b.is_nan() || (a.abs() == 1.0 && b.is_infinite()) {
+            f64::NAN
+        } else {
+            a.powf(b)
+        };
+        return Ok(Value::big(Decimal::from_f64(power)));
     }
     if let Some(exponent) = b.to_i64()
         && exponent.unsigned_abs() < 1 << 53

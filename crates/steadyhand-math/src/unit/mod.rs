@@ -58,13 +58,22 @@ fn in_kind(x: f64, like: &Value) -> Value {
 }
 
 /// How far apart two zeros lie, in base degrees: exactly, so that 32 °F are 0 °C.
-fn offset_between(from_value: f64, from: f64, to_value: f64, to: f64) -> f64 {
+fn offset_between(
+    env: &Env,
+    (from, from_value): (f64, f64),
+    (to, to_value): (f64, f64),
+    like: &Value,
+) -> Value {
     let exact = |value: f64, offset: f64| {
         Ok::<_, MathError>(Fraction::from_f64(value)?.multiply(&Fraction::from_f64(offset)?))
     };
-    match (exact(from_value, from), exact(to_value, to)) {
-        (Ok(from), Ok(to)) => from.subtract(&to).to_f64(),
-        _ => from_value * from - to_value * to,
+    let between = match (exact(from_value, from), exact(to_value, to)) {
+        (Ok(from), Ok(to)) => from.subtract(&to),
+        _ => return in_kind(from_value * from - to_value * to, like),
+    };
+    match like {
+        Value::Big(_) => Value::big(between.to_decimal(env.settings.precision)),
+        like => in_kind(between.to_f64(), like),
     }
 }
 
@@ -130,10 +139,15 @@ impl Unit {
                 one.powf(part.power)
             }));
         }
-        let (value, prefix) = (
-            in_kind(part.unit.value, like),
-            in_kind(part.prefix.value, like),
-        );
+        let value = match like {
+            // A degree Fahrenheit is 5/9 of a kelvin, which no float is.
+            Value::Big(_) if part.unit.value == 5.0 / 9.0 => {
+                let precision = env.settings.precision;
+                Value::big(Decimal::integer(5).divide(&Decimal::integer(9), precision))
+            }
+            like => in_kind(part.unit.value, like),
+        };
+        let prefix = in_kind(part.prefix.value, like);
         let product = multiply_scalar(env, &value, &prefix)?;
         pow_scalar(env, &product, &in_kind(part.power, like))
     }
@@ -197,15 +211,15 @@ impl Unit {
                 .first()
                 .map_or((0.0, 0.0), |part| (part.unit.offset, part.unit.value))
         };
-        let ((from, from_value), (to, to_value)) = (offset(self), offset(target));
+        let (from, to) = (offset(self), offset(target));
         let plain = self.value.is_none()
             || self.is_derived()
             || self.parts.is_empty()
             || target.parts.is_empty();
-        let value = if plain || from == to {
+        let value = if plain || from.0 == to.0 {
             value
         } else {
-            let shift = in_kind(offset_between(from_value, from, to_value, to), &value);
+            let shift = offset_between(env, from, to, &value);
             add_scalar(env, &value, &shift)?
         };
         Ok(Self {
