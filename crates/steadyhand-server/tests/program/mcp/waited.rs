@@ -18,6 +18,6 @@ fn t02_the_time_of_a_call_covers_the_wait_for_a_server_that_does_not_start() {
     let outcome: serde_json::Value =
         serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"));
     assert_eq!(outcome["error"]["effect"], "none", "{outcome}");
-    // It was given up after a second, which is what its caller waited.
-    assert!(outcome["executionTime"].as_f64() > Some(900.0), "{outcome}");
+    // It was given up after a second, less what the program took to begin; without the wait it takes a few milliseconds.
+    assert!(outcome["executionTime"].as_f64() > Some(300.0), "{outcome}");
 }
