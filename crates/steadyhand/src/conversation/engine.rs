@@ -21,6 +21,18 @@ use super::wire::{self, At, Layout, Wire};
 
 /// Mends a list of messages, or a whole request.
 pub(super) fn mend(provider: Provider, options: &Options, value: Value, log: &mut Log) -> Value {
+    let mended = mend_once(provider, options, value, log);
+    // A result without its call becomes words, and DeepSeek takes none between calls and their results.
+    let needs_second_look = provider == Provider::OpenAiResponses
+        && options.served_by() == Host::DeepSeek
+        && log.len() > 0;
+    match needs_second_look {
+        true => mend_once(provider, options, mended, log),
+        false => mended,
+    }
+}
+
+fn mend_once(provider: Provider, options: &Options, value: Value, log: &mut Log) -> Value {
     let (mut envelope, messages) = match Envelope::open(provider, value) {
         Ok(opened) => opened,
         Err(value) => return value,

@@ -237,3 +237,21 @@ fn r03_bedrocks_converse_needs_tools_where_the_history_has_some() {
     );
     assert_eq!(fixes[0].code, Code::ConsecutiveRoles);
 }
+
+#[test]
+fn r03_a_stray_result_between_calls_and_results_is_mended_once_at_deepseek() {
+    let options = Options::new().host(Host::DeepSeek);
+    let call = |id: &str| json!({"type": "function_call", "call_id": id, "name": "look", "arguments": "{}"});
+    let result = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": "r1x"});
+    let broken = json!([
+        {"role": "user", "content": "u1x"},
+        call("call_a"), call("call_b"), call("call_c"),
+        result("call_gone"),
+        {"type": "function_call_output", "call_id": {}, "output": "r2x"},
+        result("call_c"),
+        {"role": "user", "content": "u2x"},
+    ]);
+    let (once, _) = repair_with(Provider::OpenAiResponses, &options, broken);
+    let again = repair_with(Provider::OpenAiResponses, &options, once.clone());
+    assert_eq!(again, (once, Vec::new()));
+}
