@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Provider, json_answer, proxy, valid, workplace};
+use super::{Provider, json_answer, newest_exchange, proxy, valid, workplace};
 use crate::serve::{Served, until};
 
 const FOLDER: &str = ".local/state/steadyhand/proxy-cases";
@@ -58,7 +58,7 @@ async fn r02_a_rule_that_is_not_known_is_logged_with_its_place_and_kept_as_a_cas
     for words in ["Ada", "bed", "cat\"", "peace"] {
         assert!(!text.contains(words), "{words} in {text}");
     }
-    let exchange = served.get("/v1/exchanges").await.json()["exchanges"][0].clone();
+    let exchange = newest_exchange(&served).await;
     assert_eq!(exchange["refusal"]["is_known"], false);
     assert_eq!(exchange["refusal"]["at"], "/messages/2/content/0");
     let file = exchange["refusal"]["case"].as_str().expect("a file");
@@ -130,7 +130,7 @@ async fn refusals_for_other_reasons_and_by_known_rules_make_no_case() {
     let reply = served.post("/proxy/anthropic/v1/messages", body).await;
     assert_eq!(reply.status, 400);
     assert_eq!(cases(&served), [Value::Null; 0]);
-    let exchange = served.get("/v1/exchanges").await.json()["exchanges"][0].clone();
+    let exchange = newest_exchange(&served).await;
     assert_eq!(exchange["refusal"]["is_known"], true, "{exchange}");
 }
 

@@ -7,7 +7,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{Provider, broken, json_answer, ok, proxy, proxy_with, typed_answer, valid};
+use super::{
+    Provider, broken, json_answer, newest_exchange, ok, proxy, proxy_with, typed_answer, valid,
+};
 use crate::serve::{Served, until};
 use crate::support::{PATIENCE, client};
 
@@ -94,8 +96,8 @@ async fn azures_requests_need_no_model() {
     let mut cut = of_chat();
     cut["messages"].as_array_mut().expect("a list").pop();
     served.post(path, cut).await;
-    let listed = served.get("/v1/exchanges").await.json();
-    assert_eq!(listed["exchanges"][0]["model"], "our gpt", "{listed}");
+    let exchange = newest_exchange(&served).await;
+    assert_eq!(exchange["model"], "our gpt", "{exchange}");
     // The version that names the model in the body.
     let mut named = of_chat();
     named["model"] = json!("our gpt");
@@ -114,11 +116,8 @@ async fn a_refusal_of_azures_is_not_explained_by_a_missing_model() {
     let served = proxy("openai", provider.url()).await;
     let path = "/proxy/openai/openai/deployments/gpt/chat/completions?api-version=2024-10-21";
     served.post(path, of_chat()).await;
-    let listed = served.get("/v1/exchanges").await.json();
-    assert_eq!(
-        listed["exchanges"][0]["refusal"]["is_known"], false,
-        "{listed}"
-    );
+    let exchange = newest_exchange(&served).await;
+    assert_eq!(exchange["refusal"]["is_known"], false, "{exchange}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -199,8 +198,7 @@ async fn r03_conversations_at_bedrock_and_vertex_are_mended_like_the_others() {
         assert_eq!(asked.uri, *path);
         assert_eq!(asked.headers["authorization"], "Bearer key-of-the-client");
         assert!(asked.json()["messages"][2].to_string().contains("t1"));
-        let listed = served.get("/v1/exchanges").await.json();
-        let exchange = &listed["exchanges"][0];
+        let exchange = newest_exchange(&served).await;
         assert_eq!(exchange["provider"], site);
         assert!(
             exchange["model"]

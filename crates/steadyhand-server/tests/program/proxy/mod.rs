@@ -27,7 +27,7 @@ use axum::http::{HeaderMap, Method, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::serve::Served;
+use crate::serve::{Served, until};
 use crate::support::{Workplace, serve};
 
 /// A proxy before one provider.
@@ -38,6 +38,15 @@ async fn proxy(site: &str, upstream: impl std::fmt::Display) -> Served {
 /// The same with more settings.
 pub(crate) async fn proxy_with(site: &str, upstream: impl std::fmt::Display, more: &str) -> Served {
     Served::in_place(workplace(site, upstream, more)).await
+}
+
+/// The newest exchange that the history lists. It is written after the client has its answer.
+async fn newest_exchange(served: &Served) -> Value {
+    until("it is in the history", async || {
+        let listed = served.get("/v1/exchanges").await.json();
+        listed["exchanges"].get(0).cloned()
+    })
+    .await
 }
 
 fn workplace(site: &str, upstream: impl std::fmt::Display, more: &str) -> Workplace {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Provider, broken, ok, proxy, proxy_with, valid};
+use super::{Provider, broken, newest_exchange, ok, proxy, proxy_with, valid};
 use crate::serve::until;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -20,11 +20,7 @@ async fn r03_a_broken_conversation_is_mended_listed_counted_and_kept_in_history(
     assert_eq!(result["type"], "tool_result");
     assert_eq!(result["tool_use_id"], "t1");
     assert_eq!(result["is_error"], true);
-    let exchange = until("it is in the history", async || {
-        let listed = served.get("/v1/exchanges").await.json();
-        listed["exchanges"].get(0).cloned()
-    })
-    .await;
+    let exchange = newest_exchange(&served).await;
     assert_eq!(exchange["provider"], "anthropic");
     assert_eq!(exchange["path"], "/v1/messages");
     assert_eq!(exchange["model"], "m");
@@ -216,7 +212,7 @@ async fn many_fixes_fit_into_the_header() {
     let fixes = reply.header("steadyhand-fixes").expect("fixes");
     assert!(fixes.ends_with("more;count=468"), "{fixes}");
     assert!(fixes.len() < 8 * 1024);
-    let exchange = served.get("/v1/exchanges").await.json()["exchanges"][0].clone();
+    let exchange = newest_exchange(&served).await;
     assert_eq!(exchange["fix_count"], 500);
     assert_eq!(exchange["fixes"].as_array().map(Vec::len), Some(50));
 }

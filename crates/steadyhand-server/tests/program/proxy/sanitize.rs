@@ -4,16 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use super::{Provider, ok, proxy, proxy_with, typed_answer, valid};
-use crate::serve::{Served, until};
-
-async fn noted(served: &Served) -> Value {
-    until("it is in the history", async || {
-        let listed = served.get("/v1/exchanges").await.json();
-        listed["exchanges"].get(0).cloned()
-    })
-    .await
-}
+use super::{Provider, newest_exchange, ok, proxy, proxy_with, typed_answer, valid};
 
 fn gemini() -> Value {
     json!({"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]})
@@ -48,7 +39,7 @@ async fn r03_an_answer_whose_calls_lack_something_reaches_the_client_whole() {
         listed.contains("bad_call_id;in=response;at=\"/choices/0/message/tool_calls/0/id\""),
         "{listed}"
     );
-    let exchange = noted(&served).await;
+    let exchange = newest_exchange(&served).await;
     assert_eq!(exchange["fix_count"], 2, "{exchange}");
     let message = exchange["fixes"][0]["message"].as_str().unwrap_or_default();
     assert!(message.starts_with("in the response: "), "{exchange}");
@@ -174,7 +165,7 @@ async fn r03_an_answer_that_nobody_can_use_is_an_error_in_the_providers_shape() 
             reply.text
         );
         assert_eq!(reply.header("steadyhand-error"), Some("upstream_garbage"));
-        let exchange = noted(&served).await;
+        let exchange = newest_exchange(&served).await;
         assert_eq!(
             exchange["problems"].as_array().map(Vec::len),
             Some(1),

@@ -11,7 +11,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::{peer, proxy_with};
-use crate::serve::Served;
+use crate::serve::{Served, until};
 use crate::support::PATIENCE;
 
 /// How a client is run: the program, and the words before its name and base URL.
@@ -92,9 +92,13 @@ async fn check(client: Client, name: &str, rules: Rules, refusals: &[&str]) {
     let heard = strict.heard();
     let through = &heard[heard.len() - mended.len()..];
     assert!(through.iter().all(|one| one.status == 200));
-    let listed = served.get("/v1/exchanges?limit=1000").await.json();
-    let exchanges = listed["exchanges"].as_array().expect("a list");
-    assert_eq!(exchanges.len(), mended.len(), "each was noted: {listed}");
+    let exchanges = until("each is in the history", async || {
+        let listed = served.get("/v1/exchanges?limit=1000").await.json();
+        let exchanges = listed["exchanges"].as_array().expect("a list").clone();
+        (exchanges.len() >= mended.len()).then_some(exchanges)
+    })
+    .await;
+    assert_eq!(exchanges.len(), mended.len());
     for exchange in exchanges {
         assert!(exchange["fix_count"].as_u64() > Some(0), "{exchange}");
     }
