@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
+use super::extra_fields;
 use crate::conversation::foreign::Given;
 use crate::conversation::host::Host;
 use crate::conversation::problem::{Code, Log};
@@ -122,11 +123,15 @@ pub(in crate::conversation) fn settle(
     match provider {
         // Other hosts keep no items, and tie nothing to their ids.
         Provider::OpenAiResponses if host.is_strict() => {
+            extra_fields::leave_out(provider, messages, base, log);
             unique_items(messages, base, log);
             dangling_reasoning(messages, base, log);
             parted_reasoning(messages, base, log);
         }
         Provider::Anthropic if host.is_strict() => blank_turns(messages, base, log),
+        Provider::Gemini | Provider::Mistral | Provider::BedrockConverse if host.is_strict() => {
+            extra_fields::leave_out(provider, messages, base, log);
+        }
         _ => {}
     }
 }

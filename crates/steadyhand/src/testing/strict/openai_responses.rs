@@ -72,6 +72,14 @@ fn shape(index: usize, item: &Value) -> Result<(), String> {
         }
     }
     let kind = str_of(item, "type");
+    let of_answers = match kind {
+        "reasoning" => "status",
+        "function_call" => "parsed_arguments",
+        _ => "",
+    };
+    if item.get(of_answers).is_some() {
+        return Err(format!("Unknown parameter: 'input[{index}].{of_answers}'."));
+    }
     let is_call = ["function_call", "custom_tool_call"].contains(&kind);
     let is_output = ["function_call_output", "custom_tool_call_output"].contains(&kind);
     if kind == "message" {
@@ -151,6 +159,19 @@ fn message(index: usize, item: &Value) -> Result<(), String> {
             "Invalid value: '{role}'. Supported values are: 'assistant', 'system', 'developer', and 'user'."
         ));
     }
+    let of_chat = [
+        "name",
+        "refusal",
+        "annotations",
+        "audio",
+        "tool_calls",
+        "function_call",
+        "images",
+        "reasoning_content",
+    ];
+    if let Some(key) = of_chat.iter().find(|key| item.get(**key).is_some()) {
+        return Err(format!("Unknown parameter: 'input[{index}].{key}'."));
+    }
     match item.get("content") {
         Some(Value::String(_)) => Ok(()),
         Some(Value::Array(parts)) => parts_of(&format!("input[{index}].content"), parts),
@@ -170,7 +191,15 @@ fn parts_of(place: &str, parts: &[Value]) -> Result<(), String> {
             return Err(format!("Missing required parameter: '{place}.type'."));
         }
         let kind = str_of(part, "type");
-        if ["text", "image", "image_url", "tool_use", "tool_result"].contains(&kind) {
+        let of_others = [
+            "text",
+            "image",
+            "image_url",
+            "file",
+            "tool_use",
+            "tool_result",
+        ];
+        if of_others.contains(&kind) {
             return Err(format!(
                 "Invalid value: '{kind}'. Supported values are: 'input_text', 'input_image', 'output_text', 'refusal', 'input_file', 'computer_screenshot', and 'summary_text'."
             ));
