@@ -275,12 +275,12 @@ impl Passage<'_> {
         if !self.upstream.repair || !is_plain {
             return Ok(Looked::untouched(&whole.bytes));
         }
-        if let Some(sound) = look::glanced(chat, &whole.bytes) {
+        let host = self.upstream.host_of(chat.provider);
+        if let Some(sound) = look::glanced(chat, host, &whole.bytes) {
             return Ok(sound);
         }
         match whole.make_room(look::VALUES_MAX, &self.app.limits)? {
             true => {
-                let host = self.upstream.host_of(chat.provider);
                 let large = &self.app.proxy.large;
                 Ok(look::look(chat, host, &whole.bytes, large).await)
             }

@@ -5,65 +5,96 @@ use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-/// The mended request, with the original bytes of every field, and of every message, that is as it was.
-pub(super) fn spliced(original: &[u8], mended: &Value, messages_key: &str) -> Vec<u8> {
-    let (Ok(Fields(raw)), Some(fields)) = (
-        serde_json::from_slice::<Fields<'_>>(original),
-        mended.as_object(),
-    ) else {
-        return serde_json::to_vec(mended).unwrap_or_default();
-    };
+/// How far ahead is looked for a value of a list that stands further on.
+const AHEAD_MAX: usize = 64;
+
+/// The mended JSON, with the original bytes of everything in it that is as it was.
+pub(crate) fn spliced(original: &[u8], mended: &Value) -> Vec<u8> {
     let mut out = Vec::with_capacity(original.len() + 1024);
-    out.push(b'{');
-    for (index, (key, value)) in fields.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        write(&mut out, &Value::String(key.clone()));
-        out.push(b':');
-        match raw.get(key.as_str()) {
-            Some(raw) if is_same(raw, value) => out.extend_from_slice(raw.get().as_bytes()),
-            Some(raw) if key == messages_key => list(&mut out, raw, value),
-            _ => write(&mut out, value),
-        }
+    match serde_json::from_slice::<&RawValue>(original) {
+        Ok(raw) => splice(&mut out, raw, mended),
+        Err(_) => write(&mut out, mended),
     }
-    out.push(b'}');
     out
 }
 
-/// A list of messages: those that were there before keep their bytes.
-fn list(out: &mut Vec<u8>, raw: &RawValue, mended: &Value) {
-    let (Ok(raw), Some(mended)) = (
-        serde_json::from_str::<Vec<&RawValue>>(raw.get()),
-        mended.as_array(),
-    ) else {
-        return write(out, mended);
-    };
-    let read = |raw: &&RawValue| serde_json::from_str(raw.get()).unwrap_or(Value::Null);
-    let before: Vec<Value> = raw.iter().map(read).collect();
-    // Messages stay in their order, but for a few that are moved.
-    let mut next = 0;
-    out.push(b'[');
-    for (index, message) in mended.iter().enumerate() {
+/// What is as it was keeps its bytes; of what is not, each part does.
+fn splice(out: &mut Vec<u8>, raw: &RawValue, mended: &Value) {
+    if is_same(raw, mended) {
+        return out.extend_from_slice(raw.get().as_bytes());
+    }
+    match mended {
+        Value::Object(fields) => object(out, raw, fields),
+        Value::Array(items) => list(out, raw, items),
+        _ => write(out, mended),
+    }
+}
+
+fn object(out: &mut Vec<u8>, raw: &RawValue, mended: &Map<String, Value>) {
+    let Fields(raw) = serde_json::from_str(raw.get()).unwrap_or_default();
+    out.push(b'{');
+    for (index, (key, value)) in mended.iter().enumerate() {
         if index > 0 {
             out.push(b',');
         }
-        let found = before[next..]
-            .iter()
-            .position(|old| old == message)
-            .map(|at| next + at);
-        match found {
-            Some(at) => {
-                out.extend_from_slice(raw[at].get().as_bytes());
+        write(out, &Value::String(key.clone()));
+        out.push(b':');
+        match raw.get(key.as_str()) {
+            Some(raw) => splice(out, raw, value),
+            None => write(out, value),
+        }
+    }
+    out.push(b'}');
+}
+
+/// Values stay in their order, but for a few that are moved. One that was not there as it is was made of the one with
+/// which it shares the most, if there is one.
+fn list(out: &mut Vec<u8>, raw: &RawValue, mended: &[Value]) {
+    let raw: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
+    let read = |raw: &&RawValue| serde_json::from_str(raw.get()).unwrap_or(Value::Null);
+    let before: Vec<Value> = raw.iter().map(read).collect();
+    let mut next = 0;
+    out.push(b'[');
+    for (index, value) in mended.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        let rest = before.get(next..).unwrap_or_default();
+        if let Some(at) = rest.iter().position(|old| old == value) {
+            out.extend_from_slice(raw[next + at].get().as_bytes());
+            next += at + 1;
+            continue;
+        }
+        let comes_later = |old: &Value| {
+            let later = mended[index + 1..].iter().take(AHEAD_MAX);
+            later.into_iter().any(|one| one == old)
+        };
+        let candidates = rest.iter().take(AHEAD_MAX).enumerate();
+        let scored = candidates
+            .map(|(at, old)| (fields_shared(old, value), AHEAD_MAX - at))
+            .filter(|(shared, back)| *shared > 0 && !comes_later(&rest[AHEAD_MAX - back]));
+        match scored.max() {
+            Some((_, back)) => {
+                let at = next + AHEAD_MAX - back;
+                splice(out, raw[at], value);
                 next = at + 1;
             }
-            None => write(out, message),
+            None => write(out, value),
         }
     }
     out.push(b']');
+}
+
+/// How many fields two objects have in common.
+fn fields_shared(old: &Value, new: &Value) -> usize {
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else {
+        return 0;
+    };
+    let is_shared = |(key, value): &(&String, &Value)| old.get(key.as_str()) == Some(*value);
+    new.iter().filter(is_shared).count()
 }
 
 fn is_same(raw: &RawValue, value: &Value) -> bool {
@@ -79,6 +110,7 @@ fn write(out: &mut Vec<u8>, value: &Value) {
 }
 
 /// The fields of an object as they are written; of two with the same name the last, as everywhere.
+#[derive(Default)]
 struct Fields<'a>(HashMap<String, &'a RawValue>);
 
 impl<'de> Deserialize<'de> for Fields<'de> {
@@ -115,7 +147,7 @@ mod tests {
         let mut mended: Value = serde_json::from_slice(original).expect("JSON");
         mended["messages"][1] = serde_json::json!({"b": 3});
         mended["more"] = serde_json::json!([]);
-        let spliced = String::from_utf8(spliced(original, &mended, "messages")).expect("text");
+        let spliced = String::from_utf8(spliced(original, &mended)).expect("text");
         assert_eq!(
             spliced,
             r#"{"big":123456789012345678901234567890,"one":1.0,"messages":[{"a":1.50},{"b":3},{"c": 3e2}],"more":[]}"#
@@ -126,10 +158,24 @@ mod tests {
     fn a_message_that_was_moved_is_written_once() {
         let original = br#"{"messages":[{"a":1.0},{"b":2},{"c":3}]}"#;
         let mended = serde_json::json!({"messages": [{"b": 2}, {"a": 1.0}, {"c": 3}]});
-        let spliced = spliced(original, &mended, "messages");
+        let spliced = spliced(original, &mended);
         assert_eq!(
             serde_json::from_slice::<Value>(&spliced).expect("JSON"),
             mended
+        );
+    }
+
+    #[test]
+    fn what_is_not_mended_inside_a_message_keeps_its_bytes() {
+        let original = br#"[{"content": [{"text": ""}, {"input": {"id": 12345678901234567890123}}]}, {"b": 1.50}]"#;
+        let mut mended: Value = serde_json::from_slice(original).expect("JSON");
+        let blocks = mended[0]["content"].as_array_mut().expect("a list");
+        blocks.remove(0);
+        blocks[0]["name"] = serde_json::json!("n");
+        let spliced = String::from_utf8(spliced(original, &mended)).expect("text");
+        assert_eq!(
+            spliced,
+            r#"[{"content":[{"input": {"id": 12345678901234567890123},"name":"n"}]},{"b": 1.50}]"#
         );
     }
 }

@@ -332,7 +332,7 @@ fn unique_items(items: &mut [Value], base: &str, log: &mut Log) {
         let Some(id) = wire::id(&items[index], "id").map(str::to_owned) else {
             continue;
         };
-        if text(&items[index], "type") == Some("item_reference") {
+        if wire::is_reference(&items[index]) {
             continue;
         }
         let Some(before) = first.get(&id).copied() else {
@@ -403,7 +403,7 @@ fn free_ids(items: &mut [Value], first: usize, base: &str, reasoning: &str, log:
         if item.is_null() {
             continue;
         }
-        if !wire.is_model(item) || kind == "reasoning" || kind == "item_reference" {
+        if !wire.is_model(item) || kind == "reasoning" || wire::is_reference(item) {
             return;
         }
         let Some(id) = wire::id(item, "id").map(str::to_owned) else {

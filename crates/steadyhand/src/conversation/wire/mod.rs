@@ -21,7 +21,7 @@ pub(super) use converse::{Converse, join_turns};
 pub(super) use gemini::Gemini;
 pub(super) use langchain::{LangChain, body_and_place as langchain_body};
 pub(super) use names::{is_legal_name, legal_name, name_fault};
-pub(super) use responses::Responses;
+pub(super) use responses::{Responses, is_reference};
 
 /// A call as the engine sees it.
 #[derive(Debug, Clone, Copy)]

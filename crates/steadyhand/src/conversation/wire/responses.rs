@@ -36,6 +36,9 @@ impl Wire for Responses {
     }
 
     fn is_model(&self, item: &Value) -> bool {
+        if is_reference(item) {
+            return true;
+        }
         let role = text(item, "role");
         match text(item, "type") {
             None | Some("message") => role == Some("assistant"),
@@ -54,6 +57,7 @@ impl Wire for Responses {
             Some("function_call_output" | "custom_tool_call_output") => {
                 self.mend_output(item, at, log);
             }
+            None if is_reference(item) => {}
             None | Some("message") => message::mend(*self, item, at, log),
             _ => {}
         }
@@ -180,6 +184,17 @@ impl Wire for Responses {
                 "No tool call found for function call output with call_id {id}."
             )),
             Fault::DuplicateId { .. } => None,
+        }
+    }
+}
+
+/// Whether an item stands for one that OpenAI keeps: it says an id, and need not say its type.
+pub(in crate::conversation) fn is_reference(item: &Value) -> bool {
+    match text(item, "type") {
+        Some(kind) => kind == "item_reference",
+        None => {
+            let has = |key: &str| item.get(key).is_some_and(|value| !value.is_null());
+            id(item, "id").is_some() && !["type", "role", "content", "parts"].into_iter().any(has)
         }
     }
 }

@@ -41,7 +41,8 @@ fn check(request: &Value) -> Result<(), String> {
     for (index, item) in input.iter().enumerate() {
         shape(index, item)?;
         let id = str_of(item, "id");
-        if !id.is_empty() && str_of(item, "type") != "item_reference" && !ids.insert(id) {
+        let is_reference = is_reference(item) || str_of(item, "type") == "item_reference";
+        if !id.is_empty() && !is_reference && !ids.insert(id) {
             return Err(format!(
                 "Duplicate item found with id {id}. Remove duplicate items from your input and try again."
             ));
@@ -63,6 +64,8 @@ fn shape(index: usize, item: &Value) -> Result<(), String> {
         ));
     }
     match item.get("type") {
+        // It stands for an item that is kept.
+        None if is_reference(item) => return Ok(()),
         None => return message(index, item),
         Some(Value::String(_)) => {}
         Some(_) => {
@@ -143,6 +146,11 @@ fn shape(index: usize, item: &Value) -> Result<(), String> {
             "Invalid type for 'input[{index}].{key}': expected a string, but got an object instead."
         )),
     }
+}
+
+fn is_reference(item: &Value) -> bool {
+    let is_there = |key: &str| item.get(key).is_some_and(|value| !value.is_null());
+    is_there("id") && !["type", "role", "content"].into_iter().any(is_there)
 }
 
 fn message(index: usize, item: &Value) -> Result<(), String> {

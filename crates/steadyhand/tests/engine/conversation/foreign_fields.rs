@@ -68,14 +68,11 @@ fn r03_images_of_ollamas_messages_are_kept_everywhere() {
             assert_eq!(fixes, [], "its own");
             continue;
         }
-        // LangChain's messages are not told of images.
-        if provider != Provider::LangChain {
-            assert!(
-                text.contains(png) && text.contains(jpeg),
-                "{provider} {text}"
-            );
-            assert!(!text.contains("\"images\""), "{provider} {text}");
-        }
+        assert!(
+            text.contains(png) && text.contains(jpeg),
+            "{provider} {text}"
+        );
+        assert!(!text.contains("\"images\""), "{provider} {text}");
         assert!(!text.contains("may or may not"), "{provider} {text}");
     }
     let anthropic = mends(Provider::Anthropic, history);
@@ -179,6 +176,20 @@ fn r03_items_of_an_answer_of_openais_go_back_without_what_only_answers_have() {
     assert_eq!(repaired[1].get("status"), None);
     assert_eq!(repaired[2].get("parsed_arguments"), None);
     assert_eq!(repaired[2]["status"], "completed");
+}
+
+#[test]
+fn t06_a_reference_to_a_kept_item_need_not_say_its_type() {
+    let items = json!([
+        {"role": "user", "content": "u1x"},
+        {"id": "msg_1"},
+        {"id": "fc_1"},
+        {"type": "function_call_output", "call_id": "call_1", "output": "r1x"},
+        {"role": "user", "content": "u2x"},
+    ]);
+    let valid = request(Provider::OpenAiResponses, items);
+    let same = repair(Provider::OpenAiResponses, valid.clone());
+    assert_eq!(same, (valid, vec![]));
 }
 
 #[test]
