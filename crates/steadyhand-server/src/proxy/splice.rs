@@ -1,15 +1,15 @@
 //! Writes a mended request so that what was not mended keeps its bytes: numbers that JSON readers round, the order of
 //! fields, spaces.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// How far ahead is looked for a value of a list that stands further on.
-const AHEAD_MAX: usize = 64;
+/// How many values of a list may be the one that a mended one was made of.
+const NEAR_MAX: usize = 16;
 
 /// The mended JSON, with the original bytes of everything in it that is as it was.
 pub(crate) fn spliced(original: &[u8], mended: &Value) -> Vec<u8> {
@@ -50,42 +50,97 @@ fn object(out: &mut Vec<u8>, raw: &RawValue, mended: &Map<String, Value>) {
     out.push(b'}');
 }
 
-/// Values stay in their order, but for a few that are moved. One that was not there as it is was made of the one with
-/// which it shares the most, if there is one.
+/// A value that was there keeps its bytes, wherever it stands now. One that was not there as it is was made of the one
+/// near it with which it shares the most, if there is one.
 fn list(out: &mut Vec<u8>, raw: &RawValue, mended: &[Value]) {
     let raw: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
     let read = |raw: &&RawValue| serde_json::from_str(raw.get()).unwrap_or(Value::Null);
     let before: Vec<Value> = raw.iter().map(read).collect();
-    let mut next = 0;
+    let mut left = Left::of(&before);
+    let mut wanted: HashMap<String, usize> = HashMap::new();
+    for value in mended {
+        *wanted.entry(value.to_string()).or_default() += 1;
+    }
     out.push(b'[');
     for (index, value) in mended.iter().enumerate() {
         if index > 0 {
             out.push(b',');
         }
-        let rest = before.get(next..).unwrap_or_default();
-        if let Some(at) = rest.iter().position(|old| old == value) {
-            out.extend_from_slice(raw[next + at].get().as_bytes());
-            next += at + 1;
-            continue;
+        let text = value.to_string();
+        if let Some(at) = left.take_same(&text) {
+            out.extend_from_slice(raw[at].get().as_bytes());
+        } else if let Some(at) = left.take_alike(&before, value, &wanted) {
+            splice(out, raw[at], value);
+        } else {
+            write(out, value);
         }
-        let comes_later = |old: &Value| {
-            let later = mended[index + 1..].iter().take(AHEAD_MAX);
-            later.into_iter().any(|one| one == old)
-        };
-        let candidates = rest.iter().take(AHEAD_MAX).enumerate();
-        let scored = candidates
-            .map(|(at, old)| (fields_shared(old, value), AHEAD_MAX - at))
-            .filter(|(shared, back)| *shared > 0 && !comes_later(&rest[AHEAD_MAX - back]));
-        match scored.max() {
-            Some((_, back)) => {
-                let at = next + AHEAD_MAX - back;
-                splice(out, raw[at], value);
-                next = at + 1;
-            }
-            None => write(out, value),
+        if let Some(count) = wanted.get_mut(&text) {
+            *count -= 1;
         }
     }
     out.push(b']');
+}
+
+/// The values of a list that nothing was written from.
+struct Left {
+    by_text: HashMap<String, VecDeque<usize>>,
+    texts: Vec<String>,
+    is_taken: Vec<bool>,
+    /// Behind the last one that was taken.
+    next: usize,
+}
+
+impl Left {
+    fn of(before: &[Value]) -> Left {
+        let texts: Vec<String> = before.iter().map(Value::to_string).collect();
+        let mut by_text: HashMap<String, VecDeque<usize>> = HashMap::new();
+        for (at, text) in texts.iter().enumerate() {
+            by_text.entry(text.clone()).or_default().push_back(at);
+        }
+        Left {
+            by_text,
+            is_taken: vec![false; texts.len()],
+            texts,
+            next: 0,
+        }
+    }
+
+    fn take_same(&mut self, text: &str) -> Option<usize> {
+        let same = self.by_text.get_mut(text)?;
+        while let Some(at) = same.pop_front() {
+            if !self.is_taken[at] {
+                self.take(at);
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    fn take_alike(
+        &mut self,
+        before: &[Value],
+        value: &Value,
+        wanted: &HashMap<String, usize>,
+    ) -> Option<usize> {
+        let near = self.next..before.len().min(self.next + NEAR_MAX);
+        let is_free = |at: &usize| {
+            let is_wanted = wanted.get(&self.texts[*at]).is_some_and(|count| *count > 0);
+            !self.is_taken[*at] && !is_wanted
+        };
+        let scored = near
+            .filter(is_free)
+            .map(|at| (fields_shared(&before[at], value), at));
+        // Of two that share as much, the first.
+        let best = scored.max_by_key(|(shared, at)| (*shared, std::cmp::Reverse(*at)));
+        let (_, at) = best.filter(|(shared, _)| *shared > 0)?;
+        self.take(at);
+        Some(at)
+    }
+
+    fn take(&mut self, at: usize) {
+        self.is_taken[at] = true;
+        self.next = self.next.max(at + 1);
+    }
 }
 
 /// How many fields two objects have in common.
