@@ -221,3 +221,11 @@ pub(super) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
 pub(super) fn id<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     text(value, key).filter(|id| !id.is_empty())
 }
+
+/// Blocks that nobody else has, and that are no calls or results of the application's.
+pub(super) fn is_only_anthropics(kind: &str) -> bool {
+    matches!(
+        kind,
+        "document" | "search_result" | "tool_reference" | "server_tool_use" | "mcp_tool_use"
+    ) || kind.ends_with("_tool_result")
+}

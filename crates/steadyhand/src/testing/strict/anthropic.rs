@@ -235,9 +235,7 @@ fn one_block(place: &str, role: &str, block: &Value) -> Result<(), String> {
         "redacted_thinking" if !block["data"].is_string() => {
             Err(format!("{place}.redacted_thinking.data: Field required"))
         }
-        "image_url" | "input_text" | "output_text" | "input_image" => {
-            Err(no_tag(place, str_of(block, "type")))
-        }
+        kind if OF_OPENAI.contains(&kind) => Err(no_tag(place, kind)),
         "thinking" | "redacted_thinking" if is_marked(block) => {
             let kind = str_of(block, "type");
             Err(format!(
@@ -247,6 +245,18 @@ fn one_block(place: &str, role: &str, block: &Value) -> Result<(), String> {
         _ => Ok(()),
     }
 }
+
+/// Kinds of parts that only OpenAI has.
+const OF_OPENAI: [&str; 8] = [
+    "image_url",
+    "input_text",
+    "output_text",
+    "input_image",
+    "refusal",
+    "file",
+    "input_file",
+    "input_audio",
+];
 
 fn no_tag(place: &str, kind: &str) -> String {
     format!(
@@ -279,7 +289,7 @@ fn result_block(place: &str, role: &str, block: &Value) -> Result<(), String> {
         Some(Value::Array(blocks)) => {
             for (number, inner) in blocks.iter().enumerate() {
                 let kind = str_of(inner, "type");
-                if ["image_url", "input_text", "output_text", "input_image"].contains(&kind) {
+                if OF_OPENAI.contains(&kind) {
                     return Err(no_tag(
                         &format!("{place}.tool_result.content.{number}"),
                         kind,

@@ -36,9 +36,7 @@ impl Block<'_> {
         };
         match kind {
             "text" => self.mend_text(block, log),
-            "image_url" | "input_text" | "output_text" | "input_image" => {
-                self.mend_foreign(block, log);
-            }
+            kind if is_openais(kind) => self.mend_foreign(block, log),
             "tool_use" if self.is_model => self.mend_call(block, log),
             "tool_use" => self.mend_stray_call(block, log),
             "tool_result" => self.mend_result(block, log),
@@ -49,10 +47,8 @@ impl Block<'_> {
 
     /// A block as OpenAI writes it.
     fn mend_foreign(&self, block: &mut Value, log: &mut Log) {
-        let Some(native) = foreign::block(PROVIDER, block, self.is_model) else {
-            return;
-        };
         let kind = text(block, "type").unwrap_or_default();
+        let native = in_own_words(block, self.is_model);
         log.found(
             self.pointer(),
             Code::BadContent,
@@ -74,14 +70,10 @@ impl Block<'_> {
     /// The same for a block of a result.
     fn mend_foreign_inside(&self, index: usize, block: &mut Value, log: &mut Log) {
         let kind = text(block, "type").unwrap_or_default().to_owned();
-        let is_foreign = matches!(
-            kind.as_str(),
-            "image_url" | "input_text" | "output_text" | "input_image"
-        );
-        let native = is_foreign.then(|| foreign::block(PROVIDER, block, false));
-        let Some(native) = native.flatten() else {
+        if !is_openais(&kind) {
             return;
-        };
+        }
+        let native = in_own_words(block, false);
         log.found(
             format!("{}/content/{index}", self.pointer()),
             Code::BadContent,
@@ -421,6 +413,27 @@ impl Block<'_> {
             fields.shift_remove("cache_control");
         }
     }
+}
+
+/// Kinds of parts that only OpenAI has.
+fn is_openais(kind: &str) -> bool {
+    matches!(
+        kind,
+        "image_url"
+            | "input_text"
+            | "output_text"
+            | "input_image"
+            | "refusal"
+            | "file"
+            | "input_file"
+            | "input_audio"
+    )
+}
+
+/// A part of OpenAI's as a block; what no block can say, as JSON in a text.
+fn in_own_words(part: &Value, is_model: bool) -> Value {
+    let native = foreign::block(PROVIDER, part, is_model);
+    native.unwrap_or_else(|| json!({"type": "text", "text": part.to_string()}))
 }
 
 /// What Anthropic takes as the name of a tool, in definitions and in histories.

@@ -7,7 +7,7 @@ use crate::conversation::foreign;
 use crate::conversation::problem::{Code, Log};
 use crate::conversation::provider::Provider;
 use crate::conversation::texts::{self, as_text};
-use crate::conversation::wire::{At, text};
+use crate::conversation::wire::{At, is_only_anthropics, text};
 
 /// Mends one message.
 pub(super) fn mend(responses: Responses, item: &mut Value, at: At<'_>, log: &mut Log) {
@@ -91,6 +91,12 @@ fn native_part(part: &Value, kind: &str) -> Option<Value> {
         "text" => {}
         "image_url" | "image" if !is_model => {}
         "file" if !is_model => return file(part),
+        "thinking" | "redacted_thinking" => return Some(json!({"type": kind, "text": ""})),
+        own if is_only_anthropics(own) => {
+            let native = foreign::block(Provider::OpenAiResponses, part, is_model);
+            let as_json = || json!({"type": kind, "text": part.to_string()});
+            return Some(native.unwrap_or_else(as_json));
+        }
         "input_text" if is_model => {}
         "output_text" if !is_model => {}
         _ => return None,

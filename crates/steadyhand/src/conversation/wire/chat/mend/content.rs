@@ -8,7 +8,7 @@ use crate::conversation::provider::Provider;
 use crate::conversation::texts::{self, as_text};
 use crate::conversation::wire::anthropic::content_text;
 use crate::conversation::wire::chat::Chat;
-use crate::conversation::wire::{At, Wire, text};
+use crate::conversation::wire::{At, Wire, is_only_anthropics, text};
 
 /// Mistral refuses chunks of other kinds.
 const MISTRALS_CHUNKS: &[&str] = &[
@@ -269,14 +269,6 @@ fn foreign_part(chat: Chat, part: &mut Value, at: At<'_>, index: usize, log: &mu
         native => native,
     };
     true
-}
-
-/// Blocks that nobody else has, and that are no calls or results of the application's.
-fn is_only_anthropics(kind: &str) -> bool {
-    matches!(
-        kind,
-        "document" | "search_result" | "tool_reference" | "server_tool_use" | "mcp_tool_use"
-    ) || kind.ends_with("_tool_result")
 }
 
 /// A file of OpenAI's Responses: what is known of it stands under a key of its own.
