@@ -204,6 +204,9 @@ fn parts_of(place: &str, parts: &[Value]) -> Result<(), String> {
             "image",
             "image_url",
             "file",
+            "document",
+            "thinking",
+            "search_result",
             "tool_use",
             "tool_result",
         ];

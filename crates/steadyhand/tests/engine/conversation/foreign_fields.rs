@@ -428,3 +428,49 @@ fn r03_anthropics_images_in_a_result_of_chat_completions_are_shown_by_the_user()
         json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}})
     );
 }
+
+#[test]
+fn r03_parts_that_only_one_provider_has_are_taken_in_by_the_others() {
+    let pdf = "data:application/pdf;base64,JVBERi0x";
+    let openai = json!([
+        {"role": "user", "content": [
+            {"type": "file", "file": {"filename": "a.pdf", "file_data": pdf}},
+            {"type": "input_file", "filename": "b.pdf", "file_data": pdf},
+            {"type": "file", "file": {"file_id": "u1x"}},
+            {"type": "input_audio", "input_audio": {"data": "u2x", "format": "wav"}},
+        ]},
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "a1x"}]},
+        {"role": "user", "content": "u3x"},
+    ]);
+    let repaired = mends(Provider::Anthropic, openai);
+    let kinds = |message: &Value| -> Vec<String> {
+        let blocks = message["content"].as_array().expect("blocks").iter();
+        blocks
+            .map(|block| block["type"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    };
+    assert_eq!(
+        kinds(&repaired[0]),
+        ["document", "document", "text", "text"]
+    );
+    assert_eq!(
+        repaired[1]["content"],
+        json!([{"type": "text", "text": "a1x"}])
+    );
+    let anthropic = json!([
+        {"role": "user", "content": [
+            {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "u1x"}},
+            {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0x"}},
+            {"type": "search_result", "source": "s", "title": "u2x", "content": []},
+        ]},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "a1x"}]},
+        {"role": "user", "content": "u3x"},
+    ]);
+    let repaired = mends(Provider::OpenAiResponses, anthropic.clone());
+    assert_eq!(
+        kinds(&repaired[0]),
+        ["input_text", "input_file", "input_text"]
+    );
+    assert_eq!(kinds(&repaired[1]), ["output_text", "output_text"]);
+    mends(Provider::OpenAi, anthropic);
+}
