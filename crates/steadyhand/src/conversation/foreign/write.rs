@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::read;
 use super::{PDF, Part, Role, Said};
+use crate::conversation::ids;
 use crate::conversation::provider::Provider;
 use crate::conversation::texts;
 
@@ -204,7 +205,9 @@ fn converse(part: Part) -> Value {
         // It takes bytes only.
         Part::ImageUrl(url) => json!({ "text": url }),
         Part::Pdf(data, _) => {
-            json!({"document": {"format": "pdf", "name": "document", "source": {"bytes": data}}})
+            // No two documents may have one name, and few letters are allowed in it.
+            let name = format!("document-{}", ids::digest(&data, 8));
+            json!({"document": {"format": "pdf", "name": name, "source": {"bytes": data}}})
         }
         Part::Call {
             id,
