@@ -107,6 +107,8 @@ fn said_by_model(ai: &AiMessage, input: &mut Vec<Value>) {
         input.extend(blocks.iter().filter(whole).cloned().map(|mut reasoning| {
             if let Some(fields) = reasoning.as_object_mut() {
                 fields.shift_remove("id");
+                // That is in answers only.
+                fields.shift_remove("status");
             }
             reasoning
         }));

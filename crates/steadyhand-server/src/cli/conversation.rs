@@ -11,6 +11,7 @@ use super::Session;
 use super::error::{Exit, Failed};
 use super::value::counted;
 use crate::config::document::plain;
+use crate::proxy::splice::spliced;
 use crate::views;
 
 const BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -77,6 +78,8 @@ struct File {
 struct Conversation {
     line: Option<usize>,
     value: Value,
+    /// As it is written there.
+    text: String,
 }
 
 impl Conversation {
@@ -170,7 +173,7 @@ pub(super) fn repair(session: &Session<'_>, args: &RepairArgs) -> Result<(), Fai
         }
         return Ok(());
     }
-    for Conversation { line, value } in conversations {
+    for Conversation { line, value, text } in conversations {
         if session.screen.json {
             let view = views::conversations::repaired(provider, args.file.host, value);
             session.screen.json(&view);
@@ -178,10 +181,7 @@ pub(super) fn repair(session: &Session<'_>, args: &RepairArgs) -> Result<(), Fai
         }
         let (repaired, fixes) =
             conversation::repair_with(provider, &args.file.options(), value.clone());
-        let text = match session.screen.stdout_is_terminal {
-            true => serde_json::to_string_pretty(&repaired),
-            false => serde_json::to_string(&repaired),
-        };
+        let shown = shown(session, &text, &repaired, fixes.is_empty());
         if let Some(line) = line {
             session.screen.note(&format!("line {line}:"));
         }
@@ -189,14 +189,29 @@ pub(super) fn repair(session: &Session<'_>, args: &RepairArgs) -> Result<(), Fai
             .screen
             .note(conversation::explain(provider, &value, &repaired, &fixes).trim_end());
         args.file.note_what_is_left(session, &repaired);
-        session.screen.answer(&text.unwrap_or_default());
+        session.screen.answer(&shown);
     }
     Ok(())
 }
 
+/// What was repaired, for people or for programs. What is as it was keeps its bytes: numbers that JSON readers round,
+/// spaces, the way letters are written.
+fn shown(session: &Session<'_>, text: &str, repaired: &Value, is_as_it_was: bool) -> String {
+    if session.screen.stdout_is_terminal {
+        return serde_json::to_string_pretty(repaired).unwrap_or_default();
+    }
+    match is_as_it_was {
+        true => text.trim().to_owned(),
+        false => {
+            let spliced = spliced(text.as_bytes(), repaired);
+            String::from_utf8_lossy(&spliced).into_owned()
+        }
+    }
+}
+
 /// Prints a model's response so that its readers can rely on it; what was changed is said on stderr.
 fn repair_response(session: &Session<'_>, provider: Provider, response: Conversation) {
-    let Conversation { line, value } = response;
+    let Conversation { line, value, text } = response;
     if session.screen.json {
         let view = views::conversations::repaired_response(provider, value);
         return session.screen.json(&view);
@@ -224,11 +239,8 @@ fn repair_response(session: &Session<'_>, provider: Provider, response: Conversa
             counted(left.len(), "problem")
         ));
     }
-    let text = match session.screen.stdout_is_terminal {
-        true => serde_json::to_string_pretty(&repaired),
-        false => serde_json::to_string(&repaired),
-    };
-    session.screen.answer(&text.unwrap_or_default());
+    let shown = shown(session, &text, &repaired, fixes.is_empty());
+    session.screen.answer(&shown);
 }
 
 /// A well-formed error in a provider's shape: the result of a call, or a model's whole response.
@@ -333,22 +345,26 @@ impl File {
             return Err(cannot("it is empty".to_owned()));
         }
         let whole = match serde_json::from_str(text) {
-            Ok(value) => return Ok(vec![Conversation { line: None, value }]),
+            Ok(value) => {
+                let (line, text) = (None, text.to_owned());
+                return Ok(vec![Conversation { line, value, text }]);
+            }
             Err(error) => error,
         };
         let lines = text.lines().enumerate();
         let lines = lines.filter(|(_, line)| !line.trim().is_empty());
         let parsed: Vec<_> = lines
-            .map(|(index, line)| (index + 1, serde_json::from_str(line)))
+            .map(|(index, line)| (index + 1, line, serde_json::from_str(line)))
             .collect();
         // With one line that can be read it is JSONL, and the others must be too.
-        if !parsed.iter().any(|(_, line)| line.is_ok()) {
+        if !parsed.iter().any(|(_, _, value)| value.is_ok()) {
             return Err(cannot(format!("it is no JSON: {whole}")));
         }
-        let one = |(line, value): (usize, serde_json::Result<Value>)| match value {
+        let one = |(line, text, value): (usize, &str, serde_json::Result<Value>)| match value {
             Ok(value) => Ok(Conversation {
                 line: Some(line),
                 value,
+                text: text.to_owned(),
             }),
             Err(error) => Err(cannot(format!(
                 "line {line} is no JSON: {}",

@@ -27,7 +27,9 @@ pub(super) fn is_in(provider: Provider, event: &[u8]) -> bool {
 
 /// The same for an event that has been read.
 pub(super) fn is(provider: Provider, event: &Value) -> bool {
-    let is_there = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
+    // Some write an empty text where there is no reason yet.
+    let is_there =
+        |value: Option<&Value>| value.is_some_and(|value| !value.is_null() && *value != "");
     let any = |list: &str, key: &str| {
         let list = event.get(list).and_then(Value::as_array);
         let mut list = list.into_iter().flatten();

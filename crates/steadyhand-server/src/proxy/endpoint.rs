@@ -275,12 +275,13 @@ impl Passage<'_> {
         if !self.upstream.repair || !is_plain {
             return Ok(Looked::untouched(&whole.bytes));
         }
-        if let Some(sound) = look::glanced(chat, &whole.bytes) {
+        let host = self.upstream.host_of(chat.provider);
+        if let Some(sound) = look::glanced(chat, host, &whole.bytes) {
             return Ok(sound);
         }
         match whole.make_room(look::VALUES_MAX, &self.app.limits)? {
             true => {
-                let (host, large) = (self.upstream.host, &self.app.proxy.large);
+                let large = &self.app.proxy.large;
                 Ok(look::look(chat, host, &whole.bytes, large).await)
             }
             false => Ok(Looked::untouched(&whole.bytes)),
@@ -327,7 +328,7 @@ impl Passage<'_> {
         let decoder = super::coding::Decoder::of(&head.headers)?;
         let said = decoder.whole(said, 4 * 1024 * 1024).ok()?;
         let request: Value = serde_json::from_slice(sent).ok()?;
-        let options = chat.options(self.upstream.host);
+        let options = chat.options(self.upstream.host_of(chat.provider));
         let mut studied = study(chat.provider, &options, &request, &said)?;
         let scrubber = keys.scrubber();
         if let Some(scrubbed) = scrubber.text(&studied.said) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use serde_json::Value;
-use steadyhand::conversation::{Fix, Host, messages_key, repair_with};
+use steadyhand::conversation::{Fix, Host, repair_with};
 use tokio::sync::Semaphore;
 
 use super::glance::glance;
@@ -29,9 +29,13 @@ pub(super) struct Looked {
 }
 
 /// A conversation that is sound at a glance; none where a closer look is needed.
-pub(super) fn glanced(chat: &Chat, bytes: &Bytes) -> Option<Looked> {
-    // Others than the provider itself want other things in a request.
-    if chat.host.is_some() || bytes.len() > BYTES_ON_THE_SPOT {
+pub(super) fn glanced(chat: &Chat, host: Host, bytes: &Bytes) -> Option<Looked> {
+    // Some hosts refuse what the provider itself takes, or want other things in a request.
+    let has_own_rules = match host {
+        Host::Original | Host::Azure | Host::Compatible => chat.host.is_some(),
+        Host::Bedrock | Host::Vertex | Host::DeepSeek => true,
+    };
+    if has_own_rules || bytes.len() > BYTES_ON_THE_SPOT {
         return None;
     }
     let sound = glance(chat.provider, bytes)?;
@@ -79,7 +83,7 @@ fn looked(chat: &Chat, host: Host, bytes: &Bytes) -> Looked {
     let (mended, fixes) = repair_with(chat.provider, &chat.options(host), request);
     let bytes = match fixes.is_empty() {
         true => bytes.clone(),
-        false => spliced(bytes, &mended, messages_key(chat.provider)).into(),
+        false => spliced(bytes, &mended).into(),
     };
     Looked {
         bytes,

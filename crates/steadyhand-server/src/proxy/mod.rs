@@ -42,7 +42,7 @@ mod sanitize;
 mod shape;
 mod sigv4;
 mod site;
-mod splice;
+pub(crate) mod splice;
 pub(crate) mod study;
 mod tap;
 mod trouble;

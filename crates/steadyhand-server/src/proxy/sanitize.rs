@@ -54,7 +54,7 @@ pub(super) fn mended(
     if fixes.is_empty() {
         return Ok(None);
     }
-    let written = spliced(text, &mended, answers_key(provider));
+    let written = spliced(text, &mended);
     report.mended_answer(fixes);
     Ok(Some(written.into()))
 }
@@ -77,15 +77,4 @@ fn unusable(provider: Provider, answer: &Value) -> Option<Problem> {
     let left = validate(provider, What::Response, answer);
     left.into_iter()
         .find(|one| matches!(one.code, Code::BadArguments | Code::UnfinishedArguments))
-}
-
-/// The field of a response that has the answers.
-fn answers_key(provider: Provider) -> &'static str {
-    match provider {
-        Provider::OpenAi | Provider::Mistral | Provider::LangChain => "choices",
-        Provider::OpenAiResponses | Provider::BedrockConverse => "output",
-        Provider::Anthropic => "content",
-        Provider::Gemini => "candidates",
-        Provider::Ollama => "message",
-    }
 }

@@ -1,69 +1,155 @@
 //! Writes a mended request so that what was not mended keeps its bytes: numbers that JSON readers round, the order of
 //! fields, spaces.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
-/// The mended request, with the original bytes of every field, and of every message, that is as it was.
-pub(super) fn spliced(original: &[u8], mended: &Value, messages_key: &str) -> Vec<u8> {
-    let (Ok(Fields(raw)), Some(fields)) = (
-        serde_json::from_slice::<Fields<'_>>(original),
-        mended.as_object(),
-    ) else {
-        return serde_json::to_vec(mended).unwrap_or_default();
-    };
+/// How many values of a list may be the one that a mended one was made of.
+const NEAR_MAX: usize = 16;
+
+/// The mended JSON, with the original bytes of everything in it that is as it was.
+pub(crate) fn spliced(original: &[u8], mended: &Value) -> Vec<u8> {
     let mut out = Vec::with_capacity(original.len() + 1024);
-    out.push(b'{');
-    for (index, (key, value)) in fields.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        write(&mut out, &Value::String(key.clone()));
-        out.push(b':');
-        match raw.get(key.as_str()) {
-            Some(raw) if is_same(raw, value) => out.extend_from_slice(raw.get().as_bytes()),
-            Some(raw) if key == messages_key => list(&mut out, raw, value),
-            _ => write(&mut out, value),
-        }
+    match serde_json::from_slice::<&RawValue>(original) {
+        Ok(raw) => splice(&mut out, raw, mended),
+        Err(_) => write(&mut out, mended),
     }
-    out.push(b'}');
     out
 }
 
-/// A list of messages: those that were there before keep their bytes.
-fn list(out: &mut Vec<u8>, raw: &RawValue, mended: &Value) {
-    let (Ok(raw), Some(mended)) = (
-        serde_json::from_str::<Vec<&RawValue>>(raw.get()),
-        mended.as_array(),
-    ) else {
-        return write(out, mended);
-    };
-    let read = |raw: &&RawValue| serde_json::from_str(raw.get()).unwrap_or(Value::Null);
-    let before: Vec<Value> = raw.iter().map(read).collect();
-    // Messages stay in their order, but for a few that are moved.
-    let mut next = 0;
-    out.push(b'[');
-    for (index, message) in mended.iter().enumerate() {
+/// What is as it was keeps its bytes; of what is not, each part does.
+fn splice(out: &mut Vec<u8>, raw: &RawValue, mended: &Value) {
+    if is_same(raw, mended) {
+        return out.extend_from_slice(raw.get().as_bytes());
+    }
+    match mended {
+        Value::Object(fields) => object(out, raw, fields),
+        Value::Array(items) => list(out, raw, items),
+        _ => write(out, mended),
+    }
+}
+
+fn object(out: &mut Vec<u8>, raw: &RawValue, mended: &Map<String, Value>) {
+    let Fields(raw) = serde_json::from_str(raw.get()).unwrap_or_default();
+    out.push(b'{');
+    for (index, (key, value)) in mended.iter().enumerate() {
         if index > 0 {
             out.push(b',');
         }
-        let found = before[next..]
-            .iter()
-            .position(|old| old == message)
-            .map(|at| next + at);
-        match found {
-            Some(at) => {
-                out.extend_from_slice(raw[at].get().as_bytes());
-                next = at + 1;
-            }
-            None => write(out, message),
+        write(out, &Value::String(key.clone()));
+        out.push(b':');
+        match raw.get(key.as_str()) {
+            Some(raw) => splice(out, raw, value),
+            None => write(out, value),
+        }
+    }
+    out.push(b'}');
+}
+
+/// A value that was there keeps its bytes, wherever it stands now. One that was not there as it is was made of the one
+/// near it with which it shares the most, if there is one.
+fn list(out: &mut Vec<u8>, raw: &RawValue, mended: &[Value]) {
+    let raw: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
+    let read = |raw: &&RawValue| serde_json::from_str(raw.get()).unwrap_or(Value::Null);
+    let before: Vec<Value> = raw.iter().map(read).collect();
+    let mut left = Left::of(&before);
+    let mut wanted: HashMap<String, usize> = HashMap::new();
+    for value in mended {
+        *wanted.entry(value.to_string()).or_default() += 1;
+    }
+    out.push(b'[');
+    for (index, value) in mended.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        let text = value.to_string();
+        if let Some(at) = left.take_same(&text) {
+            out.extend_from_slice(raw[at].get().as_bytes());
+        } else if let Some(at) = left.take_alike(&before, value, &wanted) {
+            splice(out, raw[at], value);
+        } else {
+            write(out, value);
+        }
+        if let Some(count) = wanted.get_mut(&text) {
+            *count -= 1;
         }
     }
     out.push(b']');
+}
+
+/// The values of a list that nothing was written from.
+struct Left {
+    by_text: HashMap<String, VecDeque<usize>>,
+    texts: Vec<String>,
+    is_taken: Vec<bool>,
+    /// Behind the last one that was taken.
+    next: usize,
+}
+
+impl Left {
+    fn of(before: &[Value]) -> Left {
+        let texts: Vec<String> = before.iter().map(Value::to_string).collect();
+        let mut by_text: HashMap<String, VecDeque<usize>> = HashMap::new();
+        for (at, text) in texts.iter().enumerate() {
+            by_text.entry(text.clone()).or_default().push_back(at);
+        }
+        Left {
+            by_text,
+            is_taken: vec![false; texts.len()],
+            texts,
+            next: 0,
+        }
+    }
+
+    fn take_same(&mut self, text: &str) -> Option<usize> {
+        let same = self.by_text.get_mut(text)?;
+        while let Some(at) = same.pop_front() {
+            if !self.is_taken[at] {
+                self.take(at);
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    fn take_alike(
+        &mut self,
+        before: &[Value],
+        value: &Value,
+        wanted: &HashMap<String, usize>,
+    ) -> Option<usize> {
+        let near = self.next..before.len().min(self.next + NEAR_MAX);
+        let is_free = |at: &usize| {
+            let is_wanted = wanted.get(&self.texts[*at]).is_some_and(|count| *count > 0);
+            !self.is_taken[*at] && !is_wanted
+        };
+        let scored = near
+            .filter(is_free)
+            .map(|at| (fields_shared(&before[at], value), at));
+        // Of two that share as much, the first.
+        let best = scored.max_by_key(|(shared, at)| (*shared, std::cmp::Reverse(*at)));
+        let (_, at) = best.filter(|(shared, _)| *shared > 0)?;
+        self.take(at);
+        Some(at)
+    }
+
+    fn take(&mut self, at: usize) {
+        self.is_taken[at] = true;
+        self.next = self.next.max(at + 1);
+    }
+}
+
+/// How many fields two objects have in common.
+fn fields_shared(old: &Value, new: &Value) -> usize {
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else {
+        return 0;
+    };
+    let is_shared = |(key, value): &(&String, &Value)| old.get(key.as_str()) == Some(*value);
+    new.iter().filter(is_shared).count()
 }
 
 fn is_same(raw: &RawValue, value: &Value) -> bool {
@@ -79,6 +165,7 @@ fn write(out: &mut Vec<u8>, value: &Value) {
 }
 
 /// The fields of an object as they are written; of two with the same name the last, as everywhere.
+#[derive(Default)]
 struct Fields<'a>(HashMap<String, &'a RawValue>);
 
 impl<'de> Deserialize<'de> for Fields<'de> {
@@ -115,7 +202,7 @@ mod tests {
         let mut mended: Value = serde_json::from_slice(original).expect("JSON");
         mended["messages"][1] = serde_json::json!({"b": 3});
         mended["more"] = serde_json::json!([]);
-        let spliced = String::from_utf8(spliced(original, &mended, "messages")).expect("text");
+        let spliced = String::from_utf8(spliced(original, &mended)).expect("text");
         assert_eq!(
             spliced,
             r#"{"big":123456789012345678901234567890,"one":1.0,"messages":[{"a":1.50},{"b":3},{"c": 3e2}],"more":[]}"#
@@ -126,10 +213,24 @@ mod tests {
     fn a_message_that_was_moved_is_written_once() {
         let original = br#"{"messages":[{"a":1.0},{"b":2},{"c":3}]}"#;
         let mended = serde_json::json!({"messages": [{"b": 2}, {"a": 1.0}, {"c": 3}]});
-        let spliced = spliced(original, &mended, "messages");
+        let spliced = spliced(original, &mended);
         assert_eq!(
             serde_json::from_slice::<Value>(&spliced).expect("JSON"),
             mended
+        );
+    }
+
+    #[test]
+    fn what_is_not_mended_inside_a_message_keeps_its_bytes() {
+        let original = br#"[{"content": [{"text": ""}, {"input": {"id": 12345678901234567890123}}]}, {"b": 1.50}]"#;
+        let mut mended: Value = serde_json::from_slice(original).expect("JSON");
+        let blocks = mended[0]["content"].as_array_mut().expect("a list");
+        blocks.remove(0);
+        blocks[0]["name"] = serde_json::json!("n");
+        let spliced = String::from_utf8(spliced(original, &mended)).expect("text");
+        assert_eq!(
+            spliced,
+            r#"[{"content":[{"input": {"id": 12345678901234567890123},"name":"n"}]},{"b": 1.50}]"#
         );
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Uri;
-use steadyhand::conversation::Host;
+use steadyhand::conversation::{Host, Provider};
 use url::Url;
 
 use super::sigv4::AwsCredentials;
@@ -32,8 +32,10 @@ pub(super) struct Upstream {
     is_usable: bool,
     /// The host, and the port where it is not the usual one: for people.
     pub(super) place: String,
-    /// Who serves the API there, where the path of a request does not show it.
-    pub(super) host: Host,
+    /// Who serves the APIs there, where the configuration says so.
+    host: Option<Host>,
+    /// The host's name.
+    domain: String,
     /// What requests that are signed are signed with anew.
     pub(super) aws: Option<AwsCredentials>,
     pub(super) repair: bool,
@@ -103,10 +105,8 @@ impl Upstream {
             site,
             base: base.trim_end_matches('/').to_owned(),
             is_usable: is_base(base),
-            host: match settings.host {
-                Some(host) => host.into(),
-                None => Host::of_domain(host),
-            },
+            host: settings.host.map(Into::into),
+            domain: host.to_owned(),
             aws: settings.aws.as_ref().map(|aws| credentials(aws, host)),
             place,
             repair: settings.repair.unwrap_or(true),
@@ -122,6 +122,12 @@ impl Upstream {
                 whole: span(settings.timeout, WHOLE),
             },
         }
+    }
+
+    /// Who serves this provider's API there, where the path of a request does not show it.
+    pub(super) fn host_of(&self, provider: Provider) -> Host {
+        let of_domain = || Host::of_api_at(&self.domain, provider);
+        self.host.unwrap_or_else(of_domain)
     }
 
     /// The address of a path of the provider's own, query and all.

@@ -376,7 +376,7 @@ impl Elsewhere {
         };
         elsewhere.stored = has("previous_response_id")
             || has("conversation")
-            || messages.iter().any(|one| one["type"] == "item_reference");
+            || messages.iter().any(wire::is_reference);
         elsewhere.pair(wire, messages);
         elsewhere
     }

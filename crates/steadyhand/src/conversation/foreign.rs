@@ -35,6 +35,8 @@ enum Part {
     /// An image: its type, and its bytes in base64.
     Image(String, String),
     ImageUrl(String),
+    /// The one kind of document that all take: its bytes in base64, and its name.
+    Pdf(String, Option<String>),
     Call {
         id: Option<String>,
         name: String,
@@ -127,8 +129,13 @@ struct Mark<'a> {
     what: &'a str,
 }
 
+/// The type of [`Part::Pdf`].
+const PDF: &str = "application/pdf";
+
 const LANGCHAIN: &str = "LangChain";
 const OPENAI: &str = "OpenAI";
+const OLD_CALLS: &str = "OpenAI (function_call)";
+const OLLAMA: &str = "Ollama";
 const RESPONSES: &str = "OpenAI's Responses API";
 const ANTHROPIC: &str = "Anthropic";
 const GEMINI: &str = "Gemini";
@@ -140,7 +147,9 @@ fn foreign_mark(provider: Provider, message: &Value) -> Option<Mark<'_>> {
     let native: &[&str] = match provider {
         Provider::LangChain => &[LANGCHAIN, OPENAI],
         Provider::Anthropic => &[ANTHROPIC, OPENAI],
-        Provider::OpenAi | Provider::Mistral | Provider::Ollama => &[OPENAI],
+        Provider::OpenAi => &[OPENAI, OLD_CALLS],
+        Provider::Mistral => &[OPENAI],
+        Provider::Ollama => &[OPENAI, OLLAMA],
         Provider::OpenAiResponses => &[RESPONSES],
         Provider::Gemini => &[GEMINI],
         Provider::BedrockConverse => &[CONVERSE],
@@ -179,7 +188,7 @@ fn mark(provider: Provider, message: &Value) -> Option<Mark<'_>> {
             _ if has("content") => OPENAI,
             _ => GEMINI,
         };
-        let is_told = provider != Provider::Anthropic || has_tool_parts(message);
+        let is_told = provider != Provider::Anthropic || has_more_than_words(message);
         return is_told.then_some(Mark {
             whose,
             what: "parts",
@@ -194,23 +203,55 @@ fn mark(provider: Provider, message: &Value) -> Option<Mark<'_>> {
             what: "tool_calls",
         });
     }
+    // Anthropic's results say which call they answer; Ollama's need not.
+    let is_of_ollama = role == Some("tool")
+        && (has_images_beside(message)
+            || (provider == Provider::Anthropic && !message["tool_call_id"].is_string()));
+    if is_of_ollama {
+        return Some(Mark {
+            whose: OLLAMA,
+            what: "tool",
+        });
+    }
     if role == Some("tool") {
         return Some(Mark {
             whose: OPENAI,
             what: "tool",
         });
     }
+    if message.get("function_call").is_some_and(Value::is_object) || role == Some("function") {
+        return Some(Mark {
+            whose: OLD_CALLS,
+            what: "function_call",
+        });
+    }
+    if has_images_beside(message) {
+        return Some(Mark {
+            whose: OLLAMA,
+            what: "images",
+        });
+    }
     let blocks = message.get("content").and_then(Value::as_array)?;
     blocks.iter().find_map(|block| block_mark(provider, block))
 }
 
-fn has_tool_parts(message: &Value) -> bool {
+/// Images as Ollama has them.
+fn has_images_beside(message: &Value) -> bool {
+    let images = message.get("images").and_then(Value::as_array);
+    images.is_some_and(|images| !images.is_empty() && images.iter().all(Value::is_string))
+}
+
+fn has_more_than_words(message: &Value) -> bool {
     let parts = message["parts"].as_array().into_iter().flatten();
     let keys = [
         "functionCall",
         "function_call",
         "functionResponse",
         "function_response",
+        "inlineData",
+        "inline_data",
+        "fileData",
+        "file_data",
     ];
     let mut parts = parts.filter(|part| keys.iter().any(|key| part.get(key).is_some()));
     parts.next().is_some()
@@ -269,7 +310,11 @@ fn says(provider: Provider, index: usize, message: &Value, mark: Mark<'_>) -> Op
         Provider::OpenAi if is_block => Some(format!(
             "Invalid value: '{what}'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', 'audio', and 'file'."
         )),
+        Provider::OpenAi if mark.whose == OLLAMA => {
+            Some(format!("Unknown parameter: 'messages[{index}].images'."))
+        }
         Provider::OpenAi => Some(format!("Missing required parameter: 'messages[{index}].role'.")),
+        Provider::Mistral if !is_block => Some("Extra inputs are not permitted".to_owned()),
         Provider::Mistral => Some(format!(
             "Input tag '{what}' found using 'type' does not match any of the expected tags"
         )),

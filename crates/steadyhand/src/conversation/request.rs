@@ -2,6 +2,8 @@
 
 mod anthropic;
 mod converse;
+mod deepseek;
+mod extra_fields;
 mod fields;
 mod gemini;
 mod neighbours;
@@ -10,6 +12,7 @@ mod tools;
 
 use serde_json::{Value, json};
 
+use super::host::Host;
 use super::options::Options;
 use super::place::Places;
 use super::problem::{Code, Log};
@@ -39,7 +42,12 @@ pub(super) fn mend(
     places: Places<'_>,
     log: &mut Log,
 ) {
-    let model = request.get("model").and_then(Value::as_str);
+    let key = match provider {
+        // As Amazon's own clients write it.
+        Provider::BedrockConverse => "modelId",
+        _ => "model",
+    };
+    let model = request.get(key).and_then(Value::as_str);
     let model = options.model_or(model).map(str::to_owned);
     match provider {
         Provider::Anthropic => {
@@ -63,6 +71,9 @@ pub(super) fn mend(
         }
         Provider::BedrockConverse => {
             converse::mend(request, messages, model.as_deref(), places, log);
+        }
+        Provider::OpenAi if options.served_by() == Host::DeepSeek => {
+            deepseek::mend(request, messages, model.as_deref(), places, log);
         }
         Provider::OpenAi | Provider::OpenAiResponses | Provider::Ollama | Provider::LangChain => {}
     }

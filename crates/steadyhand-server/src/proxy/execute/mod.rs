@@ -259,7 +259,7 @@ impl Executing {
     }
 
     fn mended(&self, request: Value) -> Value {
-        let options = self.chat.options(self.upstream.host);
+        let options = self.chat.options(self.upstream.host_of(self.chat.provider));
         repair_with(self.chat.provider, &options, request).0
     }
 

@@ -53,6 +53,36 @@ fn t06_a_host_that_takes_what_its_provider_refuses_is_given_it() {
 }
 
 #[test]
+fn t06_what_is_not_mended_keeps_its_bytes() {
+    let workplace = Workplace::new();
+    // Numbers that no double holds, spaces, letters written as escapes, a field that is there twice.
+    let call = r#"{ "type":"tool_use", "id":"t1", "name":"look", "input":{"id":12345678901234567890123, "x":1e0, "x":1.50} }"#;
+    let asked = r#"{"role" : "user", "content": "\u00e9 \/"}"#;
+    let sound = format!(r#"{{"max_tokens":9, "n":1.0, "messages":[{asked}]}}"#);
+    workplace.write("sound.json", &format!("{sound}\n"));
+    workplace.write("sound.jsonl", &format!("{sound}\n{sound}\n"));
+    for (file, printed) in [
+        ("sound.json", format!("{sound}\n")),
+        ("sound.jsonl", format!("{sound}\n{sound}\n")),
+    ] {
+        let run = workplace.run(&format!("repair {file} --provider anthropic"));
+        let (code, stdout, stderr) = parts(&run);
+        assert_eq!((code, stdout), (0, printed), "{stderr}");
+    }
+    // Beside what is mended, also in the same message.
+    let broken = format!(
+        r#"[{asked}, {{"role":"assistant", "content":[{{"type":"text","text":""}}, {call}]}}, {asked}]"#
+    );
+    workplace.write("broken.json", &broken);
+    let run = workplace.run("repair broken.json --provider anthropic");
+    let (code, stdout, stderr) = parts(&run);
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(stdout.matches(asked).count(), 2, "{stdout}");
+    assert_eq!(stdout.matches(call).count(), 1, "{stdout}");
+    assert!(stdout.contains("tool_result"), "{stdout}");
+}
+
+#[test]
 fn r03_repair_says_what_it_changed_and_the_provider_then_accepts_it() {
     let workplace = Workplace::new();
     for (provider, history) in [

@@ -149,6 +149,28 @@ async fn what_only_openai_itself_refuses_passes_at_others() {
     }
 }
 
+/// Even a conversation that is sound at OpenAI.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_deepseek_refuses_and_openai_takes_is_mended_there() {
+    let mut request = of_chat();
+    request["model"] = json!("deepseek-v4-flash");
+    let developer = json!({"role": "developer", "content": "Be brief."});
+    let messages = request["messages"].as_array_mut().expect("a list");
+    messages.insert(0, developer);
+    messages[2]["content"] = json!("Hm.");
+    let path = "/proxy/openai/v1/chat/completions";
+    for (host, is_mended) in [("original", false), ("deepseek", true)] {
+        let provider = Provider::json(answer_of_chat()).await;
+        let served = proxy_with("openai", provider.url(), &format!("host = \"{host}\"")).await;
+        let reply = served.post(path, request.clone()).await;
+        let fixes = reply.header("steadyhand-fixes").unwrap_or_default();
+        assert_eq!(fixes.contains("wrong_role"), is_mended, "{host} {fixes}");
+        assert_eq!(fixes.contains("thinking_lost"), is_mended, "{host} {fixes}");
+        let is_same = provider.last().body == request.to_string();
+        assert_eq!(is_same, !is_mended, "{host}");
+    }
+}
+
 fn of_converse() -> Value {
     json!({"messages": [
         {"role": "user", "content": [{"text": "What is the weather in Rome?"}]},

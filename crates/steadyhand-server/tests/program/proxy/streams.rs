@@ -324,6 +324,10 @@ fn unfinished() -> Vec<(
     let mut anthropic_ends = vec![json!({"type": "message_stop"})];
     anthropic_ends
         .push(json!({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}));
+    let anthropic_ends: Vec<String> = anthropic_ends
+        .iter()
+        .map(|end| events(std::slice::from_ref(end)))
+        .collect();
     let responses = events(&[
         json!({"type": "response.created", "response": {"id": "r", "output": []}}),
         json!({"type": "response.output_text.delta", "output_index": 0, "delta": "Hm."}),
@@ -339,11 +343,23 @@ fn unfinished() -> Vec<(
             "anthropic",
             "/v1/messages",
             sse,
+            anthropic.clone(),
+            anthropic_ends.clone(),
+        ),
+        (
+            "vertex",
+            "/v1/projects/p/locations/l/publishers/anthropic/models/claude-x:streamRawPredict",
+            sse,
             anthropic,
-            anthropic_ends
-                .iter()
-                .map(|end| events(std::slice::from_ref(end)))
-                .collect(),
+            anthropic_ends,
+        ),
+        // Some write an empty reason into every piece.
+        (
+            "openai",
+            "/v1/chat/completions",
+            sse,
+            of_chat(json!("")),
+            vec![of_chat(json!("stop"))],
         ),
         (
             "openai",

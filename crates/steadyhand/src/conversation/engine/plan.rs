@@ -218,11 +218,17 @@ impl<'s> Draft<'_, '_, 's> {
         self.pass.wire.result_text(result)
     }
 
-    /// The images beside the words of a result, where a provider has them there.
+    /// What a result shows beside its words, where a provider has that there.
     fn images(&self, result: usize) -> Option<&Value> {
         let (message, found) = self.span.results[result];
         let result = self.pass.wire.result(self.message(message), found.part);
-        result.get("images").filter(|images| !images.is_null())
+        let shown = [
+            "/images",
+            "/functionResponse/parts",
+            "/function_response/parts",
+        ];
+        let mut shown = shown.iter().filter_map(|place| result.pointer(place));
+        shown.find(|shown| !shown.is_null())
     }
 
     fn actions(&mut self, fits: &[Fit]) -> Vec<Action> {

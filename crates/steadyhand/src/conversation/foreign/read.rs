@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Part, Role, Said};
+use super::{PDF, Part, Role, Said};
 use crate::conversation::texts::as_text;
 use crate::conversation::wire::{id, langchain_body, text};
 
@@ -50,6 +50,10 @@ pub(super) fn message(message: &Value) -> Option<Said> {
     let mut content = Vec::new();
     said.has_thoughts |= blocks(fields.get("content"), &mut content);
     said.has_thoughts |= blocks(fields.get("parts"), &mut content);
+    content.extend(images_beside(body));
+    if content.is_empty() {
+        content.extend(own(body, "refusal").map(Part::Text));
+    }
     if is_result(message, fields) {
         said.role = Role::User;
         said.parts.push(Part::Result {
@@ -77,7 +81,26 @@ pub(super) fn message(message: &Value) -> Option<Said> {
             }
         }
     }
+    if let Some(old) = fields.get("function_call").filter(|old| old.is_object()) {
+        said.parts.push(call(old));
+    }
     Some(said)
+}
+
+/// Images that stand beside the words, as Ollama has them: base64 without a type.
+fn images_beside(body: &Value) -> Vec<Part> {
+    let images = body.get("images").and_then(Value::as_array);
+    let images = images.into_iter().flatten().filter_map(Value::as_str);
+    let image = |data: &str| {
+        let kind = match data {
+            data if data.starts_with("/9j/") => "image/jpeg",
+            data if data.starts_with("R0lGOD") => "image/gif",
+            data if data.starts_with("UklGR") => "image/webp",
+            _ => "image/png",
+        };
+        Part::Image(kind.to_owned(), data.to_owned())
+    };
+    images.map(image).collect()
 }
 
 fn own(value: &Value, key: &str) -> Option<String> {
@@ -104,7 +127,7 @@ fn is_result(message: &Value, fields: &Map<String, Value>) -> bool {
     let role = fields.get("role").and_then(Value::as_str);
     let class = message["id"].as_array().and_then(|path| path.last());
     let class = class.and_then(Value::as_str);
-    role == Some("tool")
+    matches!(role, Some("tool" | "function"))
         || class.is_some_and(|class| class.starts_with("ToolMessage"))
         || (role.is_none() && matches!(text(message, "type"), Some("tool" | "ToolMessage")))
 }
@@ -212,6 +235,7 @@ pub(super) fn one_block(block: &Value) -> Option<Part> {
             })
         }
         Some("image" | "image_url" | "input_image") => image(said),
+        Some("document" | "file" | "input_file") => file(said),
         Some(_) => None,
         None => return untyped(said),
     };
@@ -243,6 +267,22 @@ fn image(block: &Value) -> Option<Part> {
     })
 }
 
+/// A document of Anthropic's, or a file of OpenAI's, whose bytes are there.
+fn file(block: &Value) -> Option<Part> {
+    let source = block.get("source").unwrap_or(&Value::Null);
+    if text(source, "type") == Some("text") {
+        return words(source.get("data"));
+    }
+    if let Some(data) = text(source, "data") {
+        let is_pdf = text(source, "media_type").is_none_or(|kind| kind == PDF);
+        return is_pdf.then(|| Part::Pdf(data.to_owned(), own(block, "title")));
+    }
+    let file = block.get("file").unwrap_or(block);
+    let url = text(file, "file_data")?.strip_prefix("data:")?;
+    let (kind, data) = url.split_once(";base64,")?;
+    (kind == PDF).then(|| Part::Pdf(data.to_owned(), own(file, "filename")))
+}
+
 /// A part of Google's or a block of Bedrock's: what it is, its key says.
 fn untyped(block: &Value) -> Option<Part> {
     let of = |keys: &[&str]| keys.iter().find_map(|key| block.get(*key));
@@ -264,6 +304,8 @@ fn untyped(block: &Value) -> Option<Part> {
             Some(only.map_or(response, |(_, value)| value)).filter(|value| !value.is_null()),
             &mut content,
         );
+        // What a tool shows stands beside what it says.
+        blocks(result.get("parts"), &mut content);
         return Some(Part::Result {
             id: own(result, "id"),
             name: own(result, "name"),
@@ -273,11 +315,12 @@ fn untyped(block: &Value) -> Option<Part> {
     }
     if let Some(data) = of(&["inlineData", "inline_data"]) {
         let kind = text(data, "mimeType").or_else(|| text(data, "mime_type"));
-        let kind = kind.filter(|kind| kind.starts_with("image/"));
-        let image = kind.zip(text(data, "data"));
-        return Some(match image {
-            Some((kind, data)) => Part::Image(kind.to_owned(), data.to_owned()),
-            None => Part::Other(block.clone()),
+        return Some(match kind.zip(text(data, "data")) {
+            Some((kind, data)) if kind.starts_with("image/") => {
+                Part::Image(kind.to_owned(), data.to_owned())
+            }
+            Some((PDF, data)) => Part::Pdf(data.to_owned(), None),
+            _ => Part::Other(block.clone()),
         });
     }
     if let Some(call) = block.get("toolUse") {
@@ -303,6 +346,13 @@ fn untyped(block: &Value) -> Option<Part> {
     let bytes = text(&block["image"]["source"], "bytes");
     if let Some((format, bytes)) = text(&block["image"], "format").zip(bytes) {
         return Some(Part::Image(format!("image/{format}"), bytes.to_owned()));
+    }
+    let document = block.get("document").unwrap_or(&Value::Null);
+    if let Some(bytes) = text(&document["source"], "bytes")
+        && text(document, "format") == Some("pdf")
+    {
+        let name = own(document, "name");
+        return Some(Part::Pdf(bytes.to_owned(), name));
     }
     match block.get("text") {
         Some(Value::String(said)) => Some(Part::Text(said.clone())),

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::read;
-use super::{Part, Role, Said};
+use super::{PDF, Part, Role, Said};
+use crate::conversation::ids;
 use crate::conversation::provider::Provider;
 use crate::conversation::texts;
 
@@ -72,10 +73,13 @@ pub(in crate::conversation) fn block(
         Provider::Anthropic => anthropic(part),
         Provider::BedrockConverse => converse(part),
         Provider::OpenAiResponses => response_part(part, is_model),
-        Provider::OpenAi | Provider::Mistral | Provider::Ollama => chat_part(part),
+        Provider::OpenAi | Provider::Mistral | Provider::Ollama => chat_part_at(provider, part),
         Provider::LangChain => return None,
     })
 }
+
+/// The name of a file that has none.
+const FILE_NAME: &str = "document.pdf";
 
 fn data_url(kind: &str, data: &str) -> String {
     format!("data:{kind};base64,{data}")
@@ -97,7 +101,7 @@ fn split(content: Vec<Part>, is_error: bool) -> (String, Vec<Part>) {
                 words.push(said);
                 images.append(&mut more);
             }
-            image @ (Part::Image(..) | Part::ImageUrl(_)) => images.push(image),
+            shown @ (Part::Image(..) | Part::ImageUrl(_) | Part::Pdf(..)) => images.push(shown),
         }
     }
     let said = words.join("\n");
@@ -113,6 +117,7 @@ fn gemini(part: Part, names: &HashMap<String, String>) -> Vec<Value> {
         Part::Other(other) => vec![json!({"text": other.to_string()})],
         Part::Image(kind, data) => vec![json!({"inlineData": {"mimeType": kind, "data": data}})],
         Part::ImageUrl(url) => vec![json!({"fileData": {"fileUri": url}})],
+        Part::Pdf(data, _) => vec![json!({"inlineData": {"mimeType": PDF, "data": data}})],
         Part::Call {
             id,
             name,
@@ -152,6 +157,14 @@ fn anthropic(part: Part) -> Value {
             json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}})
         }
         Part::ImageUrl(url) => json!({"type": "image", "source": {"type": "url", "url": url}}),
+        Part::Pdf(data, name) => {
+            let source = json!({"type": "base64", "media_type": PDF, "data": data});
+            let mut document = json!({"type": "document", "source": source});
+            if let Some(name) = name {
+                document["title"] = json!(name);
+            }
+            document
+        }
         Part::Call {
             id,
             name,
@@ -191,6 +204,11 @@ fn converse(part: Part) -> Value {
         }
         // It takes bytes only.
         Part::ImageUrl(url) => json!({ "text": url }),
+        Part::Pdf(data, _) => {
+            // No two documents may have one name, and few letters are allowed in it.
+            let name = format!("document-{}", ids::digest(&data, 8));
+            json!({"document": {"format": "pdf", "name": name, "source": {"bytes": data}}})
+        }
         Part::Call {
             id,
             name,
@@ -223,6 +241,10 @@ fn chat_part(part: Part) -> Value {
             json!({"type": "image_url", "image_url": {"url": data_url(&kind, &data)}})
         }
         Part::ImageUrl(url) => json!({"type": "image_url", "image_url": {"url": url}}),
+        Part::Pdf(data, name) => {
+            let filename = name.unwrap_or_else(|| FILE_NAME.to_owned());
+            json!({"type": "file", "file": {"filename": filename, "file_data": data_url(PDF, &data)}})
+        }
         Part::Other(other) => json!({"type": "text", "text": other.to_string()}),
         Part::Call {
             name, arguments, ..
@@ -231,9 +253,23 @@ fn chat_part(part: Part) -> Value {
     }
 }
 
+fn chat_part_at(provider: Provider, part: Part) -> Value {
+    match part {
+        // Mistral has a chunk of its own for documents.
+        Part::Pdf(data, _) if provider == Provider::Mistral => {
+            json!({"type": "document_url", "document_url": data_url(PDF, &data)})
+        }
+        part => chat_part(part),
+    }
+}
+
 /// Words alone are a text; with images they are parts. Ollama's images stand beside the words.
 fn chat_message(provider: Provider, role: &str, parts: Vec<Part>) -> Value {
-    let is_words = |part: &Part| !matches!(part, Part::Image(..) | Part::ImageUrl(_));
+    let is_words = |part: &Part| match part {
+        Part::Image(..) | Part::ImageUrl(_) => false,
+        Part::Pdf(..) => !matches!(provider, Provider::OpenAi | Provider::Mistral),
+        _ => true,
+    };
     if parts.iter().all(is_words) || provider == Provider::Ollama {
         let mut images = Vec::new();
         let mut words = Vec::new();
@@ -241,6 +277,7 @@ fn chat_message(provider: Provider, role: &str, parts: Vec<Part>) -> Value {
             match part {
                 Part::Image(_, data) => images.push(json!(data)),
                 Part::ImageUrl(url) => words.push(url),
+                Part::Pdf(data, _) => words.push(data_url(PDF, &data)),
                 other => {
                     let said = chat_part(other);
                     words.push(said["text"].as_str().unwrap_or_default().to_owned());
@@ -253,7 +290,8 @@ fn chat_message(provider: Provider, role: &str, parts: Vec<Part>) -> Value {
         }
         return message;
     }
-    let parts: Vec<Value> = parts.into_iter().map(chat_part).collect();
+    let parts = parts.into_iter().map(|part| chat_part_at(provider, part));
+    let parts: Vec<Value> = parts.collect();
     json!({"role": role, "content": parts})
 }
 
@@ -383,6 +421,10 @@ fn response_part(part: Part, is_model: bool) -> Value {
             json!({"type": "input_image", "image_url": data_url(&kind, &data), "detail": "auto"})
         }
         Part::ImageUrl(url) => json!({"type": "input_image", "image_url": url, "detail": "auto"}),
+        Part::Pdf(data, name) => {
+            let filename = name.unwrap_or_else(|| FILE_NAME.to_owned());
+            json!({"type": "input_file", "filename": filename, "file_data": data_url(PDF, &data)})
+        }
         other => {
             let said = chat_part(other);
             json!({"type": words, "text": said["text"]})

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::go_on;
+use super::{extra_fields, go_on};
 use crate::conversation::host::Host;
 use crate::conversation::place::Places;
 use crate::conversation::problem::{Code, Log};
@@ -20,9 +20,14 @@ pub(super) fn mend(
     log: &mut Log,
 ) {
     envelope(request, host, log);
-    thinking(request, messages, log);
-    end(messages, model, places, log);
-    cache_marks(request, messages, places, log);
+    // Other services have their own models, and rules of their own; for Anthropic's models its rules hold everywhere.
+    let is_claude = model.is_some_and(|model| model.contains("claude"));
+    if host.is_strict() || is_claude {
+        extra_fields::mend_system(request, log);
+        thinking(request, messages, log);
+        end(messages, model, places, log);
+        cache_marks(request, messages, places, log);
+    }
 }
 
 fn blocks(message: &Value) -> &[Value] {
@@ -143,7 +148,62 @@ fn end(messages: &mut Vec<Value>, model: Option<&str>, places: Places<'_>, log: 
     if is_model && !is_paused && model.is_some_and(refuses_prefill) {
         let says = "This model does not support assistant message prefill. The conversation must end with a user message.";
         go_on(messages, places, says, log);
+    } else if is_model {
+        trailing_space(messages, places, log);
     }
+}
+
+/// A beginning to go on from must not end with white space.
+fn trailing_space(messages: &mut [Value], places: Places<'_>, log: &mut Log) {
+    let Some(index) = messages.len().checked_sub(1) else {
+        return;
+    };
+    let is_changed = match &mut messages[index]["content"] {
+        Value::String(said) => trim_end(said),
+        Value::Array(blocks) => trim_last(blocks, |block| text(block, "type") == Some("text")),
+        _ => false,
+    };
+    if is_changed {
+        log.found(
+            format!("{}/content", places.of(index)),
+            Code::TrailingAssistant,
+            "the beginning of an answer ends with white space",
+        )
+        .says(ENDS_WITH_SPACE.to_owned())
+        .fixed("the white space is left out");
+    }
+}
+
+pub(super) const ENDS_WITH_SPACE: &str =
+    "messages: final assistant content cannot end with trailing whitespace";
+
+/// Takes the white space from the end of the last text of a message. A text that is nothing else goes, where there is
+/// something before it. Whether anything was changed.
+pub(super) fn trim_last(blocks: &mut Vec<Value>, is_text: impl Fn(&Value) -> bool) -> bool {
+    let mut is_changed = false;
+    while let Some(last) = blocks.last_mut().filter(|block| is_text(block)) {
+        let Value::String(said) = &mut last["text"] else {
+            break;
+        };
+        if !said.trim().is_empty() {
+            return trim_end(said) || is_changed;
+        }
+        if blocks.len() == 1 {
+            break;
+        }
+        blocks.pop();
+        is_changed = true;
+    }
+    is_changed
+}
+
+fn trim_end(said: &mut String) -> bool {
+    let kept = said.trim_end().len();
+    let is_changed = kept > 0 && kept < said.len();
+    if is_changed {
+        said.truncate(kept);
+    }
+    is_changed
 }
 
 /// Models from 4.6 on do not go on from their own words.

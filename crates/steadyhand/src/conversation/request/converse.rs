@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::anthropic::refuses_prefill;
+use super::anthropic::{ENDS_WITH_SPACE, refuses_prefill, trim_last};
 use crate::conversation::place::Places;
 use crate::conversation::problem::{Code, Log};
 use crate::conversation::texts;
@@ -17,7 +17,101 @@ pub(super) fn mend(
     log: &mut Log,
 ) {
     tools(request, messages, log);
+    // Each maker's models have rules of their own behind Bedrock's.
+    if model.is_some_and(|model| model.contains("claude")) {
+        unsigned_reasoning(messages, places, log);
+        thinking(request, messages, log);
+    }
     end(messages, model, places, log);
+}
+
+const OF_MODEL: &str = "The model returned the following errors: ";
+
+/// Claude reads only reasoning that it has signed, or that is encrypted.
+fn unsigned_reasoning(messages: &mut [Value], places: Places<'_>, log: &mut Log) {
+    let is_unsigned = |block: &Value| {
+        let reasoning = &block["reasoningContent"];
+        let is_signed = text(&reasoning["reasoningText"], "signature")
+            .is_some_and(|signature| !signature.is_empty());
+        reasoning.is_object() && !is_signed && reasoning.get("redactedContent").is_none()
+    };
+    for (index, message) in messages.iter_mut().enumerate() {
+        let Some(Value::Array(blocks)) = message.get_mut("content") else {
+            continue;
+        };
+        if !blocks.iter().any(is_unsigned) {
+            continue;
+        }
+        for part in 0..blocks.len() {
+            if is_unsigned(&blocks[part]) {
+                log.found(
+                    format!("{}/content/{part}/reasoningContent", places.of(index)),
+                    Code::MissingSignature,
+                    "this reasoning has no signature",
+                )
+                .says(format!(
+                    "{OF_MODEL}messages.{index}.content.{part}.thinking.signature: Field required"
+                ))
+                .fixed("the reasoning is left out: nobody can sign it again");
+            }
+        }
+        blocks.retain(|block| !is_unsigned(block));
+        if blocks.is_empty() {
+            blocks.push(json!({"text": texts::EMPTY}));
+        }
+    }
+}
+
+/// Thinking is switched off where a tool is forced, or where the last turn with calls has lost its reasoning.
+fn thinking(request: &mut Value, messages: &[Value], log: &mut Log) {
+    let fields = "/additionalModelRequestFields";
+    let is_on = request
+        .pointer(&format!("{fields}/thinking/type"))
+        .is_some_and(|kind| kind == "enabled");
+    if !is_on {
+        return;
+    }
+    let choice = request.pointer("/toolConfig/toolChoice");
+    let is_forced = choice.is_some_and(|choice| {
+        let is_set = |key: &str| choice.get(key).is_some_and(|value| !value.is_null());
+        is_set("any") || is_set("tool")
+    });
+    let (code, problem, says) = match is_forced {
+        true => (
+            Code::ThinkingForced,
+            "thinking is on and a tool is forced".to_owned(),
+            "Thinking may not be enabled when tool_choice forces tool use.".to_owned(),
+        ),
+        false => match lost_reasoning(messages) {
+            None => return,
+            Some(index) => (
+                Code::ThinkingLost,
+                format!("thinking is on, and message {index} has lost its reasoning"),
+                format!(
+                    "messages.{index}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block"
+                ),
+            ),
+        },
+    };
+    log.found(format!("{fields}/thinking"), code, problem)
+        .says(format!("{OF_MODEL}{says}"))
+        .fixed("thinking is off for this request");
+    request["additionalModelRequestFields"]["thinking"] = json!({"type": "disabled"});
+}
+
+/// The last turn of the model, if it calls tools, was answered, and does not begin with reasoning.
+fn lost_reasoning(messages: &[Value]) -> Option<usize> {
+    let has = |message: &Value, key: &str| {
+        let blocks = message["content"].as_array();
+        let mut blocks = blocks.into_iter().flatten();
+        blocks.any(|block| block.get(key).is_some())
+    };
+    let index = messages.len().checked_sub(2)?;
+    let is_answered = has(&messages[index + 1], "toolResult") && has(&messages[index], "toolUse");
+    let is_lost = messages[index]["content"][0]
+        .get("reasoningContent")
+        .is_none();
+    (is_answered && is_lost).then_some(index)
 }
 
 /// A history with calls or results needs `toolConfig`. The tools of the history are named in it, as ones that are gone.
@@ -77,6 +171,9 @@ fn end(messages: &mut Vec<Value>, model: Option<&str>, places: Places<'_>, log: 
         .last()
         .is_some_and(|last| text(last, "role") == Some("assistant"));
     if !is_model || !model.is_some_and(refuses_prefill) {
+        if is_model && model.is_some_and(|model| model.contains("claude")) {
+            trailing_space(messages, places, log);
+        }
         return;
     }
     log.found(
@@ -87,4 +184,23 @@ fn end(messages: &mut Vec<Value>, model: Option<&str>, places: Places<'_>, log: 
     .says("This model does not support assistant message prefill. The conversation must end with a user message.".to_owned())
     .fixed("the user asks it to go on");
     messages.push(json!({"role": "user", "content": [{"text": texts::CONTINUE}]}));
+}
+
+/// A beginning to go on from must not end with white space.
+fn trailing_space(messages: &mut [Value], places: Places<'_>, log: &mut Log) {
+    let Some(index) = messages.len().checked_sub(1) else {
+        return;
+    };
+    let blocks = messages[index]["content"].as_array_mut();
+    let is_changed =
+        blocks.is_some_and(|blocks| trim_last(blocks, |block| block.get("text").is_some()));
+    if is_changed {
+        log.found(
+            format!("{}/content", places.of(index)),
+            Code::TrailingAssistant,
+            "the beginning of an answer ends with white space",
+        )
+        .says(format!("{OF_MODEL}{ENDS_WITH_SPACE}"))
+        .fixed("the white space is left out");
+    }
 }

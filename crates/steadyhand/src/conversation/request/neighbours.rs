@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
+use super::extra_fields;
 use crate::conversation::foreign::Given;
 use crate::conversation::host::Host;
 use crate::conversation::problem::{Code, Log};
@@ -122,11 +123,15 @@ pub(in crate::conversation) fn settle(
     match provider {
         // Other hosts keep no items, and tie nothing to their ids.
         Provider::OpenAiResponses if host.is_strict() => {
+            extra_fields::leave_out(provider, messages, base, log);
             unique_items(messages, base, log);
             dangling_reasoning(messages, base, log);
             parted_reasoning(messages, base, log);
         }
         Provider::Anthropic if host.is_strict() => blank_turns(messages, base, log),
+        Provider::Gemini | Provider::Mistral | Provider::BedrockConverse if host.is_strict() => {
+            extra_fields::leave_out(provider, messages, base, log);
+        }
         _ => {}
     }
 }
@@ -327,7 +332,7 @@ fn unique_items(items: &mut [Value], base: &str, log: &mut Log) {
         let Some(id) = wire::id(&items[index], "id").map(str::to_owned) else {
             continue;
         };
-        if text(&items[index], "type") == Some("item_reference") {
+        if wire::is_reference(&items[index]) {
             continue;
         }
         let Some(before) = first.get(&id).copied() else {
@@ -398,7 +403,7 @@ fn free_ids(items: &mut [Value], first: usize, base: &str, reasoning: &str, log:
         if item.is_null() {
             continue;
         }
-        if !wire.is_model(item) || kind == "reasoning" || kind == "item_reference" {
+        if !wire.is_model(item) || kind == "reasoning" || wire::is_reference(item) {
             return;
         }
         let Some(id) = wire::id(item, "id").map(str::to_owned) else {

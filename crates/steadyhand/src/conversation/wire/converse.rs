@@ -297,7 +297,12 @@ struct IsLeftOut(bool);
 
 fn mend_content(message: &mut Value, at: At<'_>, log: &mut Log) -> IsLeftOut {
     let is_model = text(message, "role") == Some("assistant");
+    // As OpenAI's models say no.
+    let refusal = id(message, "refusal").map(str::to_owned);
     let (mended, code) = match message.get_mut("content") {
+        None | Some(Value::Null) if refusal.is_some() => {
+            (json!([{ "text": refusal }]), Code::BadContent)
+        }
         Some(Value::Array(blocks)) if !blocks.is_empty() => return IsLeftOut(false),
         // It goes, and a turn in which nothing else is said says so.
         Some(Value::Array(_)) if !is_model => (json!([null]), Code::EmptyContent),

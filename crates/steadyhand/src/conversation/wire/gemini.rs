@@ -275,7 +275,10 @@ fn mend_parts(message: &mut Value, at: At<'_>, log: &mut Log) {
         Some(part @ Value::Object(_)) => json!([part]),
         None | Some(Value::Null | Value::Array(_)) => {
             // As other providers write it.
-            let said = content_text(message.get("content"));
+            let mut said = content_text(message.get("content"));
+            if said.is_empty() {
+                said.push_str(text(message, "refusal").unwrap_or_default());
+            }
             match said.is_empty() {
                 true => json!([{"text": texts::EMPTY}]),
                 false => json!([{"text": said}]),

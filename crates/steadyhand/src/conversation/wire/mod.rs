@@ -21,7 +21,7 @@ pub(super) use converse::{Converse, join_turns};
 pub(super) use gemini::Gemini;
 pub(super) use langchain::{LangChain, body_and_place as langchain_body};
 pub(super) use names::{is_legal_name, legal_name, name_fault};
-pub(super) use responses::Responses;
+pub(super) use responses::{Responses, is_reference};
 
 /// A call as the engine sees it.
 #[derive(Debug, Clone, Copy)]
@@ -203,7 +203,9 @@ pub(super) fn at(provider: Provider, host: Host) -> &'static dyn Wire {
         Provider::OpenAi => &Chat::OpenAi,
         Provider::Mistral => &Chat::Mistral,
         Provider::Ollama => &Chat::Ollama,
-        Provider::OpenAiResponses => &Responses,
+        Provider::OpenAiResponses if host == Host::DeepSeek => &Responses::DeepSeek,
+        Provider::OpenAiResponses if !host.is_strict() => &Responses::Compatible,
+        Provider::OpenAiResponses => &Responses::OpenAi,
         Provider::Gemini => &Gemini,
         Provider::BedrockConverse => &Converse,
         Provider::LangChain => &LangChain,
@@ -218,4 +220,12 @@ pub(super) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
 /// A string field that says something.
 pub(super) fn id<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     text(value, key).filter(|id| !id.is_empty())
+}
+
+/// Blocks that nobody else has, and that are no calls or results of the application's.
+pub(super) fn is_only_anthropics(kind: &str) -> bool {
+    matches!(
+        kind,
+        "document" | "search_result" | "tool_reference" | "server_tool_use" | "mcp_tool_use"
+    ) || kind.ends_with("_tool_result")
 }

@@ -13,8 +13,16 @@ use crate::conversation::problem::{Code, Log};
 use crate::conversation::provider::Provider;
 use crate::conversation::texts::{self, as_text};
 
-/// See the file's first line.
-pub(in crate::conversation) struct Responses;
+/// Whose Responses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::conversation) enum Responses {
+    /// OpenAI itself, or Azure.
+    OpenAi,
+    /// DeepSeek, which takes the ids and names that OpenAI refuses.
+    DeepSeek,
+    /// Another service in OpenAI's language, of whose own rules nothing is known.
+    Compatible,
+}
 
 const PROVIDER: Provider = Provider::OpenAiResponses;
 
@@ -28,6 +36,9 @@ impl Wire for Responses {
     }
 
     fn is_model(&self, item: &Value) -> bool {
+        if is_reference(item) {
+            return true;
+        }
         let role = text(item, "role");
         match text(item, "type") {
             None | Some("message") => role == Some("assistant"),
@@ -42,9 +53,12 @@ impl Wire for Responses {
     fn normalise(&self, item: &mut Value, at: At<'_>, log: &mut Log, _behind: &mut Vec<Value>) {
         mend_shape(item, at, log);
         match text(item, "type") {
-            Some("function_call" | "custom_tool_call") => mend_call(item, at, log),
-            Some("function_call_output" | "custom_tool_call_output") => mend_output(item, at, log),
-            None | Some("message") => message::mend(item, at, log),
+            Some("function_call" | "custom_tool_call") => self.mend_call(item, at, log),
+            Some("function_call_output" | "custom_tool_call_output") => {
+                self.mend_output(item, at, log);
+            }
+            None if is_reference(item) => {}
+            None | Some("message") => message::mend(*self, item, at, log),
             _ => {}
         }
     }
@@ -174,6 +188,17 @@ impl Wire for Responses {
     }
 }
 
+/// Whether an item stands for one that OpenAI keeps: it says an id, and need not say its type.
+pub(in crate::conversation) fn is_reference(item: &Value) -> bool {
+    match text(item, "type") {
+        Some(kind) => kind == "item_reference",
+        None => {
+            let has = |key: &str| item.get(key).is_some_and(|value| !value.is_null());
+            id(item, "id").is_some() && !["type", "role", "content", "parts"].into_iter().any(has)
+        }
+    }
+}
+
 fn is_long(name: &str) -> bool {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     name.bytes().all(legal)
@@ -197,63 +222,149 @@ fn mend_shape(item: &mut Value, at: At<'_>, log: &mut Log) {
     *item = json!({"role": "user", "content": said});
 }
 
-fn mend_call(item: &mut Value, at: At<'_>, log: &mut Log) {
-    mend_id(item, at, log, "call");
-    let name = text(item, "name").unwrap_or_default();
-    if !super::is_legal_name(PROVIDER, name) {
-        let new = match name {
-            "" => texts::NO_NAME.to_owned(),
-            name => legal_name(PROVIDER, name).into_owned(),
+impl Responses {
+    /// Whether an id of a call is taken.
+    fn takes_id(self, id: &str) -> bool {
+        match self {
+            Responses::OpenAi => ids::is_legal(PROVIDER, id),
+            Responses::DeepSeek | Responses::Compatible => !id.is_empty(),
+        }
+    }
+
+    /// Whether the name of a call is taken.
+    fn takes_name(self, name: &str) -> bool {
+        match self {
+            Responses::OpenAi => super::is_legal_name(PROVIDER, name),
+            Responses::DeepSeek | Responses::Compatible => !name.is_empty(),
+        }
+    }
+
+    fn mend_call(self, item: &mut Value, at: At<'_>, log: &mut Log) {
+        self.mend_id(item, at, log, "call");
+        let name = text(item, "name").unwrap_or_default();
+        if !self.takes_name(name) {
+            let new = match name {
+                "" => texts::NO_NAME.to_owned(),
+                name => legal_name(PROVIDER, name).into_owned(),
+            };
+            let says = match name {
+                "" => format!(
+                    "Invalid 'input[{}].name': empty string. Expected a string with minimum length 1, but got an empty string instead.",
+                    at.index
+                ),
+                name if is_long(name) => format!(
+                    "Invalid 'input[{}].name': string too long. Expected a string with maximum length 64, but got a string with length {} instead.",
+                    at.index,
+                    name.chars().count()
+                ),
+                _ => format!(
+                    "Invalid 'input[{}].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+                    at.index
+                ),
+            };
+            log.found(
+                at.field("name"),
+                Code::BadCallName,
+                format!("the call {}", name_fault(name)),
+            )
+            .says(says)
+            .fixed(format!("it is called {new}"));
+            item["name"] = json!(new);
+        }
+        if text(item, "type") == Some("custom_tool_call") {
+            return mend_input(item, at, log);
+        }
+        let is_taken =
+            self != Responses::OpenAi && item.get("arguments").is_some_and(Value::is_object);
+        if is_taken {
+            return;
+        }
+        let mended = arguments::as_text(item.get("arguments"));
+        let says = match item.get("arguments") {
+            // OpenAI itself lets broken text pass; those who speak its language do not.
+            Some(Value::String(_)) => Some("invalid tool call arguments".to_owned()),
+            Some(_) => Some(format!(
+                "Invalid type for 'input[{}].arguments': expected a string, but got an object instead.",
+                at.index
+            )),
+            None => Some(format!(
+                "Missing required parameter: 'input[{}].arguments'.",
+                at.index
+            )),
         };
-        let says = match name {
-            "" => format!(
-                "Invalid 'input[{}].name': empty string. Expected a string with minimum length 1, but got an empty string instead.",
-                at.index
-            ),
-            name if is_long(name) => format!(
-                "Invalid 'input[{}].name': string too long. Expected a string with maximum length 64, but got a string with length {} instead.",
+        if let Some(fields) = item.as_object_mut() {
+            arguments::mend(
+                fields,
+                "arguments",
+                mended,
+                || at.field("arguments"),
+                says,
+                log,
+            );
+        }
+    }
+
+    fn mend_id(self, item: &mut Value, at: At<'_>, log: &mut Log, what: &str) {
+        if let Some(odd) = item
+            .get("call_id")
+            .filter(|id| !id.is_string() && !id.is_null())
+        {
+            let id = as_text(odd);
+            log.found(at.field("call_id"), Code::BadCallId, "the id is no string")
+                .says(format!(
+                    "Invalid type for 'input[{}].call_id': expected a string.",
+                    at.index
+                ))
+                .fixed("it is one now");
+            item["call_id"] = json!(id);
+        }
+        let own = text(item, "call_id").unwrap_or_default();
+        if self.takes_id(own) || (own.is_empty() && what != "call") {
+            return;
+        }
+        let new = match own {
+            "" => ids::of_place(PROVIDER, at.index, 0),
+            own => ids::legal(PROVIDER, own),
+        };
+        let says = match own {
+            "" => format!("Missing required parameter: 'input[{}].call_id'.", at.index),
+            own => format!(
+                "Invalid 'input[{}].call_id': string too long. Expected a string with maximum length 64, but got a string with length {} instead.",
                 at.index,
-                name.chars().count()
-            ),
-            _ => format!(
-                "Invalid 'input[{}].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
-                at.index
+                own.chars().count()
             ),
         };
         log.found(
-            at.field("name"),
-            Code::BadCallName,
-            format!("the call {}", name_fault(name)),
+            at.field("call_id"),
+            Code::BadCallId,
+            format!("the {what} has the id {own:?}"),
         )
         .says(says)
-        .fixed(format!("it is called {new}"));
-        item["name"] = json!(new);
+        .fixed(format!("its id is now {new}"));
+        item["call_id"] = json!(new);
     }
-    if text(item, "type") == Some("custom_tool_call") {
-        return mend_input(item, at, log);
-    }
-    let mended = arguments::as_text(item.get("arguments"));
-    let says = match item.get("arguments") {
-        // OpenAI itself lets broken text pass; those who speak its language do not.
-        Some(Value::String(_)) => Some("invalid tool call arguments".to_owned()),
-        Some(_) => Some(format!(
-            "Invalid type for 'input[{}].arguments': expected a string, but got an object instead.",
+
+    fn mend_output(self, item: &mut Value, at: At<'_>, log: &mut Log) {
+        self.mend_id(item, at, log, "output");
+        if let Some(Value::Array(parts)) = item.get_mut("output") {
+            return message::mend_parts(self, parts, "output", "input_text", at, log);
+        }
+        let (mended, code) = match item.get("output") {
+            Some(Value::String(_) | Value::Array(_)) => return,
+            None | Some(Value::Null) => (json!(texts::NO_OUTPUT), Code::EmptyResult),
+            Some(other) => (json!(as_text(other)), Code::BadContent),
+        };
+        log.found(
+            at.field("output"),
+            code,
+            "the output is neither a text nor a list of parts",
+        )
+        .says(format!(
+            "Invalid type for 'input[{}].output': expected one of a string or array of objects.",
             at.index
-        )),
-        None => Some(format!(
-            "Missing required parameter: 'input[{}].arguments'.",
-            at.index
-        )),
-    };
-    if let Some(fields) = item.as_object_mut() {
-        arguments::mend(
-            fields,
-            "arguments",
-            mended,
-            || at.field("arguments"),
-            says,
-            log,
-        );
+        ))
+        .fixed("it is written as a text");
+        item["output"] = mended;
     }
 }
 
@@ -281,67 +392,4 @@ fn mend_input(item: &mut Value, at: At<'_>, log: &mut Log) {
     .says(says)
     .fixed("it is written as one");
     item["input"] = json!(said);
-}
-
-fn mend_id(item: &mut Value, at: At<'_>, log: &mut Log, what: &str) {
-    if let Some(odd) = item
-        .get("call_id")
-        .filter(|id| !id.is_string() && !id.is_null())
-    {
-        let id = as_text(odd);
-        log.found(at.field("call_id"), Code::BadCallId, "the id is no string")
-            .says(format!(
-                "Invalid type for 'input[{}].call_id': expected a string.",
-                at.index
-            ))
-            .fixed("it is one now");
-        item["call_id"] = json!(id);
-    }
-    let own = text(item, "call_id").unwrap_or_default();
-    if ids::is_legal(PROVIDER, own) || (own.is_empty() && what != "call") {
-        return;
-    }
-    let new = match own {
-        "" => ids::of_place(PROVIDER, at.index, 0),
-        own => ids::legal(PROVIDER, own),
-    };
-    let says = match own {
-        "" => format!("Missing required parameter: 'input[{}].call_id'.", at.index),
-        own => format!(
-            "Invalid 'input[{}].call_id': string too long. Expected a string with maximum length 64, but got a string with length {} instead.",
-            at.index,
-            own.chars().count()
-        ),
-    };
-    log.found(
-        at.field("call_id"),
-        Code::BadCallId,
-        format!("the {what} has the id {own:?}"),
-    )
-    .says(says)
-    .fixed(format!("its id is now {new}"));
-    item["call_id"] = json!(new);
-}
-
-fn mend_output(item: &mut Value, at: At<'_>, log: &mut Log) {
-    mend_id(item, at, log, "output");
-    if let Some(Value::Array(parts)) = item.get_mut("output") {
-        return message::mend_parts(parts, "output", "input_text", at, log);
-    }
-    let (mended, code) = match item.get("output") {
-        Some(Value::String(_) | Value::Array(_)) => return,
-        None | Some(Value::Null) => (json!(texts::NO_OUTPUT), Code::EmptyResult),
-        Some(other) => (json!(as_text(other)), Code::BadContent),
-    };
-    log.found(
-        at.field("output"),
-        code,
-        "the output is neither a text nor a list of parts",
-    )
-    .says(format!(
-        "Invalid type for 'input[{}].output': expected one of a string or array of objects.",
-        at.index
-    ))
-    .fixed("it is written as a text");
-    item["output"] = mended;
 }

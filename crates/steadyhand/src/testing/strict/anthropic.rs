@@ -52,13 +52,22 @@ fn check(request: &Value) -> Result<(), String> {
     for turn in &turns {
         blank(turn)?;
     }
+    system(request)?;
     cache(request, messages)?;
     thinking(request, &turns)?;
     end(request, messages)
 }
 
-/// The fields of a request; the last three are those of other hosts and of what is in the making.
-const KNOWN: [&str; 24] = [
+fn system(request: &Value) -> Result<(), String> {
+    let is_empty = |block: &Value| str_of(block, "type") == "text" && block["text"] == "";
+    match items(request, "system").iter().any(is_empty) {
+        true => Err("system: text content blocks must be non-empty".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// The fields of a request; the last ones are those of other hosts and of what is in the making.
+const KNOWN: [&str; 32] = [
     "model",
     "tool_choice",
     "tools",
@@ -83,6 +92,14 @@ const KNOWN: [&str; 24] = [
     "anthropic_version",
     "anthropic_beta",
     "betas",
+    "compaction",
+    "diagnostics",
+    "fallback_credit_token",
+    "fallbacks",
+    "speed",
+    "thread",
+    "user_profile_id",
+    "workspace_id",
 ];
 
 fn tools(request: &Value) -> Result<(), String> {
@@ -212,6 +229,13 @@ fn one_block(place: &str, role: &str, block: &Value) -> Result<(), String> {
         "thinking" if str_of(block, "signature").is_empty() => {
             Err(format!("{place}: Invalid `signature` in `thinking` block"))
         }
+        "thinking" if !block["thinking"].is_string() => {
+            Err(format!("{place}.thinking.thinking: Field required"))
+        }
+        "redacted_thinking" if !block["data"].is_string() => {
+            Err(format!("{place}.redacted_thinking.data: Field required"))
+        }
+        kind if OF_OPENAI.contains(&kind) => Err(no_tag(place, kind)),
         "thinking" | "redacted_thinking" if is_marked(block) => {
             let kind = str_of(block, "type");
             Err(format!(
@@ -220,6 +244,24 @@ fn one_block(place: &str, role: &str, block: &Value) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// Kinds of parts that only OpenAI has.
+const OF_OPENAI: [&str; 8] = [
+    "image_url",
+    "input_text",
+    "output_text",
+    "input_image",
+    "refusal",
+    "file",
+    "input_file",
+    "input_audio",
+];
+
+fn no_tag(place: &str, kind: &str) -> String {
+    format!(
+        "{place}: Input tag '{kind}' found using 'type' does not match any of the expected tags"
+    )
 }
 
 fn result_block(place: &str, role: &str, block: &Value) -> Result<(), String> {
@@ -245,7 +287,14 @@ fn result_block(place: &str, role: &str, block: &Value) -> Result<(), String> {
         None => true,
         Some(Value::String(text)) => text.is_empty(),
         Some(Value::Array(blocks)) => {
-            for inner in blocks {
+            for (number, inner) in blocks.iter().enumerate() {
+                let kind = str_of(inner, "type");
+                if OF_OPENAI.contains(&kind) {
+                    return Err(no_tag(
+                        &format!("{place}.tool_result.content.{number}"),
+                        kind,
+                    ));
+                }
                 let is_text = str_of(inner, "type") == "text";
                 if !inner.get("type").is_some_and(Value::is_string) {
                     return Err(format!(
@@ -473,6 +522,17 @@ fn end(request: &Value, messages: &[Value]) -> Result<(), String> {
     let last = messages.last().map(|last| str_of(last, "role"));
     if is_new && last == Some("assistant") {
         return Err("This model does not support assistant message prefill. The conversation must end with a user message.".to_owned());
+    }
+    let content = messages.last().map(|last| &last["content"]);
+    let said = match content {
+        Some(Value::Array(blocks)) => blocks.last().map(|block| &block["text"]),
+        content => content,
+    };
+    let said = said.and_then(Value::as_str).unwrap_or_default();
+    if last == Some("assistant") && said.trim_end() != said {
+        return Err(
+            "messages: final assistant content cannot end with trailing whitespace".to_owned(),
+        );
     }
     Ok(())
 }

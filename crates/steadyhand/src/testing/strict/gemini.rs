@@ -127,6 +127,13 @@ fn shape(index: usize, content: &Value) -> Result<(), String> {
     if !matches!(role, Some("user" | "model" | "function")) {
         return Err("Please use a valid role: user, model.".to_owned());
     }
+    let fields = content.as_object().into_iter().flatten();
+    let mut unknown = fields.filter(|(key, _)| !["role", "parts"].contains(&key.as_str()));
+    if let Some((key, _)) = unknown.next() {
+        return Err(format!(
+            "Invalid JSON payload received. Unknown name \"{key}\" at '{place}': Cannot find field."
+        ));
+    }
     if !content.get("parts").is_some_and(Value::is_array) || items(content, "parts").is_empty() {
         return Err(format!(
             "* GenerateContentRequest.{place}.parts: contents.parts must not be empty."

@@ -112,6 +112,16 @@ fn shape(message: &Value, is_last: bool) -> Result<(), String> {
     if message["prefix"] == true && !is_last {
         return Err("Assistant message with prefix True must be last message".to_owned());
     }
+    let of_others = [
+        "refusal",
+        "annotations",
+        "audio",
+        "function_call",
+        "reasoning_content",
+    ];
+    if of_others.iter().any(|key| message.get(*key).is_some()) {
+        return Err("Extra inputs are not permitted".to_owned());
+    }
     match message.get("content") {
         Some(Value::String(_)) => {}
         Some(Value::Array(parts)) => parts.iter().try_for_each(chunk)?,

@@ -201,6 +201,13 @@ fn shape(index: usize, message: &Value) -> Result<(), Fault> {
             Some("unknown_parameter"),
         ));
     }
+    if message.get("images").is_some() {
+        return Err(fault(
+            format!("Unknown parameter: '{param}.images'."),
+            format!("{param}.images"),
+            Some("unknown_parameter"),
+        ));
+    }
     if role == "function" && str_of(message, "name").is_empty() {
         return Err(missing(&format!("{param}.name")));
     }
@@ -249,8 +256,14 @@ fn content(index: usize, role: &str, message: &Value) -> Result<(), Fault> {
                     "tool_use",
                     "tool_result",
                     "input_text",
+                    "input_image",
+                    "input_file",
                     "output_text",
                     "thinking",
+                    "image",
+                    "document",
+                    "server_tool_use",
+                    "search_result",
                 ];
                 if of_others.contains(&kind) {
                     return Err(fault(

@@ -41,7 +41,8 @@ fn check(request: &Value) -> Result<(), String> {
     for (index, item) in input.iter().enumerate() {
         shape(index, item)?;
         let id = str_of(item, "id");
-        if !id.is_empty() && str_of(item, "type") != "item_reference" && !ids.insert(id) {
+        let is_reference = is_reference(item) || str_of(item, "type") == "item_reference";
+        if !id.is_empty() && !is_reference && !ids.insert(id) {
             return Err(format!(
                 "Duplicate item found with id {id}. Remove duplicate items from your input and try again."
             ));
@@ -63,6 +64,8 @@ fn shape(index: usize, item: &Value) -> Result<(), String> {
         ));
     }
     match item.get("type") {
+        // It stands for an item that is kept.
+        None if is_reference(item) => return Ok(()),
         None => return message(index, item),
         Some(Value::String(_)) => {}
         Some(_) => {
@@ -72,6 +75,14 @@ fn shape(index: usize, item: &Value) -> Result<(), String> {
         }
     }
     let kind = str_of(item, "type");
+    let of_answers = match kind {
+        "reasoning" => "status",
+        "function_call" => "parsed_arguments",
+        _ => "",
+    };
+    if item.get(of_answers).is_some() {
+        return Err(format!("Unknown parameter: 'input[{index}].{of_answers}'."));
+    }
     let is_call = ["function_call", "custom_tool_call"].contains(&kind);
     let is_output = ["function_call_output", "custom_tool_call_output"].contains(&kind);
     if kind == "message" {
@@ -137,6 +148,11 @@ fn shape(index: usize, item: &Value) -> Result<(), String> {
     }
 }
 
+fn is_reference(item: &Value) -> bool {
+    let is_there = |key: &str| item.get(key).is_some_and(|value| !value.is_null());
+    is_there("id") && !["type", "role", "content"].into_iter().any(is_there)
+}
+
 fn message(index: usize, item: &Value) -> Result<(), String> {
     let role = match item.get("role") {
         Some(Value::String(role)) => role,
@@ -150,6 +166,19 @@ fn message(index: usize, item: &Value) -> Result<(), String> {
         return Err(format!(
             "Invalid value: '{role}'. Supported values are: 'assistant', 'system', 'developer', and 'user'."
         ));
+    }
+    let of_chat = [
+        "name",
+        "refusal",
+        "annotations",
+        "audio",
+        "tool_calls",
+        "function_call",
+        "images",
+        "reasoning_content",
+    ];
+    if let Some(key) = of_chat.iter().find(|key| item.get(**key).is_some()) {
+        return Err(format!("Unknown parameter: 'input[{index}].{key}'."));
     }
     match item.get("content") {
         Some(Value::String(_)) => Ok(()),
@@ -170,7 +199,18 @@ fn parts_of(place: &str, parts: &[Value]) -> Result<(), String> {
             return Err(format!("Missing required parameter: '{place}.type'."));
         }
         let kind = str_of(part, "type");
-        if ["text", "image", "image_url", "tool_use", "tool_result"].contains(&kind) {
+        let of_others = [
+            "text",
+            "image",
+            "image_url",
+            "file",
+            "document",
+            "thinking",
+            "search_result",
+            "tool_use",
+            "tool_result",
+        ];
+        if of_others.contains(&kind) {
             return Err(format!(
                 "Invalid value: '{kind}'. Supported values are: 'input_text', 'input_image', 'output_text', 'refusal', 'input_file', 'computer_screenshot', and 'summary_text'."
             ));

@@ -103,14 +103,17 @@ fn r03_whatever_was_sent_stays_as_it_was_sent() {
 
 #[test]
 fn r03_thinking_is_never_touched_wherever_it_stands() {
-    // Without a signature it is refused, and nobody can sign it again.
-    let is_signed = |block: &Value| {
-        block["signature"]
+    // Without a signature, or what it is a signature of, it is refused, and nobody can write it again.
+    let is_whole = |block: &Value| {
+        let is_signed = block["signature"]
             .as_str()
-            .is_some_and(|one| !one.is_empty())
+            .is_some_and(|one| !one.is_empty());
+        is_signed && block["thinking"].is_string()
     };
-    let is_thought = |block: &&Value| {
-        (block["type"] == "thinking" && is_signed(block)) || block["type"] == "redacted_thinking"
+    let is_thought = |block: &&Value| match block["type"].as_str() {
+        Some("thinking") => is_whole(block),
+        Some("redacted_thinking") => block["data"].is_string(),
+        _ => false,
     };
     let bare = |block: &Value| {
         let mut block = block.clone();

@@ -215,6 +215,98 @@ fn t06_a_host_is_known_by_its_address() {
 }
 
 #[test]
+fn t06_makers_serve_each_others_apis_as_any_service_does() {
+    let table = [
+        ("api.openai.com", Provider::OpenAi, Host::Original),
+        ("api.openai.com", Provider::OpenAiResponses, Host::Original),
+        ("api.anthropic.com", Provider::Anthropic, Host::Original),
+        ("api.anthropic.com", Provider::OpenAi, Host::Compatible),
+        (
+            "generativelanguage.googleapis.com",
+            Provider::Gemini,
+            Host::Original,
+        ),
+        (
+            "generativelanguage.googleapis.com",
+            Provider::OpenAi,
+            Host::Compatible,
+        ),
+        ("aiplatform.googleapis.com", Provider::Gemini, Host::Vertex),
+        (
+            "aiplatform.googleapis.com",
+            Provider::OpenAi,
+            Host::Compatible,
+        ),
+        (
+            "bedrock-runtime.us-east-1.amazonaws.com",
+            Provider::OpenAi,
+            Host::Compatible,
+        ),
+        (
+            "bedrock-runtime.us-east-1.amazonaws.com",
+            Provider::BedrockConverse,
+            Host::Bedrock,
+        ),
+        ("my.openai.azure.com", Provider::OpenAi, Host::Azure),
+        ("api.mistral.ai", Provider::Mistral, Host::Original),
+        ("api.deepseek.com", Provider::Anthropic, Host::DeepSeek),
+        ("127.0.0.1", Provider::Anthropic, Host::Compatible),
+    ];
+    for (domain, provider, host) in table {
+        assert_eq!(
+            Host::of_api_at(domain, provider),
+            host,
+            "{domain} {provider}"
+        );
+    }
+}
+
+#[test]
+fn t06_what_only_openais_own_responses_refuse_passes_everywhere_else() {
+    let id = "call_".repeat(20);
+    let request = json!({"model": "vendor/model", "input": [
+        {"role": "user", "content": [{"type": "text", "text": "u1x"}], "name": "Ann"},
+        {"type": "function_call", "call_id": id, "name": "files.read", "arguments": {"at": "a1x"}},
+        {"type": "function_call_output", "call_id": id, "output": "r1x"},
+        {"role": "assistant", "content": "a2x", "tool_calls": null, "refusal": null},
+        {"role": "user", "content": "u2x"},
+    ]});
+    let (same, codes) = at(Host::Compatible, Provider::OpenAiResponses, &request);
+    assert_eq!((same, codes), (request.clone(), vec![]));
+    let (_, codes) = at(Host::DeepSeek, Provider::OpenAiResponses, &request);
+    assert_eq!(codes, [Code::BadContent], "the part of chat completions");
+    let (_, codes) = at(Host::Original, Provider::OpenAiResponses, &request);
+    for code in [
+        Code::BadCallId,
+        Code::BadCallName,
+        Code::BadContent,
+        Code::BadField,
+    ] {
+        assert!(codes.contains(&code), "{code:?} {codes:?}");
+    }
+}
+
+#[test]
+fn t06_rules_for_anthropics_models_hold_for_no_others() {
+    let tool = json!({"name": "look", "description": "Looks", "input_schema": {"type": "object"}});
+    let mark = json!({"type": "ephemeral"});
+    let block = json!({"type": "text", "text": "u1x", "cache_control": mark});
+    let blocks = vec![block; 5];
+    let request = json!({"model": "glm-5", "max_tokens": 9, "tools": [tool],
+        "system": [{"type": "text", "text": ""}],
+        "thinking": {"type": "enabled", "budget_tokens": 5}, "tool_choice": {"type": "any"},
+        "messages": [{"role": "user", "content": blocks}]});
+    let (same, codes) = at(Host::Compatible, Provider::Anthropic, &request);
+    assert_eq!((same, codes), (request.clone(), vec![]));
+    let mut claude = request;
+    claude["model"] = json!("anthropic/claude-sonnet-4-5");
+    let (_, codes) = at(Host::Compatible, Provider::Anthropic, &claude);
+    for code in [Code::EmptyContent, Code::ThinkingForced, Code::CacheControl] {
+        assert!(codes.contains(&code), "{code:?} {codes:?}");
+    }
+}
+
+#[test]
 fn r03_bedrocks_converse_needs_tools_where_the_history_has_some() {
     let steps = [user("u1x"), calls(&["a"]), result("a", "r1x"), user("u2x")];
     let mut request = render(Provider::BedrockConverse, &steps);

@@ -4,6 +4,7 @@ mod attacks;
 mod classes;
 mod corpus;
 mod foreign;
+mod foreign_fields;
 mod hosts;
 mod limits;
 mod peers;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 
 use serde_json::{Value, json};
-use steadyhand::conversation::{Provider, convert_tools, repair};
+use steadyhand::conversation::{Code, Provider, What, convert_tools, repair, validate};
 use steadyhand::testing::strict;
 
 use super::render::{Step, calls, render, result, says, user};
@@ -173,6 +173,24 @@ fn r03_the_types_of_the_providers_own_sdks_accept_every_repair() {
         }
         assert!(odd.iter().all(Value::is_string), "{odd:?}");
     }
+}
+
+#[test]
+fn r01_every_field_that_anthropics_own_sdk_sends_is_known() {
+    let fields = ask("model-sdks-py", "anthropic_fields.py", json!(null));
+    let fields = fields.as_array().expect("a list");
+    assert!(fields.len() > 20, "{fields:?}");
+    let mut asked = render(Provider::Anthropic, &[user("u1")]);
+    for field in fields.iter().filter_map(Value::as_str) {
+        if asked.get(field).is_none() {
+            asked[field] = json!(null);
+        }
+    }
+    let found = validate(Provider::Anthropic, What::Request, &asked);
+    assert!(
+        found.iter().all(|one| one.code != Code::BadField),
+        "{found:#?}"
+    );
 }
 
 #[test]

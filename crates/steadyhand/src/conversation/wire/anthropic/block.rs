@@ -36,9 +36,7 @@ impl Block<'_> {
         };
         match kind {
             "text" => self.mend_text(block, log),
-            "image_url" | "input_text" | "output_text" | "input_image" => {
-                self.mend_foreign(block, log);
-            }
+            kind if is_openais(kind) => self.mend_foreign(block, log),
             "tool_use" if self.is_model => self.mend_call(block, log),
             "tool_use" => self.mend_stray_call(block, log),
             "tool_result" => self.mend_result(block, log),
@@ -49,10 +47,8 @@ impl Block<'_> {
 
     /// A block as OpenAI writes it.
     fn mend_foreign(&self, block: &mut Value, log: &mut Log) {
-        let Some(native) = foreign::block(PROVIDER, block, self.is_model) else {
-            return;
-        };
         let kind = text(block, "type").unwrap_or_default();
+        let native = in_own_words(block, self.is_model);
         log.found(
             self.pointer(),
             Code::BadContent,
@@ -69,6 +65,28 @@ impl Block<'_> {
         if text(block, "type") == Some("text") {
             self.mend_text(block, log);
         }
+    }
+
+    /// The same for a block of a result.
+    fn mend_foreign_inside(&self, index: usize, block: &mut Value, log: &mut Log) {
+        let kind = text(block, "type").unwrap_or_default().to_owned();
+        if !is_openais(&kind) {
+            return;
+        }
+        let native = in_own_words(block, false);
+        log.found(
+            format!("{}/content/{index}", self.pointer()),
+            Code::BadContent,
+            format!("there are no blocks of type {kind:?} here"),
+        )
+        .says(format!(
+            "{}.tool_result.content.{index}: Input tag '{kind}' found using 'type' does not match any of the expected tags",
+            self.place()
+        ))
+        .fixed("it is written as one of a type that is");
+        let mark = mark_of(block);
+        *block = native;
+        put_mark(block, mark);
     }
 
     /// A block that does not say what it is: its fields tell, or it is a text.
@@ -270,6 +288,7 @@ impl Block<'_> {
             None | Some(Value::Null | Value::String(_)) => {}
             Some(Value::Array(blocks)) => {
                 for (index, inner) in blocks.iter_mut().enumerate() {
+                    self.mend_foreign_inside(index, inner, log);
                     let is_text = text(inner, "type") == Some("text");
                     let has_words = match inner.get("text") {
                         None | Some(Value::Null) => false,
@@ -336,20 +355,40 @@ impl Block<'_> {
         }
     }
 
+    /// What thinking cannot do without, and what the provider says where it is missing.
+    fn lost_in_thinking(&self, block: &Value) -> Option<(&'static str, String)> {
+        let is_said = |key: &str| block.get(key).is_some_and(Value::is_string);
+        let place = self.place();
+        if text(block, "type") == Some("redacted_thinking") {
+            let says = format!("{place}.redacted_thinking.data: Field required");
+            return (!is_said("data")).then_some(("data", says));
+        }
+        match block.get("signature") {
+            None | Some(Value::Null) => Some((
+                "signature",
+                format!("{place}.thinking.signature: Field required"),
+            )),
+            Some(signature) if signature.as_str().is_none_or(str::is_empty) => Some((
+                "signature",
+                format!("{place}: Invalid `signature` in `thinking` block"),
+            )),
+            Some(_) if !is_said("thinking") => Some((
+                "thinking",
+                format!("{place}.thinking.thinking: Field required"),
+            )),
+            Some(_) => None,
+        }
+    }
+
     fn mend_thinking(&self, block: &mut Value, log: &mut Log) {
-        let is_unsigned = text(block, "type") == Some("thinking")
-            && text(block, "signature").is_none_or(str::is_empty);
-        if is_unsigned && self.is_strict {
-            let says = match block.get("signature") {
-                None | Some(Value::Null) => {
-                    format!("{}.thinking.signature: Field required", self.place())
-                }
-                Some(_) => format!("{}: Invalid `signature` in `thinking` block", self.place()),
-            };
+        if let Some((key, says)) = self.lost_in_thinking(block).filter(|_| self.is_strict) {
             log.found(
-                format!("{}/signature", self.pointer()),
+                format!("{}/{key}", self.pointer()),
                 Code::MissingSignature,
-                "this thinking has no signature",
+                match key {
+                    "signature" => "this thinking has no signature",
+                    _ => "this thinking has lost what was thought",
+                },
             )
             .says(says)
             .fixed("the thinking is left out: nobody can sign it again");
@@ -374,6 +413,27 @@ impl Block<'_> {
             fields.shift_remove("cache_control");
         }
     }
+}
+
+/// Kinds of parts that only OpenAI has.
+fn is_openais(kind: &str) -> bool {
+    matches!(
+        kind,
+        "image_url"
+            | "input_text"
+            | "output_text"
+            | "input_image"
+            | "refusal"
+            | "file"
+            | "input_file"
+            | "input_audio"
+    )
+}
+
+/// A part of OpenAI's as a block; what no block can say, as JSON in a text.
+fn in_own_words(part: &Value, is_model: bool) -> Value {
+    let native = foreign::block(PROVIDER, part, is_model);
+    native.unwrap_or_else(|| json!({"type": "text", "text": part.to_string()}))
 }
 
 /// What Anthropic takes as the name of a tool, in definitions and in histories.

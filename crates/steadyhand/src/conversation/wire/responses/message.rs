@@ -2,24 +2,37 @@
 
 use serde_json::{Value, json};
 
+use super::Responses;
 use crate::conversation::foreign;
 use crate::conversation::problem::{Code, Log};
 use crate::conversation::provider::Provider;
 use crate::conversation::texts::{self, as_text};
-use crate::conversation::wire::{At, text};
+use crate::conversation::wire::{At, is_only_anthropics, text};
 
 /// Mends one message.
-pub(super) fn mend(item: &mut Value, at: At<'_>, log: &mut Log) {
+pub(super) fn mend(responses: Responses, item: &mut Value, at: At<'_>, log: &mut Log) {
     mend_type(item, at, log);
     if mend_role(item, at, log) == Stays::Message {
-        mend_content(item, at, log);
+        mend_content(responses, item, at, log);
     }
 }
 
 /// The parts of a content or an output: each must say what it is.
-pub(super) fn mend_parts(parts: &mut [Value], key: &str, kind: &str, at: At<'_>, log: &mut Log) {
+pub(super) fn mend_parts(
+    responses: Responses,
+    parts: &mut [Value],
+    key: &str,
+    kind: &str,
+    at: At<'_>,
+    log: &mut Log,
+) {
     for (number, part) in parts.iter_mut().enumerate() {
-        if let Some(native) = native_part(part, kind) {
+        let native = match responses {
+            Responses::OpenAi | Responses::DeepSeek => native_part(part, kind),
+            // Others may take parts of chat completions here.
+            Responses::Compatible => None,
+        };
+        if let Some(native) = native {
             let own = text(part, "type").unwrap_or_default();
             log.found(
                 format!("{}/{key}/{number}", at.pointer()),
@@ -77,13 +90,31 @@ fn native_part(part: &Value, kind: &str) -> Option<Value> {
     match text(part, "type")? {
         "text" => {}
         "image_url" | "image" if !is_model => {}
+        "file" if !is_model => return file(part),
+        "thinking" | "redacted_thinking" => return Some(json!({"type": kind, "text": ""})),
+        own if is_only_anthropics(own) => {
+            let native = foreign::block(Provider::OpenAiResponses, part, is_model);
+            let as_json = || json!({"type": kind, "text": part.to_string()});
+            return Some(native.unwrap_or_else(as_json));
+        }
         "input_text" if is_model => {}
         "output_text" if !is_model => {}
         _ => return None,
     }
-    let native = foreign::block(Provider::OpenAiResponses, part, is_model)?;
+    let mut native = foreign::block(Provider::OpenAiResponses, part, is_model)?;
+    if let Some(detail) = text(&part["image_url"], "detail") {
+        native["detail"] = json!(detail);
+    }
     // What has no words is mended where it is.
     (!native.is_null()).then_some(native)
+}
+
+/// A file of chat completions: what is known of it stands beside the type.
+fn file(part: &Value) -> Option<Value> {
+    let mut native = json!({"type": "input_file"});
+    let known = part.get("file")?.as_object()?;
+    native.as_object_mut()?.extend(known.clone());
+    Some(native)
 }
 
 /// Whether an item is still a message once its role is right.
@@ -145,7 +176,7 @@ fn mend_role(item: &mut Value, at: At<'_>, log: &mut Log) -> Stays {
     Stays::Message
 }
 
-fn mend_content(item: &mut Value, at: At<'_>, log: &mut Log) {
+fn mend_content(responses: Responses, item: &mut Value, at: At<'_>, log: &mut Log) {
     let is_model = text(item, "role") == Some("assistant");
     let kind = if is_model {
         "output_text"
@@ -154,7 +185,7 @@ fn mend_content(item: &mut Value, at: At<'_>, log: &mut Log) {
     };
     let (mended, code) = match item.get_mut("content") {
         Some(Value::String(_)) => return,
-        Some(Value::Array(parts)) => return mend_parts(parts, "content", kind, at, log),
+        Some(Value::Array(parts)) => return mend_parts(responses, parts, "content", kind, at, log),
         None | Some(Value::Null) if is_model => (json!(""), Code::EmptyContent),
         None | Some(Value::Null) => (json!(texts::EMPTY), Code::EmptyContent),
         Some(other) => (json!(as_text(other)), Code::BadContent),

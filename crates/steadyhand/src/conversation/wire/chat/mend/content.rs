@@ -8,7 +8,7 @@ use crate::conversation::provider::Provider;
 use crate::conversation::texts::{self, as_text};
 use crate::conversation::wire::anthropic::content_text;
 use crate::conversation::wire::chat::Chat;
-use crate::conversation::wire::{At, Wire, text};
+use crate::conversation::wire::{At, Wire, is_only_anthropics, text};
 
 /// Mistral refuses chunks of other kinds.
 const MISTRALS_CHUNKS: &[&str] = &[
@@ -99,6 +99,9 @@ pub(super) fn of_tool(
             fields.insert("content".to_owned(), json!(texts::NO_OUTPUT));
         }
         Some(Value::Array(parts)) => {
+            for (index, part) in parts.iter_mut().enumerate() {
+                foreign_part(chat, part, at, index, log);
+            }
             if chat != Chat::Compatible
                 && let Some(shown) = take_media(parts, at, log)
             {
@@ -228,15 +231,25 @@ fn foreign_part(chat: Chat, part: &mut Value, at: At<'_>, index: usize, log: &mu
     let kind = text(part, "type").unwrap_or_default().to_owned();
     let is_foreign = match kind.as_str() {
         "input_text" | "output_text" | "input_image" => true,
+        "input_file" => matches!(chat, Chat::OpenAi | Chat::DeepSeek),
         "image" => chat != Chat::Mistral && part.get("source").is_some(),
         "redacted_thinking" => true,
         "thinking" => chat != Chat::Mistral,
-        _ => false,
+        "document" => chat != Chat::Ollama,
+        kind => is_only_anthropics(kind) && matches!(chat, Chat::OpenAi | Chat::DeepSeek),
     };
     if !is_foreign || chat == Chat::Compatible {
         return false;
     }
-    let Some(native) = foreign::block(chat.provider(), part, false) else {
+    let native = match kind.as_str() {
+        "input_file" => file(part),
+        kind if is_only_anthropics(kind) => {
+            let native = foreign::block(chat.provider(), part, false);
+            Some(native.unwrap_or_else(|| json!({"type": "text", "text": part.to_string()})))
+        }
+        _ => foreign::block(chat.provider(), part, false),
+    };
+    let Some(native) = native else {
         return false;
     };
     log.found(
@@ -256,6 +269,13 @@ fn foreign_part(chat: Chat, part: &mut Value, at: At<'_>, index: usize, log: &mu
         native => native,
     };
     true
+}
+
+/// A file of OpenAI's Responses: what is known of it stands under a key of its own.
+fn file(part: &Value) -> Option<Value> {
+    let mut known = part.as_object()?.clone();
+    known.shift_remove("type");
+    Some(json!({"type": "file", "file": known}))
 }
 
 fn mend_text(part: &mut Value, at: At<'_>, index: usize, log: &mut Log) {
