@@ -122,7 +122,7 @@ pub(crate) fn same_answer(expression: &str, theirs: &Value, ours: &Answer) -> bo
     // How an index is written, and whether a matrix is stored dense or sparse, is presentation; its cells are not.
     let is_presentation = kind == "Index" || {
         text.starts_with("Sparse") != own.starts_with("Sparse")
-            && same_text(&cells(text), &cells(own))
+            && same_text(&cells(text), &cells(&own))
     };
     // The length and sign of an eigenvector are chance in mathjs; a test of our own proves ours.
     let has_same_eigenvalues = expression.starts_with("eigs(") && {
