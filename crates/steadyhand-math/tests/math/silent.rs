@@ -314,7 +314,6 @@ fn f11_what_mathjs_itself_gets_wrong_is_refused() {
         "mod(1e21, 3)",
         "gcd(12, 12345678901234567890)",
         "gcd([12, 12345678901234567890])",
-        "lcm(12345678901234567, 98765432109876543)",
         "combinationsWithRep(3, 12345678901234567890)",
         "combinations(bignumber(\"1e20\"), 2)",
         "permutations(1e300, 1)",
