@@ -181,11 +181,12 @@ pub(crate) fn read_number(text: &str) -> Result<f64> {
         "" => return Ok(0.0),
         "Infinity" | "+Infinity" => return Ok(f64::INFINITY),
         "-Infinity" => return Ok(f64::NEG_INFINITY),
-        "NaN" => return Ok(f64::NAN),
         _ => {}
     }
     if trimmed.starts_with("0x") || trimmed.starts_with("0b") || trimmed.starts_with("0o") {
-        return integer::read_based(trimmed).ok_or_else(unreadable);
+        let is_plain = trimmed[2..].bytes().all(|byte| byte.is_ascii_hexdigit());
+        let read = integer::read_based(trimmed).filter(|_| is_plain);
+        return read.ok_or_else(unreadable);
     }
     // Rust also reads "inf" and "nan"; JavaScript does not.
     if trimmed
@@ -215,7 +216,7 @@ pub(crate) fn to_complex(value: &Value) -> Complex {
     }
 }
 
-fn silently_big(value: &Value) -> Result<Decimal> {
+pub(crate) fn silently_big(value: &Value) -> Result<Decimal> {
     if let Value::Num(x) = value
         && x.is_finite()
         // Short whole numbers, the usual ones, need no count of their digits.

@@ -243,6 +243,8 @@ impl Env {
                 "Unsupported type of condition \"{}\"",
                 value.type_name()
             ))),
+            // A part that is no number is as good as none.
+            Value::Complex(z) => Ok([z.re, z.im].iter().any(|x| *x != 0.0 && !x.is_nan())),
             // A text is true unless it is empty, however it reads as a number.
             Value::Text(text) => Ok(!text.is_empty()),
             other => truthy("conditional", other),

@@ -21,8 +21,9 @@ pub(crate) fn check(function: &str, arguments: &[Value]) -> Result<()> {
             "NaN or texts along a dimension",
             |value| is_nan(value) || matches!(value, Value::Text(_)),
         ),
+        "lusolve" => refuse(function, arguments, "NaN and Infinity", is_not_finite),
         // Whether a cell becomes NaN would depend on the order of the steps.
-        "det" | "inv" | "lup" | "lusolve" if has_matrix(arguments) => {
+        "det" | "inv" | "lup" if has_matrix(arguments) => {
             refuse(function, arguments, "NaN", is_nan)
         }
         "norm" => refuse(
@@ -75,11 +76,17 @@ pub(crate) fn check(function: &str, arguments: &[Value]) -> Result<()> {
         "lgamma" => refuse(function, arguments, "complex numbers with NaN", |value| {
             matches!(value, Value::Complex(_)) && is_nan(value)
         }),
-        "expm1" | "gamma" | "log1p" => refuse(
+        "expm1" | "gamma" | "log1p" | "rotationMatrix" | "sign" => refuse(
             function,
             arguments,
             "a complex number with a part that is NaN or infinite",
             |value| matches!(value, Value::Complex(_)) && is_not_finite(value),
+        ),
+        "sqrt" => refuse(
+            function,
+            arguments,
+            "a complex number whose imaginary part is NaN or infinite",
+            |value| matches!(value, Value::Complex(z) if !z.im.is_finite()),
         ),
         "number" | "bignumber" | "fraction" => refuse(
             function,

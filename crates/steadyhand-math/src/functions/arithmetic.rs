@@ -137,7 +137,12 @@ pub(crate) fn exp(env: &mut Env, value: &Value) -> Result<Value> {
 
 fn expm1(env: &mut Env, value: &Value) -> Result<Value> {
     Ok(match simple("expm1", value, 0)? {
-        Value::Complex(z) => (z.exp() - 1.0.into()).into(),
+        Value::Complex(z) => {
+            let half = (z.im / 2.0).sin();
+            let below_cosine = -2.0 * half * half;
+            let re = z.re.exp_m1() * z.im.cos() + below_cosine;
+            Complex::new(re, z.re.exp() * z.im.sin()).into()
+        }
         Value::Big(n) => {
             env.purse
                 .pay(transcendental::cost(env.settings.precision))?;

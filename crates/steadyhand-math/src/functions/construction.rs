@@ -4,10 +4,12 @@ use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
 use crate::broadcast::each;
-use crate::convert::{Pair, pair, read_number, simple, to_big, to_f64, truthy, whole, wrong_type};
+use crate::convert::{
+    Pair, pair, read_number, silently_big, simple, to_big, to_f64, truthy, whole, wrong_type,
+};
 use crate::env::{Env, NumberKind};
 use crate::error::{MathError, Result};
-use crate::format::write_value;
+use crate::format::{write_complex, write_value};
 use crate::function::{ANY_NUMBER, Builtin};
 use crate::functions::rounding::round_number;
 use crate::matrix::{Matrix, MatrixKind};
@@ -43,12 +45,12 @@ pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("numeric", 1..=2, numeric),
     Builtin::new("num", 1..=1, |env, args| {
         each(env, &args[0], |_, value| {
-            Ok(Value::int(exact_fraction(value)?.numerator))
+            Ok(Value::int(exact_fraction(&as_big(value)?)?.numerator))
         })
     }),
     Builtin::new("den", 1..=1, |env, args| {
         each(env, &args[0], |_, value| {
-            Ok(Value::int(exact_fraction(value)?.denominator))
+            Ok(Value::int(exact_fraction(&as_big(value)?)?.denominator))
         })
     }),
     Builtin::new("config", 0..=1, config),
@@ -172,6 +174,14 @@ fn complex(env: &mut Env, args: &[Value]) -> Result<Value> {
             Pair::Big(re, im) => Ok(Complex::new(re.to_f64(), im.to_f64()).into()),
             _ => Err(wrong_type("complex", re, 0)),
         },
+    }
+}
+
+/// A number as the digits it is written with: half a digit more is another fraction.
+fn as_big(value: &Value) -> Result<Value> {
+    match value {
+        Value::Num(_) => silently_big(value).map(Value::big),
+        other => Ok(other.clone()),
     }
 }
 
@@ -420,7 +430,10 @@ pub(crate) fn number(env: &mut Env, args: &[Value]) -> Result<Value> {
 )]
 fn to_number(env: &mut Env, value: &Value) -> Result<Value> {
     match value {
-        Value::Text(text) => read_number(text)
+        Value::Text(text) if text.trim() == "NaN" => Ok(Value::Num(f64::NAN)),
+        // Here other bases may have a point and a word size, as in expressions.
+        Value::Text(text) => integer::read_based(text)
+            .map_or_else(|| read_number(text), Ok)
             .map(Value::Num)
             .map_err(|_| MathError::value(format!("String \"{text}\" is not a valid number"))),
         Value::Null => Ok(Value::Num(0.0)),
@@ -430,11 +443,20 @@ fn to_number(env: &mut Env, value: &Value) -> Result<Value> {
     }
 }
 
+/// A part of a complex number that is smaller is left out of its text.
+const HIDDEN_BELOW: f64 = 1e-15;
+
 pub(crate) fn string(env: &mut Env, value: &Value) -> Result<Value> {
     let text = match value {
         Value::Text(_) => return Ok(value.clone()),
         // Unlike in `format`, a fraction alone is written out in decimals.
         Value::Frac(n) => n.write_decimal(),
+        // These write themselves as JavaScript's numbers do.
+        Value::Big(n) => n.write(&Style::JAVASCRIPT),
+        Value::Complex(z) => {
+            let shown = |x: f64| if x.abs() < HIDDEN_BELOW { 0.0 } else { x };
+            write_complex(Complex::new(shown(z.re), shown(z.im)), &Style::JAVASCRIPT)
+        }
         other => write_value(env, other, &Style::EXACT)?,
     };
     env.purse.pay_text(text.len())?;

@@ -13,6 +13,7 @@ use crate::matrix::Matrix;
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
 use crate::number::integer;
+use crate::ops::arithmetic::{EXACT_MAX, modulo_by_floor};
 use crate::refusals::unsupported;
 use crate::value::Value;
 
@@ -55,8 +56,10 @@ fn gcd(env: &mut Env, args: &[Value]) -> Result<Value> {
                 a.denominator * b.denominator,
             )?));
         }
-        let (a, b, back) = integers(env, "gcd", a, b)?;
-        Ok(back(a.gcd(&b)))
+        let (whole_a, whole_b, back) = integers(env, "gcd", a, b)?;
+        let divisor = back(whole_a.gcd(&whole_b));
+        must_be_certain(env, "gcd", a, b, &divisor)?;
+        Ok(divisor)
     })
 }
 
@@ -69,8 +72,10 @@ fn lcm(env: &mut Env, args: &[Value]) -> Result<Value> {
                 a.denominator.gcd(&b.denominator),
             )?));
         }
-        let (a, b, back) = integers(env, "lcm", a, b)?;
-        Ok(back(a.lcm(&b)))
+        let (whole_a, whole_b, back) = integers(env, "lcm", a, b)?;
+        let multiple = back(whole_a.lcm(&whole_b));
+        must_be_certain(env, "lcm", a, b, &multiple)?;
+        Ok(multiple)
     })
 }
 
@@ -115,12 +120,37 @@ fn xgcd(env: &mut Env, args: &[Value]) -> Result<Value> {
     Ok(Matrix::vector(vec![back(old_r), back(old_x), back(old_y)]).into())
 }
 
+/// Numbers above 2^53 are rounded themselves. What floats find for them must be what is exact, or nobody knows.
+fn must_be_certain(env: &mut Env, name: &str, a: &Value, b: &Value, exact: &Value) -> Result<()> {
+    let (Value::Num(exact), Pair::Num(a, b)) = (exact, pair(env, name, a, b)?) else {
+        return Ok(());
+    };
+    if a.abs().max(b.abs()).max(*exact) <= EXACT_MAX {
+        return Ok(());
+    }
+    let (mut divisor, mut rest) = (a, b);
+    while rest != 0.0 && rest.is_finite() {
+        env.purse.pay(1)?;
+        (divisor, rest) = (rest, modulo_by_floor(divisor, rest));
+    }
+    let found = match name {
+        "lcm" => (a * b / divisor).abs(),
+        _ => divisor.abs(),
+    };
+    if found == *exact {
+        return Ok(());
+    }
+    Err(unsupported(
+        name,
+        "numbers above 2^53, which are not exact; use bignumber",
+    ))
+}
+
 /// A factor found for a number that is rounded itself would be wrong.
 fn must_be_exact(name: &str, args: &[Value]) -> Result<()> {
-    const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
     if args
         .iter()
-        .any(|arg| matches!(arg, Value::Num(x) if x.abs() > EXACT_MAX))
+        .any(|arg| matches!(arg, Value::Num(x) if x.abs() >= EXACT_MAX))
     {
         return Err(unsupported(
             name,

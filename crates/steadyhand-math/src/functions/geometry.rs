@@ -353,7 +353,7 @@ fn format_kind(name: &str) -> Result<MatrixKind> {
 fn rotation_matrix(env: &mut Env, args: &[Value]) -> Result<Value> {
     let theta = match args {
         [] => return Ok(Matrix::vector(Vec::new()).into()),
-        [Value::Text(format)] if crate::convert::read_number(format).is_err() => {
+        [Value::Text(format)] => {
             let kind = format_kind(format)?;
             let size = if kind == MatrixKind::Sparse {
                 vec![0, 0]

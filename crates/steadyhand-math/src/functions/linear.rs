@@ -441,7 +441,8 @@ fn cross(env: &mut Env, args: &[Value]) -> Result<Value> {
         cells.push(subtract_scalar(env, &left, &right)?);
     }
     let matrix = as_matrix("cross", &args[0])?;
-    let size = if matrix.size.len() > 1 {
+    let other = as_matrix("cross", &args[1])?;
+    let size = if matrix.size.len() > 1 || other.size.len() > 1 {
         vec![1, 3]
     } else {
         vec![3]

@@ -288,18 +288,8 @@ fn data_type(_: &mut Env, args: &[Value]) -> Result<Value> {
 
 /// Vectors, each a line of its own.
 fn lines(args: &[Value]) -> Result<Vec<Vec<Value>>> {
-    let lines: Result<Vec<Vec<Value>>> = match args {
-        [Value::Matrix(matrix)] if matrix.size.len() > 1 => matrix
-            .items()
-            .iter()
-            .map(|item| vector("matrixFromRows", item))
-            .collect(),
-        args => args
-            .iter()
-            .map(|arg| vector("matrixFromRows", arg))
-            .collect(),
-    };
-    let lines = lines?;
+    let lines = args.iter().map(|arg| vector("matrixFromRows", arg));
+    let lines: Vec<Vec<Value>> = lines.collect::<Result<_>>()?;
     if lines.iter().any(|line| line.len() != lines[0].len()) {
         return Err(MathError::dimensions("The vectors had different length"));
     }

@@ -1,10 +1,12 @@
 //! Functions of whole matrices: norms, exponentials, roots, pseudo-inverses, matrix equations.
 
+use crate::broadcast::each;
 use crate::convert::{simple, to_f64, wrong_type};
 use crate::env::Env;
 use crate::error::{ErrorKind, MathError, Result};
 use crate::function::Builtin;
 use crate::functions::arithmetic::{abs, power, sqrt_scalar};
+use crate::functions::complex::conj;
 use crate::functions::eigen;
 use crate::functions::factor::{qr, solve};
 use crate::functions::linear::{as_matrix, identity, inverse, is_zero, product, square, zero};
@@ -240,8 +242,12 @@ fn pinv(env: &mut Env, args: &[Value]) -> Result<Value> {
         };
     };
     if matrix.size.len() == 1 {
-        let squares = multiply(env, &args[0], &args[0])?;
-        return dot_divide(env, &args[0], &squares);
+        if matrix.cells.iter().all(|cell| is_zero(env, cell)) {
+            return Ok(args[0].clone());
+        }
+        let turned = each(env, &args[0], conj)?;
+        let squares = multiply(env, &turned, &args[0])?;
+        return dot_divide(env, &turned, &squares);
     }
     if matrix.size.len() != 2 {
         return Err(MathError::dimensions(format!(

@@ -7,6 +7,7 @@ use crate::error::{MathError, Result};
 use crate::function::Builtin;
 use crate::number::decimal::Decimal;
 use crate::number::special;
+use crate::ops::arithmetic::EXACT_MAX;
 use crate::refusals::{is_not_finite, unsupported};
 use crate::value::Value;
 
@@ -124,7 +125,18 @@ pub(crate) fn count(name: &str, value: &Value, index: usize) -> Result<f64> {
             "Non-negative integer value expected in function {name}"
         )));
     }
+    must_be_exact(name, x)?;
     Ok(x)
+}
+
+fn must_be_exact(name: &str, count: f64) -> Result<()> {
+    if count > EXACT_MAX {
+        return Err(unsupported(
+            name,
+            "numbers above 2^53, which are not counted exactly",
+        ));
+    }
+    Ok(())
 }
 
 pub(crate) fn choose(env: &mut Env, n: f64, k: f64) -> Result<f64> {
@@ -181,6 +193,7 @@ fn combinations_with_rep(env: &mut Env, n: &Value, k: &Value) -> Result<Value> {
             "k must be less than or equal to n + k - 1",
         ));
     }
+    must_be_exact("combinationsWithRep", n + k)?;
     binomial(env, n + k - 1.0, k, is_big)
 }
 

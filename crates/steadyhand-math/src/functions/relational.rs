@@ -11,7 +11,7 @@ use crate::matrix::{Matrix, MatrixKind};
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
 use crate::ops::compare::{self, equal_scalar, order, sign_of};
-use crate::refusals::is_zero_cell;
+use crate::refusals::{is_zero_cell, unsupported};
 use crate::signatures;
 use crate::value::Value;
 
@@ -122,6 +122,15 @@ pub(crate) fn natural(env: &mut Env, a: &Value, b: &Value) -> Result<Ordering> {
         } else {
             by_size
         });
+    }
+    if let (Value::Matrix(matrix), other) | (other, Value::Matrix(matrix)) = (a, b)
+        && matrix.kind == MatrixKind::Sparse
+        && !matches!(other, Value::Matrix(_))
+    {
+        return Err(unsupported(
+            "compareNatural",
+            "a sparse matrix beside a value that is no matrix",
+        ));
     }
     Ok(match (a, b) {
         (Value::Matrix(_), _) | (_, Value::Matrix(_)) => {

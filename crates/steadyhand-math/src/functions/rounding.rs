@@ -68,7 +68,7 @@ impl Rounding {
     }
 
     /// To whole; a number a rounding error away from the next step counts as on it.
-    fn whole(self, x: f64) -> f64 {
+    pub(crate) fn whole(self, x: f64) -> f64 {
         if self == Self::Round {
             return round_tolerant(x, 0);
         }
@@ -98,14 +98,15 @@ impl Rounding {
         Ok(self.whole(x * shift) / shift)
     }
 
-    fn complex(self, x: f64, decimals: i64) -> Result<f64> {
-        match self {
-            Self::Fix if decimals != 0 => self.number(x, decimals),
+    /// `decimals` are none where they were not given: then nothing counts as a rounding error.
+    fn complex(self, x: f64, decimals: Option<i64>) -> Result<f64> {
+        match (self, decimals) {
+            (Self::Fix, Some(decimals)) => self.number(x, decimals),
             _ => {
+                let decimals = decimals.unwrap_or(0);
                 let places = 10f64.powi(decimals as i32);
                 let rounded = match self {
-                    // JavaScript rounds halves up, also below zero.
-                    Self::Round => (x * places + 0.5).floor(),
+                    Self::Round => round_half_up(x * places),
                     _ => self.plain(x * places),
                 };
                 Ok(rounded / places)
@@ -161,6 +162,12 @@ impl Rounding {
     }
 }
 
+/// As JavaScript rounds: halves go up, also below zero.
+fn round_half_up(x: f64) -> f64 {
+    let below = x.floor();
+    if x - below >= 0.5 { below + 1.0 } else { below }
+}
+
 pub(crate) fn round_number(x: f64, decimals: i64) -> f64 {
     if !x.is_finite() {
         return x;
@@ -181,7 +188,7 @@ fn round_tolerant(x: f64, decimals: i64) -> f64 {
 
 fn rounding(env: &mut Env, args: &[Value], way: Rounding) -> Result<Value> {
     match args {
-        [value] => round_all(env, value, &Value::Num(0.0), way),
+        [value] => round_all(env, value, &Value::Undefined, way),
         [value, Value::Unit(unit)] => in_unit(env, value, &Value::Num(0.0), unit, way),
         [value, decimals] => round_all(env, value, decimals, way),
         [value, decimals, Value::Unit(unit)] => in_unit(env, value, decimals, unit, way),
@@ -234,7 +241,11 @@ pub(crate) fn round_scalar(
     if let Value::Frac(_) = decimals {
         return Err(fraction_as_big());
     }
-    let places = whole(way.name(), decimals)?;
+    let given = match decimals {
+        Value::Undefined => None,
+        decimals => Some(whole(way.name(), decimals)?),
+    };
+    let places = given.unwrap_or(0);
     if places.unsigned_abs() > 1000 {
         return Err(MathError::value(format!(
             "Number of decimals in function {} is out of range",
@@ -256,7 +267,7 @@ pub(crate) fn round_scalar(
     };
     Ok(match value {
         Value::Complex(z) => {
-            Complex::new(way.complex(z.re, places)?, way.complex(z.im, places)?).into()
+            Complex::new(way.complex(z.re, given)?, way.complex(z.im, given)?).into()
         }
         Value::Big(n) => Value::big(way.big(env, &n, places)?),
         Value::Int(n) => Value::Int(n),

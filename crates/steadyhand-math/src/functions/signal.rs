@@ -7,7 +7,7 @@ use crate::env::Env;
 use crate::error::Result;
 use crate::function::Builtin;
 use crate::functions::linear::as_matrix;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, MatrixKind};
 use crate::number::complex::Complex;
 use crate::ops::arithmetic::{add_scalar, divide_scalar, multiply_scalar, negate_scalar};
 use crate::refusals::unsupported;
@@ -56,8 +56,12 @@ fn zpk2tf(env: &mut Env, args: &[Value]) -> Result<Value> {
     for coefficient in &mut above {
         *coefficient = multiply_scalar(env, coefficient, &gain)?;
     }
+    let is_grid = above.len() == below.len();
     let rows = vec![Matrix::array(above).into(), Matrix::array(below).into()];
-    Ok(Matrix::array(rows).into())
+    Ok(match is_grid {
+        true => Matrix::stack(env, MatrixKind::Array, rows)?.into(),
+        false => Matrix::array(rows).into(),
+    })
 }
 
 /// The response of a filter at these frequencies, or at as many as asked for between 0 and π.
@@ -74,7 +78,21 @@ fn freqz(env: &mut Env, args: &[Value]) -> Result<Value> {
     };
     let (above, below) = (numbers(&args[0])?, numbers(&args[1])?);
     let frequencies: Vec<f64> = match args.get(2) {
-        Some(Value::Matrix(matrix)) => matrix.cells.iter().map(to_f64).collect(),
+        Some(Value::Matrix(matrix)) => {
+            let is_real = |cell: &Value| {
+                matches!(
+                    cell,
+                    Value::Num(_) | Value::Big(_) | Value::Frac(_) | Value::Int(_)
+                )
+            };
+            if matrix.size.len() != 1 || !matrix.cells.iter().all(is_real) {
+                return Err(unsupported(
+                    "freqz",
+                    "anything but a list of real numbers as frequencies",
+                ));
+            }
+            matrix.cells.iter().map(to_f64).collect()
+        }
         Some(count @ (Value::Num(_) | Value::Big(_))) => bins(env, length("freqz", count)?)?,
         None => bins(env, 512)?,
         Some(other) => return Err(wrong_type("freqz", other, 2)),
@@ -97,6 +115,9 @@ fn freqz(env: &mut Env, args: &[Value]) -> Result<Value> {
     let frequencies = Matrix::numbers(kind, vec![frequencies.len()], &frequencies);
     Ok(Value::object(match args.get(2) {
         None => Object::of([("w", frequencies.into()), ("h", response.into())]),
+        Some(given @ Value::Matrix(_)) => {
+            Object::of([("h", response.into()), ("w", given.clone())])
+        }
         Some(_) => Object::of([("h", response.into()), ("w", frequencies.into())]),
     }))
 }

@@ -9,6 +9,7 @@ use crate::function::Builtin;
 use crate::functions::relational::{from_sign, natural};
 use crate::functions::statistics::{along, dimension_of};
 use crate::matrix::Matrix;
+use crate::number::decimal::Decimal;
 use crate::ops::arithmetic::{add_scalar, multiply_scalar};
 use crate::ops::compare::order;
 use crate::refusals::is_nan;
@@ -198,7 +199,14 @@ fn quantiles(env: &mut Env, values: &[Value], wanted: &Value, is_sorted: bool) -
         // A whole number asks for that many cuts of equal weight.
         let cuts = whole("quantileSeq", wanted)?;
         env.purse.pay_cells(cuts as usize)?;
-        let shares = (1..=cuts).map(|cut| Value::Num(cut as f64 / (cuts + 1) as f64));
+        let is_big = matches!(wanted, Value::Big(_));
+        let precision = env.settings.precision;
+        let shares = (1..=cuts).map(|cut| match is_big {
+            true => {
+                Value::big(Decimal::integer(cut).divide(&Decimal::integer(cuts + 1), precision))
+            }
+            false => Value::Num(cut as f64 / (cuts + 1) as f64),
+        });
         let cells: Result<Vec<Value>> = shares
             .map(|share| quantile(env, &ordered, &share))
             .collect();
@@ -213,6 +221,20 @@ fn quantile(env: &mut Env, ordered: &[Value], probability: &Value) -> Result<Val
         return Err(MathError::value(
             "Probability must be between 0 and 1, inclusive",
         ));
+    }
+    if let Value::Big(share) = probability {
+        let precision = env.settings.precision;
+        let position = share.multiply(&Decimal::integer(ordered.len() as i64 - 1), precision);
+        let whole = position.floor(0);
+        let fraction = position.subtract(&whole, precision);
+        let below = whole.to_f64() as usize;
+        if fraction.is_zero() || below + 1 >= ordered.len() {
+            return Ok(ordered[below.min(ordered.len() - 1)].clone());
+        }
+        let rest = Decimal::integer(1).subtract(&fraction, precision);
+        let left = multiply_scalar(env, &ordered[below], &Value::big(rest))?;
+        let right = multiply_scalar(env, &ordered[below + 1], &Value::big(fraction))?;
+        return add_scalar(env, &left, &right);
     }
     let position = share * (ordered.len() - 1) as f64;
     let fraction = position % 1.0;

@@ -72,6 +72,13 @@ pub(crate) fn flatten_args(env: &mut Env, args: &[Value]) -> Result<Vec<Value>> 
         match arg {
             Value::Matrix(matrix) => {
                 env.purse.pay_cells(matrix.cells.len())?;
+                // Such a list is what `lsolveAll` gives: its parts are matrices of their own.
+                let is_own = |cell: &Value| matches!(cell, Value::Matrix(inner) if inner.kind != MatrixKind::Array);
+                if matrix.kind == MatrixKind::Array && matrix.cells.iter().any(is_own) {
+                    return Err(MathError::arguments(
+                        "A list of matrices is no list of numbers: take one of them, such as x[1]",
+                    ));
+                }
                 if matrix
                     .cells
                     .iter()
@@ -297,6 +304,10 @@ fn median(env: &mut Env, values: &[Value]) -> Result<Value> {
         }
     }
     let ordered = sorted(env, values, |env, a, b| {
+        // What is nearly equal has an order, too.
+        if let (Value::Num(a), Value::Num(b)) = (a, b) {
+            return Ok(a.total_cmp(b));
+        }
         Ok(order(env, "compare", a, b)?.unwrap_or(std::cmp::Ordering::Equal))
     })?;
     let middle = ordered.len() / 2;

@@ -9,7 +9,8 @@ use crate::convert::{length, simple, whole, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::format::write_value;
-use crate::function::Builtin;
+use crate::function::{Builtin, Function};
+use crate::matrix::MatrixKind;
 use crate::number::decimal::Decimal;
 use crate::number::digits::{Notation, Style, write_number};
 use crate::number::fraction::Fraction;
@@ -32,12 +33,7 @@ fn text(env: &mut Env, text: &str) -> Result<Value> {
 fn format(env: &mut Env, args: &[Value]) -> Result<Value> {
     let written = match args.get(1) {
         None => write_value(env, &args[0], &Style::EXACT)?,
-        Some(Value::Function(function)) => {
-            match env.call_function(function, std::slice::from_ref(&args[0]))? {
-                Value::Text(text) => text.to_string(),
-                other => write_value(env, &other, &Style::EXACT)?,
-            }
-        }
+        Some(Value::Function(function)) => write_by(env, &args[0], function)?,
         Some(Value::Object(options)) => {
             if let Some(base) = base_notation(options) {
                 let written = write_in_base(env, &args[0], options.get("wordSize"), base)?;
@@ -58,6 +54,26 @@ fn format(env: &mut Env, args: &[Value]) -> Result<Value> {
         }
     };
     text(env, &written)
+}
+
+/// As a function writes it: each cell of a matrix by itself.
+fn write_by(env: &mut Env, value: &Value, function: &Function) -> Result<String> {
+    if let Value::Matrix(matrix) = value {
+        if matrix.kind == MatrixKind::Sparse {
+            return Err(unsupported("format", "sparse matrices with a function"));
+        }
+        env.descend()?;
+        let mut parts = Vec::new();
+        for item in matrix.items() {
+            parts.push(write_by(env, &item, function)?);
+        }
+        env.ascend();
+        return Ok(format!("[{}]", parts.join(", ")));
+    }
+    match env.call_function(function, std::slice::from_ref(value))? {
+        Value::Text(text) => Ok(text.to_string()),
+        other => write_value(env, &other, &Style::EXACT),
+    }
 }
 
 /// Numbers and big numbers in another base, also inside a matrix; everything else as ever.

@@ -1,5 +1,7 @@
 //! Angles and their hyperbolic relatives.
 
+use std::f64::consts::LN_2;
+
 use crate::broadcast::{each, keeping_zeros};
 use crate::convert::{Pair, pair, simple, to_f64, wrong_type};
 use crate::env::Env;
@@ -122,12 +124,29 @@ trig! {
     COTH "coth" false |x| 1.0 / x.tanh(), always, Complex::coth, Some(|x, p| one_over(&transcendental::tanh(x, p + 5), p));
     SECH "sech" false |x| 1.0 / x.cosh(), always, Complex::sech, Some(|x, p| one_over(&transcendental::cosh(x, p + 5), p));
     CSCH "csch" false |x| 1.0 / x.sinh(), always, Complex::csch, Some(|x, p| one_over(&transcendental::sinh(x, p + 5), p));
-    ASINH "asinh" false f64::asinh, always, Complex::asinh, Some(big_asinh);
-    ACOSH "acosh" false f64::acosh, |x| x >= 1.0, Complex::acosh, Some(big_acosh);
+    ASINH "asinh" false asinh, always, Complex::asinh, Some(big_asinh);
+    ACOSH "acosh" false acosh, |x| x >= 1.0, Complex::acosh, Some(big_acosh);
     ATANH "atanh" false f64::atanh, within_one, Complex::atanh, Some(big_atanh);
     ACOTH "acoth" false |x| (1.0 / x).atanh(), beyond_one, Complex::acoth, Some(|x, p| big_atanh(&one_over(x, p + 5), p));
-    ASECH "asech" false |x| (1.0 / x).acosh(), |x| x.is_sign_positive() && x <= 1.0, Complex::asech, Some(|x, p| big_acosh(&one_over(x, p + 5), p));
-    ACSCH "acsch" false |x| (1.0 / x).asinh(), always, Complex::acsch, Some(|x, p| big_asinh(&one_over(x, p + 5), p));
+    ASECH "asech" false |x| acosh(1.0 / x), |x| x.is_sign_positive() && x <= 1.0, Complex::asech, Some(|x, p| big_acosh(&one_over(x, p + 5), p));
+    ACSCH "acsch" false |x| asinh(1.0 / x), always, Complex::acsch, Some(|x, p| big_asinh(&one_over(x, p + 5), p));
+}
+
+/// Beyond, the square of a number is infinite.
+const SQUARE_MAX: f64 = 1e150;
+
+fn asinh(x: f64) -> f64 {
+    match x.abs() > SQUARE_MAX {
+        true => (x.abs().ln() + LN_2).copysign(x),
+        false => x.asinh(),
+    }
+}
+
+fn acosh(x: f64) -> f64 {
+    match x > SQUARE_MAX {
+        true => x.ln() + LN_2,
+        false => x.acosh(),
+    }
 }
 
 fn big_asinh(x: &Decimal, precision: usize) -> Decimal {

@@ -9,7 +9,7 @@ use crate::env::Env;
 use crate::error::Result;
 use crate::function::Builtin;
 use crate::number::decimal::Decimal;
-use crate::ops::compare::{nearly_equal, nearly_equal_big};
+use crate::ops::compare::{equal_scalar, nearly_equal, nearly_equal_big};
 use crate::value::Value;
 
 pub(crate) const TABLE: &[Builtin] = &[
@@ -31,7 +31,11 @@ pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("isPositive", 1..=1, |env, args| {
         ask(env, &args[0], |value| sign(value).map(|sign| sign > 0.0))
     }),
-    Builtin::new("isZero", 1..=1, |env, args| ask(env, &args[0], is_zero)),
+    Builtin::new("isZero", 1..=1, |env, args| {
+        each(env, &args[0], |env, value| {
+            is_zero(env, value).map(Value::Bool)
+        })
+    }),
     Builtin::new("isNumeric", 1..=1, |env, args| {
         ask(env, &args[0], |value| match value {
             Value::Object(_) | Value::Function(_) => Err(wrong_type("isNumeric", value, 0)),
@@ -119,14 +123,21 @@ fn sign(value: &Value) -> Result<f64> {
         Value::Int(n) => to_f64(&Value::int(n.signum())),
         Value::Frac(n) => to_f64(&Value::int(n.numerator.signum())),
         Value::Unit(unit) => unit.value.as_ref().map_or(Ok(0.0), sign)?,
-        Value::Text(text) => read_number(text)?,
+        Value::Text(text) => sign(&Value::Num(read_number(text)?))?,
         other => return Err(wrong_type("isPositive", other, 0)),
     })
 }
 
-fn is_zero(value: &Value) -> Result<bool> {
+/// Within rounding errors of zero.
+fn is_zero(env: &mut Env, value: &Value) -> Result<bool> {
     match value {
-        Value::Complex(z) => Ok(z.is_zero()),
+        Value::Big(_) | Value::Complex(_) | Value::Frac(_) => {
+            equal_scalar(env, value, &Value::Num(0.0))
+        }
+        Value::Unit(unit) => match &unit.value {
+            Some(value) => is_zero(env, value),
+            None => Ok(true),
+        },
         other => sign(other).map(|sign| sign == 0.0),
     }
 }

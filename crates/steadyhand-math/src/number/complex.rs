@@ -221,7 +221,11 @@ impl Complex {
         }
         if exponent.im == 0.0 {
             if self.im == 0.0 && self.re > 0.0 {
-                return self.re.powf(exponent.re).into();
+                // IEEE's 1 to the power of NaN is 1, JavaScript's is NaN.
+                return match exponent.re.is_nan() {
+                    true => f64::NAN.into(),
+                    false => self.re.powf(exponent.re).into(),
+                };
             }
             if self.re == 0.0 && exponent.re.fract() == 0.0 {
                 // Whole powers of an imaginary number stay on the axes.

@@ -213,7 +213,12 @@ impl Complex {
 
     pub(crate) fn atanh(self) -> Self {
         let (a, b) = (self.re, self.im);
-        let no_imaginary = a > 1.0 && b == 0.0;
+        if b == 0.0 && a.abs() > 1.0 {
+            return Self {
+                re: ((a + 1.0) / (a - 1.0)).ln() / 2.0,
+                im: -FRAC_PI_2.copysign(a),
+            };
+        }
         let (one_minus, one_plus) = (1.0 - a, 1.0 + a);
         let d = one_minus * one_minus + b * b;
         let quotient = if d == 0.0 {
@@ -227,10 +232,9 @@ impl Complex {
                 im: (b * one_minus + one_plus * b) / d,
             }
         };
-        let im = quotient.arg() / 2.0;
         Self {
             re: quotient.log_abs() / 2.0,
-            im: if no_imaginary { -im } else { im },
+            im: quotient.arg() / 2.0,
         }
     }
 

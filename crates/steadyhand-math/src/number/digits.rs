@@ -38,6 +38,12 @@ impl Style {
         decimal_fractions: false,
     };
     pub(crate) const ANSWER: Self = Self::digits(14);
+    /// As JavaScript and its big numbers write themselves.
+    pub(crate) const JAVASCRIPT: Self = Self {
+        lower_exponent: -6,
+        upper_exponent: 21,
+        ..Self::EXACT
+    };
 
     pub(crate) const fn digits(precision: usize) -> Self {
         Self {
@@ -263,9 +269,5 @@ pub(crate) fn write_javascript(x: f64) -> String {
     if !x.is_finite() {
         return write_number(x, &Style::EXACT);
     }
-    Digits::of(x).write(&Style {
-        lower_exponent: -7,
-        upper_exponent: 21,
-        ..Style::EXACT
-    })
+    Digits::of(x).write(&Style::JAVASCRIPT)
 }

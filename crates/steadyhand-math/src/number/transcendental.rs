@@ -377,6 +377,9 @@ pub(crate) fn cosh(x: &Decimal, precision: usize) -> Decimal {
 }
 
 pub(crate) fn tanh(x: &Decimal, precision: usize) -> Decimal {
+    if let Decimal::Infinite { negative } = x {
+        return Decimal::integer(if *negative { -1 } else { 1 });
+    }
     let working = precision + GUARD;
     sinh(x, working).divide(&cosh(x, working), precision)
 }

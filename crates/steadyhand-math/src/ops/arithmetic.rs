@@ -8,8 +8,10 @@ use crate::convert::{Pair, pair, simple, unit_factor, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::functions::linear;
+use crate::functions::rounding::Rounding;
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
+use crate::refusals::unsupported;
 use crate::value::Value;
 
 pub(crate) fn add(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
@@ -140,10 +142,10 @@ pub(crate) fn divide_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value
 
 pub(crate) fn modulo_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
     if let (Value::Num(a), Value::Num(b)) = (a, b) {
-        return Ok(Value::Num(modulo_number(*a, *b)));
+        return modulo_number(*a, *b).map(Value::Num);
     }
     Ok(match pair(env, "mod", a, b)? {
-        Pair::Num(a, b) => Value::Num(modulo_number(a, b)),
+        Pair::Num(a, b) => Value::Num(modulo_number(a, b)?),
         Pair::Complex(..) => {
             return Err(wrong_type(
                 "mod",
@@ -162,19 +164,34 @@ pub(crate) fn modulo_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value
     })
 }
 
-fn modulo_number(a: f64, b: f64) -> f64 {
+/// Whole numbers up to here are exact.
+pub(crate) const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+fn modulo_number(a: f64, b: f64) -> Result<f64> {
+    let remainder = modulo_by_floor(a, b);
+    if a.abs().max((a / b).abs()) <= EXACT_MAX || !(a / b).is_finite() {
+        return Ok(remainder);
+    }
+    // Far out the quotient is rounded: what is left must be what is really left.
+    let exact = match a % b {
+        rest if rest != 0.0 && (rest < 0.0) != (b < 0.0) => rest + b,
+        rest => rest,
+    };
+    if remainder != exact {
+        return Err(unsupported(
+            "mod",
+            "numbers above 2^53, which are not exact; use bignumber",
+        ));
+    }
+    Ok(remainder)
+}
+
+/// The remainder as floats compute it.
+pub(crate) fn modulo_by_floor(a: f64, b: f64) -> f64 {
     if b == 0.0 {
         return a;
     }
-    let quotient = a / b;
-    // A quotient a rounding error away from a whole number is that number.
-    let nearest = quotient.round();
-    let times = if crate::ops::compare::nearly_equal(quotient, nearest, 1e-12, 1e-15) {
-        nearest
-    } else {
-        quotient.floor()
-    };
-    a - b * times
+    a - b * Rounding::Floor.whole(a / b)
 }
 
 fn modulo_big(a: &Decimal, b: &Decimal, precision: usize) -> Decimal {

@@ -8,6 +8,7 @@ use crate::convert::{Pair, pair, simple, wrong_type};
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::number::decimal::Decimal;
+use crate::refusals::unsupported;
 use crate::value::Value;
 
 /// What JavaScript's bit operators see of a number: its lowest 32 bits.
@@ -81,14 +82,24 @@ fn shifted_right_by(n: &BigInt, distance: &BigInt) -> BigInt {
 }
 
 /// Big numbers are not shifted by less than nothing.
-fn shifted_by_negative(a: &Value, b: &Value) -> Option<Value> {
-    let is_negative = match (a, b) {
-        (Value::Big(_), Value::Num(x)) => *x < 0.0 && x.fract() == 0.0,
-        (Value::Big(_), Value::Int(n)) => n.is_negative(),
-        (Value::Big(_) | Value::Num(_), Value::Big(n)) => n.is_negative() && n.is_integer(),
-        _ => false,
-    };
-    is_negative.then(|| Value::big(Decimal::Nan))
+fn shifted_by_negative(env: &mut Env, name: &str, a: &Value, b: &Value) -> Result<Option<Value>> {
+    if let (Value::Bool(_), Value::Int(distance)) = (a, b)
+        && distance.is_negative()
+    {
+        return Err(unsupported(name, "true and false by a negative distance"));
+    }
+    let is_big = matches!(a, Value::Big(_)) || matches!(b, Value::Big(_));
+    Ok(match is_big {
+        true => match pair(env, name, a, b)? {
+            Pair::Big(n, distance)
+                if n.is_integer() && distance.is_integer() && distance.is_negative() =>
+            {
+                Some(Value::big(Decimal::Nan))
+            }
+            _ => None,
+        },
+        false => None,
+    })
 }
 
 pub(crate) fn bit_and(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
@@ -147,7 +158,7 @@ pub(crate) fn bit_xor(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
 pub(crate) fn shift_left(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
     both(env, a, b, |env, a, b| {
         let small = |a: i32, b: i32| f64::from(a.wrapping_shl(b as u32));
-        if let Some(none) = shifted_by_negative(a, b) {
+        if let Some(none) = shifted_by_negative(env, "leftShift", a, b)? {
             return Ok(none);
         }
         combine(env, "leftShift", a, b, small, |a, b| shifted_left(&a, &b))
@@ -157,7 +168,7 @@ pub(crate) fn shift_left(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
 pub(crate) fn shift_right(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
     both(env, a, b, |env, a, b| {
         let small = |a: i32, b: i32| f64::from(a.wrapping_shr(b as u32));
-        if let Some(none) = shifted_by_negative(a, b) {
+        if let Some(none) = shifted_by_negative(env, "rightArithShift", a, b)? {
             return Ok(none);
         }
         combine(env, "rightArithShift", a, b, small, |a, b| {

@@ -57,6 +57,14 @@ pub(crate) fn pow_scalar(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
     }
 }
 
+/// A square is rounded once.
+fn power_of_floats(a: f64, b: f64) -> f64 {
+    match b == 2.0 {
+        true => a * a,
+        false => a.powf(b),
+    }
+}
+
 fn pow_number(a: f64, b: f64) -> Value {
     if (a * a < 1.0 && b == f64::INFINITY) || (a * a > 1.0 && b == f64::NEG_INFINITY) {
         return Value::Num(0.0);
@@ -66,7 +74,7 @@ fn pow_number(a: f64, b: f64) -> Value {
         return Value::Num(if (a == 1.0 && b.is_infinite()) || b.is_nan() {
             f64::NAN
         } else {
-            a.powf(b)
+            power_of_floats(a, b)
         });
     }
     Complex::from(a).pow(b.into()).into()

@@ -102,7 +102,7 @@ impl Parser<'_> {
 
     fn block(&mut self) -> Result<Node> {
         let mut statements = Vec::new();
-        let mut separated = false;
+        let (mut separated, mut is_list) = (false, false);
         if !matches!(self.token(), Token::Newline | Token::Semicolon | Token::End) {
             // Nearly always there is one statement, and it needs no list.
             let node = self.assignment()?;
@@ -116,6 +116,7 @@ impl Parser<'_> {
             match self.token() {
                 Token::Newline | Token::Semicolon => {
                     separated |= !statements.is_empty();
+                    is_list = true;
                     self.advance()?;
                 }
                 Token::End => break,
@@ -133,7 +134,7 @@ impl Parser<'_> {
         }
         Ok(match statements.len() {
             0 => Node::Constant(Value::Undefined),
-            1 if !separated && statements[0].visible => statements.remove(0).node,
+            1 if !is_list => statements.remove(0).node,
             _ => Node::Block(statements),
         })
     }

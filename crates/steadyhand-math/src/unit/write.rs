@@ -6,7 +6,7 @@ use crate::convert::to_f64;
 use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::format::write_value;
-use crate::number::digits::{Style, write_javascript};
+use crate::number::digits::{Notation, Style, write_javascript};
 use crate::value::Value;
 
 /// A prefix is good when about this many powers of ten are left before the unit.
@@ -24,6 +24,9 @@ impl Unit {
             return Ok(units);
         };
         let number = best.denormalized(env, value)?;
+        // A precision of nothing says nothing about quantities.
+        let is_unsaid = style.precision == Some(0) && style.notation == Notation::Auto;
+        let style = if is_unsaid { &Style::EXACT } else { style };
         let text = write_value(env, &number, style)?;
         let text = if matches!(value, Value::Complex(_)) {
             format!("({text})")

@@ -6,7 +6,14 @@ import { resolve } from 'node:path'
 import vm from 'node:vm'
 
 const [home, task] = process.argv.slice(2)
-const { create, all, docs } = createRequire(resolve(home, 'index.js'))('mathjs')
+const requirePeer = createRequire(resolve(home, 'index.js'))
+let { create, all, docs } = requirePeer('mathjs')
+
+// An answer that was cut off leaves its big numbers half-way through a computation: from there on they are rounded wrongly.
+function reload () {
+  for (const file of Object.keys(requirePeer.cache)) delete requirePeer.cache[file]
+  ;({ create, all, docs } = requirePeer('mathjs'))
+}
 
 // Some questions keep mathjs busy for ever: each gets so many milliseconds; its own examples all end.
 const PATIENCE = task === 'examples' ? 20000 : 400
@@ -45,13 +52,22 @@ function input () {
 
 // One instance for all: only the units that answers are written in have a memory, and it is wiped between expressions.
 function evaluate () {
-  const math = create(all, {})
-  const units = math.Unit.UNIT_SYSTEMS.auto
-  const untouched = { ...units }
+  let math, units, untouched
+  const begin = () => {
+    math = create(all, {})
+    units = math.Unit.UNIT_SYSTEMS.auto
+    untouched = { ...units }
+  }
+  begin()
   return input().map(expression => {
     for (const base of Object.keys(units)) if (!(base in untouched)) delete units[base]
     Object.assign(units, untouched)
-    return answer(math, () => math.evaluate(expression))
+    const given = answer(math, () => math.evaluate(expression))
+    if (given.endless) {
+      reload()
+      begin()
+    }
+    return given
   })
 }
 

@@ -431,12 +431,22 @@ impl Link {
     }
 }
 
-/// The challenge that is about tokens; a server may name other ways to log in beside it.
+/// The challenge that is about tokens; a server may name other ways to log in beside it. One that says where to log in
+/// comes first, then one that says what for.
 fn bearer_challenge(headers: &HeaderMap) -> Option<&str> {
     let all = headers.get_all(WWW_AUTHENTICATE).iter();
     let all: Vec<&str> = all.filter_map(|value| value.to_str().ok()).collect();
-    let is_bearer = |text: &&&str| text.to_ascii_lowercase().contains("bearer");
-    all.iter().find(is_bearer).or(all.first()).copied()
+    let worth = |text: &str| {
+        let text = text.to_ascii_lowercase();
+        let (bearer, says) = (text.contains("bearer"), |what: &str| text.contains(what));
+        (
+            says("resource_metadata"),
+            bearer,
+            says("scope=") || says("insufficient_scope"),
+        )
+    };
+    // Of equals the first.
+    all.iter().rev().max_by_key(|text| worth(text)).copied()
 }
 
 /// An address given relative to another.

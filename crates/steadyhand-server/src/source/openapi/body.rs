@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
-use super::bytes::{self, Content};
+use super::bytes::{self, Content, FormContents};
 use super::document::{At, Document};
 use super::name;
 use super::operation::{Body, BodySource, Field, Media};
@@ -26,7 +26,7 @@ pub(crate) fn read<'d>(
         // A body that nobody describes: the specification allows it, nothing can be sent.
         return Ok(None);
     };
-    let (written, media) = chosen(types);
+    let (written, media) = chosen(document, content, types);
     let described = content.with(&types[written]);
     let schema = described.get("schema");
     let required = at.flag("required") == Some(true);
@@ -35,9 +35,9 @@ pub(crate) fn read<'d>(
         plain.collect(document, schema, 0)?;
         plain.fields(arguments)
     });
-    let mut encoding = match media {
+    let (mut encoding, other_fields) = match media {
         Media::Form | Media::Multipart => encoding(document, described, schema, media),
-        Media::Json | Media::Raw => Vec::new(),
+        Media::Json | Media::Raw => (Vec::new(), Field::default()),
     };
     let content = match media {
         Media::Raw => raw_content(document, written, schema),
@@ -84,10 +84,12 @@ pub(crate) fn read<'d>(
                 (_, Some(schema)) => {
                     let mut schema = converter.schema(schema);
                     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+                    let mut shown = Vec::new();
                     for (wire, part) in properties.into_iter().flatten() {
                         *part = as_bytes(wire, std::mem::take(part));
+                        shown.push(wire.clone());
                     }
-                    schema
+                    with_files(schema, &encoding, &other_fields, &shown)
                 }
             };
             arguments.add(
@@ -98,7 +100,8 @@ pub(crate) fn read<'d>(
             BodySource::Under(argument)
         }
     };
-    encoding.retain(|(_, field)| *field != Field::default());
+    // What is written as all others are needs no mention.
+    encoding.retain(|(_, field)| *field != other_fields);
     Ok(Some(Body {
         media,
         content_type: concrete(written, media),
@@ -106,12 +109,18 @@ pub(crate) fn read<'d>(
         required,
         source,
         fields: encoding,
+        other_fields,
         content,
     }))
 }
 
-/// The first of: JSON, a form, a multipart form, anything else as text.
-fn chosen(types: &Map<String, Value>) -> (&String, Media) {
+/// The first of: JSON, a form, a multipart form, anything else. A form or JSON that has files in it comes after what can
+/// hold their bytes.
+fn chosen<'d>(
+    document: &'d Document,
+    content: At<'d>,
+    types: &'d Map<String, Value>,
+) -> (&'d String, Media) {
     let kind = |written: &str| {
         let essence = written
             .split(';')
@@ -128,10 +137,23 @@ fn chosen(types: &Map<String, Value>) -> (&String, Media) {
         }
     };
     let order = [Media::Json, Media::Form, Media::Multipart, Media::Raw];
-    let best = order.into_iter().find_map(|media| {
+    let mut offered = order.into_iter().filter_map(|media| {
         let written = types.keys().find(|written| kind(written) == media)?;
         Some((written, media))
     });
+    let holds_files = |written: &str| {
+        let schema = content.with(&types[written]).get("schema");
+        schema.is_some_and(|schema| Content::of(document, schema) != Content::Text)
+            || FormContents::of(document, schema).has_bytes()
+    };
+    let mut best = offered.next();
+    if let Some((written, Media::Json | Media::Form)) = best
+        && types.len() > 1
+        && holds_files(written)
+    {
+        let for_bytes = |media| matches!(media, Media::Multipart | Media::Raw);
+        best = offered.find(|(_, media)| for_bytes(*media)).or(best);
+    }
     // Every type is one of the four, and there is at least one.
     best.unwrap_or_else(|| (types.keys().next().expect("not empty"), Media::Raw))
 }
@@ -195,24 +217,22 @@ fn encoding<'d>(
     described: At<'d>,
     schema: Option<At<'d>>,
     media: Media,
-) -> Vec<(String, Field)> {
+) -> (Vec<(String, Field)>, Field) {
     let mut plain = Plain::default();
-    let mut fields: Vec<(String, Field)> = Vec::new();
     if let Some(schema) = schema {
         let _ = plain.collect(document, schema, 0);
-        for (name, part) in &plain.properties {
-            let content = match media {
-                Media::Multipart => Content::of(document, *part),
-                Media::Form | Media::Json | Media::Raw => Content::Text,
-            };
-            let field = Field {
-                is_file: content == Content::Bytes,
-                content,
-                ..Field::default()
-            };
-            fields.push(((*name).to_owned(), field));
-        }
     }
+    let contents = FormContents::of(document, schema);
+    let with_content = |content| Field {
+        is_file: content == Content::Bytes,
+        content,
+        ..Field::default()
+    };
+    let other_fields = with_content(contents.others());
+    let named = contents.named();
+    let mut fields: Vec<(String, Field)> = named
+        .map(|(name, content)| (name.to_owned(), with_content(content)))
+        .collect();
     let said = described
         .get("encoding")
         .and_then(|it| it.value.as_object());
@@ -256,7 +276,35 @@ fn encoding<'d>(
             }
         };
     }
-    fields
+    (fields, other_fields)
+}
+
+/// Says which fields are files where the schema of the field itself is out of reach: in a choice, or under any name.
+fn with_files(
+    mut schema: Value,
+    fields: &[(String, Field)],
+    other_fields: &Field,
+    shown: &[String],
+) -> Value {
+    let is_file = |field: &Field| field.content != Content::Text;
+    let hidden = fields
+        .iter()
+        .filter(|(name, field)| is_file(field) && !shown.contains(name));
+    let mut files: Vec<&str> = hidden.map(|(name, _)| name.as_str()).collect();
+    if is_file(other_fields) {
+        files.push("fields of any other name");
+    }
+    let Some(members) = schema.as_object_mut().filter(|_| !files.is_empty()) else {
+        return schema;
+    };
+    let own = members.get("description").and_then(Value::as_str);
+    let own = own.unwrap_or_default().trim_end();
+    let words = format!(
+        "{own} Give files ({}) as base64 (with its padding), or as data: URLs.",
+        files.join(", ")
+    );
+    members.insert("description".to_owned(), json!(words.trim_start()));
+    schema
 }
 
 /// The name in a content-disposition that the document fixes for a part.

@@ -9,6 +9,8 @@ use super::document::{At, Document};
 
 /// Choices inside choices are followed so deep.
 const DEPTH_MAX: usize = 8;
+/// How many schemas are looked at for one body: choices that name each other would multiply.
+const SCHEMAS_MAX: usize = 10_000;
 
 /// What a value is on its way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,12 +35,8 @@ impl Content {
     /// What the document says a schema stands for in a body that can hold bytes.
     pub(crate) fn of<'d>(document: &'d Document, schema: At<'d>) -> Content {
         let mut found = Found::default();
-        look(document, schema, &mut found, 0);
-        match (found.bytes, found.text) {
-            (false, _) => Content::Text,
-            (true, false) => Content::Bytes,
-            (true, true) => Content::BytesOrText,
-        }
+        look(document, schema, &mut found, &mut SCHEMAS_MAX.clone(), 0);
+        found.content()
     }
 
     /// The bytes to send; none where the text itself is sent. An error says what is wrong with it.
@@ -128,19 +126,118 @@ pub(crate) fn is_surely_bytes(media_type: &str) -> bool {
         || name.starts_with("vnd.oasis.opendocument.")
 }
 
+/// What the fields of a form are, wherever its schema names them: also in parts and choices of it.
+pub(crate) struct FormContents<'d> {
+    named: Vec<(&'d str, Found)>,
+    others: Found,
+    schemas_left: usize,
+}
+
+impl<'d> FormContents<'d> {
+    pub(crate) fn of(document: &'d Document, schema: Option<At<'d>>) -> FormContents<'d> {
+        let mut contents = FormContents {
+            named: Vec::new(),
+            others: Found::default(),
+            schemas_left: SCHEMAS_MAX,
+        };
+        if let Some(schema) = schema {
+            contents.collect(document, schema, 0);
+        }
+        contents
+    }
+
+    pub(crate) fn named(&self) -> impl Iterator<Item = (&'d str, Content)> {
+        self.named
+            .iter()
+            .map(|(name, found)| (*name, found.content()))
+    }
+
+    /// What the fields are that have no name in the document.
+    pub(crate) fn others(&self) -> Content {
+        self.others.content()
+    }
+
+    pub(crate) fn has_bytes(&self) -> bool {
+        self.others.bytes || self.named.iter().any(|(_, found)| found.bytes)
+    }
+
+    fn collect(&mut self, document: &'d Document, schema: At<'d>, depth: usize) {
+        let Ok(schema) = document.resolve(schema) else {
+            return;
+        };
+        if depth > DEPTH_MAX || self.schemas_left == 0 {
+            return;
+        }
+        self.schemas_left -= 1;
+        let properties = schema.value.get("properties").and_then(Value::as_object);
+        for (name, part) in properties.into_iter().flatten() {
+            let known = self.named.iter().position(|(known, _)| known == name);
+            let place = known.unwrap_or_else(|| {
+                self.named.push((name, Found::default()));
+                self.named.len() - 1
+            });
+            let found = &mut self.named[place].1;
+            look(
+                document,
+                schema.with(part),
+                found,
+                &mut self.schemas_left,
+                0,
+            );
+        }
+        let patterns = schema
+            .value
+            .get("patternProperties")
+            .and_then(Value::as_object);
+        let others = patterns.into_iter().flat_map(serde_json::Map::values);
+        for part in others.chain(schema.value.get("additionalProperties")) {
+            let part = schema.with(part);
+            look(document, part, &mut self.others, &mut self.schemas_left, 0);
+        }
+        for key in ["allOf", "anyOf", "oneOf"] {
+            let choices = schema.value.get(key).and_then(Value::as_array);
+            for choice in choices.into_iter().flatten() {
+                self.collect(document, schema.with(choice), depth + 1);
+            }
+        }
+        for key in ["if", "then", "else"] {
+            if let Some(part) = schema.get(key) {
+                self.collect(document, part, depth + 1);
+            }
+        }
+    }
+}
+
 #[derive(Default)]
 struct Found {
     bytes: bool,
     text: bool,
 }
 
-fn look<'d>(document: &'d Document, schema: At<'d>, found: &mut Found, depth: usize) {
+impl Found {
+    fn content(&self) -> Content {
+        match (self.bytes, self.text) {
+            (false, _) => Content::Text,
+            (true, false) => Content::Bytes,
+            (true, true) => Content::BytesOrText,
+        }
+    }
+}
+
+fn look<'d>(
+    document: &'d Document,
+    schema: At<'d>,
+    found: &mut Found,
+    schemas_left: &mut usize,
+    depth: usize,
+) {
     let Ok(schema) = document.resolve(schema) else {
         return;
     };
-    if depth > DEPTH_MAX {
+    if depth > DEPTH_MAX || *schemas_left == 0 {
         return;
     }
+    *schemas_left -= 1;
     if is_bytes(schema) {
         found.bytes = true;
         return;
@@ -150,11 +247,12 @@ fn look<'d>(document: &'d Document, schema: At<'d>, found: &mut Found, depth: us
         let choices = schema.value.get(key).and_then(Value::as_array);
         for choice in choices.into_iter().flatten() {
             has_choices = true;
-            look(document, schema.with(choice), found, depth + 1);
+            let choice = schema.with(choice);
+            look(document, choice, found, schemas_left, depth + 1);
         }
     }
     if let Some(items) = schema.get("items") {
-        look(document, items, found, depth + 1);
+        look(document, items, found, schemas_left, depth + 1);
     } else if !has_choices && is_string(schema) {
         found.text = true;
     }

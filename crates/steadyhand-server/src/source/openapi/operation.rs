@@ -71,6 +71,8 @@ pub(crate) struct Body {
     pub(crate) source: BodySource,
     /// How single fields of a form are written, where the document says so.
     pub(crate) fields: Vec<(String, Field)>,
+    /// How all others are written.
+    pub(crate) other_fields: Field,
     /// What a body that is one argument's text is sent as.
     pub(crate) content: Content,
 }

@@ -30,6 +30,9 @@ const METHODS: [&str; 9] = [
 ];
 const DESCRIPTION_CHARS_MAX: usize = 1_000;
 const NOTES_MAX: usize = 200;
+/// The longest name of an operation, and the longest reason, that is told.
+const OPERATION_BYTES_MAX: usize = 300;
+const REASON_BYTES_MAX: usize = 1_000;
 /// What the configuration says about the operations of a document.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
@@ -79,8 +82,17 @@ impl Reading {
 
     fn note(&mut self, note: String) {
         if self.notes.len() < NOTES_MAX {
-            self.notes.push(note);
+            self.notes
+                .push(steadyhand::cut::text(&note, REASON_BYTES_MAX));
         }
+    }
+
+    /// A document may have names of any length: nobody reads a page of one.
+    fn skip(&mut self, operation: &str, reason: &str) {
+        self.skipped.push(Skipped {
+            operation: steadyhand::cut::text(operation, OPERATION_BYTES_MAX),
+            reason: steadyhand::cut::text(reason, REASON_BYTES_MAX),
+        });
     }
 }
 
@@ -101,10 +113,7 @@ pub fn read(document: &Document, choice: &Choice, told: &mut dyn FnMut(u64, u64)
         }
         match operation.prepare(document, &mut converter, &servers, choice, tool_name) {
             Ok(prepared) => pending.push(prepared),
-            Err(reason) => reading.skipped.push(Skipped {
-                operation: operation.way(),
-                reason,
-            }),
+            Err(reason) => reading.skip(&operation.way(), &reason),
         }
     }
     let (definitions, notes) = converter.finish();
@@ -157,10 +166,8 @@ fn find<'d>(document: &'d Document, reading: &mut Reading) -> Vec<Found<'d>> {
         let item = match document.resolve(root.with(item)) {
             Ok(item) => item,
             Err(fault) => {
-                reading.skipped.push(Skipped {
-                    operation: format!("* {path}"),
-                    reason: format!("its path is described elsewhere, and {fault}"),
-                });
+                let reason = format!("its path is described elsewhere, and {fault}");
+                reading.skip(&format!("* {path}"), &reason);
                 continue;
             }
         };

@@ -7,7 +7,7 @@ use steadyhand::{Category, ToolError};
 
 use super::bytes::{Content, Given};
 use super::operation::{Body, BodySource, Field, Input, Location, Media, Operation, Piece};
-use super::style::{Style, Writing, encode};
+use super::style::{Style, Writing, bytes_pair, encode};
 use crate::net::{Method, Request};
 
 /// Almost everything answers in JSON; what does not is welcome, too.
@@ -16,6 +16,9 @@ const FORM: Writing = Writing::new(Style::Form, true);
 
 /// The head of a part of a multipart form, and what it holds.
 type Part = (String, Vec<u8>);
+
+/// A value of a form, and the bytes that are sent in its place.
+type FormItem<'v> = (&'v Value, Option<Given>);
 
 impl Operation {
     /// The request that calls it with these arguments.
@@ -156,7 +159,7 @@ impl Body {
                 },
                 other => other.to_string().into_bytes(),
             },
-            Media::Form => self.form(&value).into_bytes(),
+            Media::Form => self.form(&value)?.into_bytes(),
             Media::Multipart => {
                 let (boundary, bytes) = self.multipart(&value)?;
                 content_type = format!("{content_type}; boundary={boundary}");
@@ -189,19 +192,29 @@ impl Body {
         let mut fields = self.fields.iter();
         fields
             .find(|(known, _)| known == name)
-            .map(|(_, field)| field.clone())
-            .unwrap_or_default()
+            .map_or_else(|| self.other_fields.clone(), |(_, field)| field.clone())
     }
 
-    fn form(&self, value: &Value) -> String {
+    fn form(&self, value: &Value) -> Result<String, ToolError> {
         let Some(members) = value.as_object() else {
-            return encode(&value.to_string());
+            return Ok(encode(&value.to_string()));
         };
-        let pair = |(name, value): (&String, &Value)| {
-            let writing = self.field(name).writing.unwrap_or(plain_form(value));
-            writing.in_query(name, value)
-        };
-        members.iter().flat_map(pair).collect::<Vec<_>>().join("&")
+        let mut pairs: Vec<String> = Vec::new();
+        for (name, value) in members {
+            let field = self.field(name);
+            let Some(items) = self.items_with_bytes(name, value, &field)? else {
+                let writing = field.writing.unwrap_or(plain_form(value));
+                pairs.extend(writing.in_query(name, value));
+                continue;
+            };
+            for (item, given) in items {
+                match given {
+                    Some(given) => pairs.push(bytes_pair(name, &given.bytes)),
+                    None => pairs.extend(plain_form(item).in_query(name, item)),
+                }
+            }
+        }
+        Ok(pairs.join("&"))
     }
 
     /// The bytes of a body that is one argument; none where its text is sent.
@@ -231,10 +244,19 @@ impl Body {
         let mut parts: Vec<Part> = Vec::new();
         for (name, value) in members.into_iter().flatten() {
             let field = self.field(name);
-            if field.content != Content::Text
-                && let Some(files) = self.files(name, value, &field)?
-            {
-                parts.extend(files);
+            if let Some(items) = self.items_with_bytes(name, value, &field)? {
+                for (item, given) in items {
+                    match given {
+                        Some(given) => parts.push(file_part(name, given, &field)),
+                        None => {
+                            let texts = plain_form(item).in_parts(name, item).into_iter();
+                            let part = |(name, text): (String, String)| {
+                                (part_head(&name, None, None), text.into_bytes())
+                            };
+                            parts.extend(texts.map(part));
+                        }
+                    }
+                }
                 continue;
             }
             let writing = field.writing.unwrap_or(plain_form(value));
@@ -272,40 +294,48 @@ impl Body {
         Ok((boundary, bytes))
     }
 
-    /// A file, or several under one name; none where the value is sent as text.
-    fn files(
+    /// The value of a field, or each of several under one name, with the bytes that stand in its place; none if all of
+    /// it is sent as text.
+    fn items_with_bytes<'v>(
         &self,
         name: &str,
-        value: &Value,
+        value: &'v Value,
         field: &Field,
-    ) -> Result<Option<Vec<Part>>, ToolError> {
-        let texts: Vec<&str> = match value {
-            Value::String(text) => vec![text],
-            Value::Array(items) if items.iter().all(Value::is_string) => {
-                items.iter().filter_map(Value::as_str).collect()
-            }
-            _ => return Ok(None),
-        };
-        let mut files = Vec::new();
-        for text in texts {
-            let given = field.content.given(text);
-            let given = given.map_err(|fault| no_bytes(self.argument_of(name), fault))?;
-            let Some(given) = given else {
-                return Ok(None);
-            };
-            let ranges = &field.content_types;
-            let is_allowed = |own: &String| {
-                ranges.is_empty() || ranges.iter().any(|range| fits_range(own, range))
-            };
-            let own_type = given.media_type.filter(is_allowed);
-            let kind = own_type.as_deref().or(field.sent_type());
-            let kind = kind.unwrap_or("application/octet-stream");
-            let file_name = given.file_name.as_deref().or(field.file_name.as_deref());
-            let head = part_head(name, Some(kind), Some(file_name.unwrap_or(name)));
-            files.push((head, given.bytes));
+    ) -> Result<Option<Vec<FormItem<'v>>>, ToolError> {
+        if field.content == Content::Text {
+            return Ok(None);
         }
-        Ok(Some(files))
+        let items = match value {
+            Value::Array(items) => items.iter().collect(),
+            one => vec![one],
+        };
+        let mut with_bytes = Vec::new();
+        for item in items {
+            let given = match item {
+                Value::String(text) => field.content.given(text),
+                Value::Null => Ok(None),
+                _ if field.content == Content::Bytes => Err("is no text"),
+                _ => Ok(None),
+            };
+            let given = given.map_err(|fault| no_bytes(self.argument_of(name), fault))?;
+            with_bytes.push((item, given));
+        }
+        let has_bytes = with_bytes.iter().any(|(_, given)| given.is_some());
+        Ok(has_bytes.then_some(with_bytes))
     }
+}
+
+/// A file as a part of a multipart form.
+fn file_part(name: &str, given: Given, field: &Field) -> Part {
+    let ranges = &field.content_types;
+    let is_allowed =
+        |own: &String| ranges.is_empty() || ranges.iter().any(|range| fits_range(own, range));
+    let own_type = given.media_type.filter(is_allowed);
+    let kind = own_type.as_deref().or(field.sent_type());
+    let kind = kind.unwrap_or("application/octet-stream");
+    let file_name = given.file_name.as_deref().or(field.file_name.as_deref());
+    let head = part_head(name, Some(kind), Some(file_name.unwrap_or(name)));
+    (head, given.bytes)
 }
 
 impl Field {

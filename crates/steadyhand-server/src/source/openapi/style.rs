@@ -226,6 +226,12 @@ pub(crate) fn encode(text: &str) -> String {
     utf8_percent_encode(text, UNRESERVED).to_string()
 }
 
+/// A field of a form whose value is bytes.
+pub(crate) fn bytes_pair(name: &str, bytes: &[u8]) -> String {
+    let value = percent_encoding::percent_encode(bytes, UNRESERVED);
+    format!("{}={value}", encode_key(name))
+}
+
 /// Brackets in a name are written as they are: many services do not decode them there.
 fn encode_key(key: &str) -> String {
     const KEY: &AsciiSet = &UNRESERVED.remove(b'[').remove(b']');

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use base64::Engine;
@@ -36,6 +36,8 @@ struct Inner {
     rejects_refreshing: bool,
     /// Nothing is where one would look for it: only the challenge says where to log in.
     is_elsewhere: bool,
+    /// Other challenges that come before the one about tokens.
+    other_challenges: &'static [&'static str],
     /// A call takes this scope, beside what listing takes.
     call_scope: Option<&'static str>,
     /// The scopes that each token was asked for.
@@ -246,16 +248,18 @@ async fn mcp(
     let shown = shown
         .and_then(|shown| shown.to_str().ok())
         .unwrap_or_default();
-    let (metadata, good) = {
+    let (metadata, good, others) = {
         let up = up.inner();
-        (up.metadata(), up.good.clone())
+        (up.metadata(), up.good.clone(), up.other_challenges)
     };
     if good.is_none_or(|good| shown != format!("Bearer {good}")) {
         let challenge = format!("Bearer resource_metadata=\"{metadata}\", scope=\"mail\"");
         let answer = format!("{shown} is none of ours");
+        let challenges = others.iter().copied().chain([challenge.as_str()]);
+        let challenges = challenges.map(|challenge| (header::WWW_AUTHENTICATE, challenge));
         return (
             StatusCode::UNAUTHORIZED,
-            [(header::WWW_AUTHENTICATE, challenge)],
+            AppendHeaders(challenges.collect::<Vec<_>>()),
             answer,
         )
             .into_response();
@@ -446,6 +450,25 @@ async fn a_login_goes_where_the_challenge_says_and_asks_for_what_it_names() {
     let outcome = served.call("up__send", json!({})).await;
     assert_eq!(outcome["status"], "success", "{outcome}");
     assert_eq!(upstream.inner().refreshed, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_challenge_that_says_where_to_log_in_is_found_among_others() {
+    for others in [
+        &["Basic realm=\"bearer of bad news\""][..],
+        &["Bearer error=\"invalid_token\"", "Negotiate"],
+        &["Bearer realm=\"up\", scope=\"other\"", "Basic realm=\"up\""],
+    ] {
+        let upstream = Upstream::start().await;
+        upstream.inner().is_elsewhere = true;
+        upstream.inner().other_challenges = others;
+        let workplace = Workplace::with_config(&upstream.config());
+        let (code, said) = log_in(&workplace).await;
+        assert_eq!(code, Some(0), "{others:?}: {said}");
+        assert_eq!(upstream.inner().asked_scopes, ["mail"], "{others:?}");
+        let (code, _, stderr) = parts(&workplace.run("call up__send"));
+        assert_eq!(code, 0, "{stderr}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -169,6 +169,18 @@ fn documents_arguments_and_conversations_in_one_long_line_are_told_of_without_a_
         told(&workplace, &["tools", "list"]);
         told(&workplace, &["config", "check"]);
     }
+    // Names as long as a page are told of in a few lines.
+    workplace.write(
+        "shop.json",
+        &format!(
+            r#"{{"openapi":"3.0.3","info":{{}},"paths":{{"/{long}":{{"get":{{"parameters":[{{"name":"{long}","in":"qeury"}}]}}}}}}}}"#
+        ),
+    );
+    for words in [["tools", "list"], ["config", "check"]] {
+        let Told { stderr, .. } = told(&workplace, &words);
+        assert!(stderr.contains("qeury") || stderr.contains("ü"), "{stderr}");
+        assert!(stderr.len() < 20_000, "{} bytes", stderr.len());
+    }
     workplace.write("shop.json", r#"{"openapi":"3.0.3","info":{},"paths":{}}"#);
     workplace.write("broken.json", &broken);
     workplace.write("broken.jsonl", &format!("{broken}\n{broken}\n"));

@@ -299,6 +299,149 @@ async fn v01_files_of_a_form_arrive_as_parts_with_name_and_type() {
 }
 
 #[tokio::test]
+async fn v01_a_body_with_files_is_sent_as_the_type_that_holds_bytes() {
+    let server = Server::answering(json!(null)).await;
+    let binary = json!({ "type": "string", "format": "binary" });
+    let photo = json!({ "schema": { "type": "object", "required": ["photo"], "properties": { "photo": binary, "caption": { "type": "string" } } } });
+    let note = json!({ "schema": { "type": "object", "properties": { "caption": { "type": "string" } } } });
+    let offered = |types: Value| json!({ "required": true, "content": types });
+    let executor = shop(
+        &server,
+        json!({
+            "/a": { "post": { "operationId": "form_first", "requestBody": offered(json!({
+                "application/x-www-form-urlencoded": photo, "multipart/form-data": photo })) } },
+            "/b": { "post": { "operationId": "json_first", "requestBody": offered(json!({
+                "application/json": photo, "application/x-www-form-urlencoded": photo, "multipart/form-data": photo })) } },
+            "/c": { "post": { "operationId": "json_or_bytes", "requestBody": offered(json!({
+                "application/json": { "schema": binary }, "application/octet-stream": { "schema": binary } })) } },
+            "/d": { "post": { "operationId": "link_or_photo", "requestBody": offered(json!({
+                "application/json": note, "multipart/form-data": photo })) } },
+            "/e": { "post": { "operationId": "only_form", "requestBody": offered(json!({ "application/x-www-form-urlencoded": photo })) } },
+        }),
+        json!({}),
+    )
+    .await;
+    for tool in ["form_first", "json_first"] {
+        call(
+            &executor,
+            tool,
+            json!({ "photo": BASE64, "caption": "YWJj" }),
+        )
+        .await;
+        let arrived = server.last();
+        let kind = arrived.header("content-type").unwrap_or_default();
+        assert!(kind.starts_with("multipart/form-data;"), "{tool}: {kind}");
+        assert!(contains(&arrived.bytes, BYTES), "{tool}");
+        assert!(
+            contains(&arrived.bytes, b"name=\"caption\"\r\n\r\nYWJj\r\n"),
+            "{tool}"
+        );
+    }
+    call(&executor, "json_or_bytes", json!({ "body": BASE64 })).await;
+    assert_eq!(server.last().bytes, BYTES);
+    // Where JSON has no file in it, it stays the first choice.
+    call(&executor, "link_or_photo", json!({ "caption": "a" })).await;
+    assert_eq!(server.last().body, r#"{"caption":"a"}"#);
+    // A form without parts has its bytes percent-encoded.
+    call(
+        &executor,
+        "only_form",
+        json!({ "photo": BASE64, "caption": "a b" }),
+    )
+    .await;
+    assert_eq!(
+        server.last().body,
+        "photo=%89PNG%0D%0A%1A%0A%00%FF--x%0D%0A&caption=a%20b"
+    );
+    let sent = server.all().len();
+    let outcome = call(&executor, "only_form", json!({ "photo": "not base64" })).await;
+    let failure = outcome.failure().expect("it is no base64");
+    assert_eq!(failure.code, FailureCode::ValidationError);
+    assert_eq!(server.all().len(), sent);
+}
+
+#[tokio::test]
+async fn v01_files_of_a_form_are_found_in_choices_parts_and_fields_of_any_name() {
+    let server = Server::answering(json!(null)).await;
+    let binary = json!({ "type": "string", "format": "binary" });
+    let with = |properties: Value| json!({ "type": "object", "properties": properties });
+    let choice = json!({ "schema": { "anyOf": [
+        with(json!({ "upload": binary, "title": { "type": "string" } })),
+        with(json!({ "link": { "type": "string" } })),
+    ] } });
+    let parts = json!({ "schema": { "allOf": [
+        with(json!({ "upload": { "description": "The picture" } })),
+        with(json!({ "upload": binary, "title": { "type": "string" } })),
+    ] } });
+    let any_name = json!({ "schema": { "type": "object", "properties": { "title": { "type": "string" } }, "additionalProperties": binary } });
+    let executor = shop(
+        &server,
+        json!({
+            "/a": { "post": { "operationId": "choice", "requestBody": body("multipart/form-data", choice) } },
+            "/b": { "post": { "operationId": "parts", "requestBody": body("multipart/form-data", parts) } },
+            "/c": { "post": { "operationId": "any_name", "requestBody": body("multipart/form-data", any_name) } },
+        }),
+        json!({}),
+    )
+    .await;
+    for tool in ["choice", "parts", "any_name"] {
+        let value = json!({ "upload": BASE64, "title": "YWJj" });
+        let outcome = call(&executor, tool, json!({ "body": value })).await;
+        assert_eq!(
+            outcome.status(),
+            Status::Success,
+            "{tool}: {:?}",
+            outcome.failure()
+        );
+        let arrived = server.last();
+        let file = b"name=\"upload\"; filename=\"upload\"\r\nContent-Type: application/octet-stream\r\n\r\n";
+        assert!(
+            contains(&arrived.bytes, &[file, BYTES].concat()),
+            "{tool}: {}",
+            arrived.body
+        );
+        assert!(
+            contains(&arrived.bytes, b"name=\"title\"\r\n\r\nYWJj\r\n"),
+            "{tool}: {}",
+            arrived.body
+        );
+        let sent = server.all().len();
+        let wrong = json!({ "body": { "upload": "hello, world", "title": "a" } });
+        let outcome = call(&executor, tool, wrong).await;
+        let failure = outcome.failure().expect("it is no base64");
+        assert!(failure.message.contains("'upload'"), "{}", failure.message);
+        assert_eq!(server.all().len(), sent, "{tool}");
+        let schema = tool_schema(&executor, tool);
+        let words = schema["properties"]["body"].to_string();
+        assert!(words.contains("base64"), "{tool}: {words}");
+    }
+}
+
+#[tokio::test]
+async fn v01_files_beside_links_in_one_list_are_each_sent_as_what_they_are() {
+    let server = Server::answering(json!(null)).await;
+    let file_or_link = json!({ "anyOf": [{ "type": "string", "format": "binary" }, { "type": "string", "format": "uri" }] });
+    let media = json!({ "schema": { "type": "object", "properties": { "pictures": { "type": "array", "items": file_or_link } } } });
+    let executor = shop(&server, upload(media), json!({})).await;
+    let link = "https://example.com/a.png";
+    let pictures = json!([format!("data:image/png;base64,{BASE64}"), link]);
+    call(&executor, "upload", json!({ "pictures": pictures })).await;
+    let arrived = server.last();
+    let file = b"name=\"pictures\"; filename=\"pictures\"\r\nContent-Type: image/png\r\n\r\n";
+    assert!(
+        contains(&arrived.bytes, &[file, BYTES].concat()),
+        "{}",
+        arrived.body
+    );
+    let text = format!("name=\"pictures\"\r\n\r\n{link}\r\n");
+    assert!(
+        contains(&arrived.bytes, text.as_bytes()),
+        "{}",
+        arrived.body
+    );
+}
+
+#[tokio::test]
 async fn d20_an_argument_under_the_name_of_the_api_is_taken_and_one_that_is_dropped_is_named() {
     let server = Server::answering(json!(null)).await;
     let parameters = json!([
