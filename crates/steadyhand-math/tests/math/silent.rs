@@ -243,7 +243,8 @@ const QUESTIONS: &[&str] = &[
     "[[2, 0], [0, 3]] and complex(NaN, 0)",
     "complex(NaN, 0) ? 1 : 2",
     "complex(1, 0)^complex(NaN, 0)",
-    "format([1 + i, 2], f(x) = x^2)",
+    "format([3, bignumber(2), true], f(x) = x^2)",
+    "format(\"a\", f(x) = x^2)",
     "string(123456789^2)",
     "pinv(matrix([i, 2]))",
     "\n3",
@@ -385,6 +386,7 @@ fn f11_what_mathjs_itself_gets_wrong_is_refused() {
         "string(complex(NaN, 3))",
         "format(1.24, {notation: \"engineering\", precision: 0})",
         "format(2 kg, {notation: \"hex\"})",
+        "format([1 + i, 2], f(x) = x^2)",
     ] {
         let answer = evaluate(expression).map(|answer| answer.to_string());
         assert!(answer.is_err(), "{expression} is {answer:?}");
