@@ -213,6 +213,7 @@ const QUESTIONS: &[&str] = &[
     "pinv([i, 2])",
     "pinv([0, 0])",
     "cross([2, 3, 4], matrix([[5, 6, 7]]))",
+    "compareNatural(5, sparse([1, 2, 3]))",
     "matrixFromColumns([[1], [2], [3]])",
     "matrixFromRows([[1], [2]])",
     "matrixFromRows([[1, 2], [3, 4]])",
