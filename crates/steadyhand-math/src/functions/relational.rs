@@ -125,11 +125,11 @@ pub(crate) fn natural(env: &mut Env, a: &Value, b: &Value) -> Result<Ordering> {
     }
     if let (Value::Matrix(matrix), other) | (other, Value::Matrix(matrix)) = (a, b)
         && matrix.kind == MatrixKind::Sparse
-        && !matches!(other, Value::Matrix(_))
+        && matches!(other, Value::Bool(_))
     {
         return Err(unsupported(
             "compareNatural",
-            "a sparse matrix beside a value that is no matrix",
+            "a sparse matrix beside true or false",
         ));
     }
     Ok(match (a, b) {

@@ -70,9 +70,19 @@ fn write_by(env: &mut Env, value: &Value, function: &Function) -> Result<String>
         env.ascend();
         return Ok(format!("[{}]", parts.join(", ")));
     }
-    match env.call_function(function, std::slice::from_ref(value))? {
-        Value::Text(text) => Ok(text.to_string()),
-        other => write_value(env, &other, &Style::EXACT),
+    match value {
+        Value::Num(_) | Value::Big(_) => {
+            match env.call_function(function, std::slice::from_ref(value))? {
+                Value::Text(text) => Ok(text.to_string()),
+                other => write_value(env, &other, &Style::EXACT),
+            }
+        }
+        Value::Complex(_) | Value::Unit(_) | Value::Object(_) => Err(unsupported(
+            "format",
+            "complex numbers, quantities and objects with a function",
+        )),
+        // Only numbers are written by it.
+        other => write_value(env, other, &Style::EXACT),
     }
 }
 

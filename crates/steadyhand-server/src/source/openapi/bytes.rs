@@ -35,7 +35,8 @@ impl Content {
     /// What the document says a schema stands for in a body that can hold bytes.
     pub(crate) fn of<'d>(document: &'d Document, schema: At<'d>) -> Content {
         let mut found = Found::default();
-        look(document, schema, &mut found, &mut SCHEMAS_MAX.clone(), 0);
+        let mut schemas_left = SCHEMAS_MAX;
+        look(document, schema, &mut found, &mut schemas_left, 0);
         found.content()
     }
 
