@@ -55,8 +55,8 @@ fn t06_a_host_that_takes_what_its_provider_refuses_is_given_it() {
 #[test]
 fn t06_what_is_not_mended_keeps_its_bytes() {
     let workplace = Workplace::new();
-    // Numbers that no double holds, spaces, letters written as escapes.
-    let call = r#"{ "type":"tool_use", "id":"t1", "name":"look", "input":{"id":12345678901234567890123, "x":1e0, "y":1.50} }"#;
+    // Numbers that no double holds, spaces, letters written as escapes, a field that is there twice.
+    let call = r#"{ "type":"tool_use", "id":"t1", "name":"look", "input":{"id":12345678901234567890123, "x":1e0, "x":1.50} }"#;
     let asked = r#"{"role" : "user", "content": "\u00e9 \/"}"#;
     let sound = format!(r#"{{"max_tokens":9, "n":1.0, "messages":[{asked}]}}"#);
     workplace.write("sound.json", &format!("{sound}\n"));
