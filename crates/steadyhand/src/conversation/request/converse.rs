@@ -42,18 +42,17 @@ fn unsigned_reasoning(messages: &mut [Value], places: Places<'_>, log: &mut Log)
         if !blocks.iter().any(is_unsigned) {
             continue;
         }
-        for part in 0..blocks.len() {
-            if is_unsigned(&blocks[part]) {
-                log.found(
-                    format!("{}/content/{part}/reasoningContent", places.of(index)),
-                    Code::MissingSignature,
-                    "this reasoning has no signature",
-                )
-                .says(format!(
-                    "{OF_MODEL}messages.{index}.content.{part}.thinking.signature: Field required"
-                ))
-                .fixed("the reasoning is left out: nobody can sign it again");
-            }
+        let numbered = blocks.iter().enumerate();
+        for (part, _) in numbered.filter(|(_, block)| is_unsigned(block)) {
+            log.found(
+                format!("{}/content/{part}/reasoningContent", places.of(index)),
+                Code::MissingSignature,
+                "this reasoning has no signature",
+            )
+            .says(format!(
+                "{OF_MODEL}messages.{index}.content.{part}.thinking.signature: Field required"
+            ))
+            .fixed("the reasoning is left out: nobody can sign it again");
         }
         blocks.retain(|block| !is_unsigned(block));
         if blocks.is_empty() {
