@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn what_is_not_mended_inside_a_message_keeps_its_bytes() {
-        let original = br#"[{"content": [{"text": ""}, {"input": {"id": 12345678901234567890123}}]}, {"b": 1.50}]"#;
+        let original = br#"[{"role": "assistant", "content": [{"text": ""}, {"input": {"id": 12345678901234567890123}}]}, {"b": 1.50}]"#;
         let mut mended: Value = serde_json::from_slice(original).expect("JSON");
         let blocks = mended[0]["content"].as_array_mut().expect("a list");
         blocks.remove(0);
@@ -230,7 +230,7 @@ mod tests {
         let spliced = String::from_utf8(spliced(original, &mended)).expect("text");
         assert_eq!(
             spliced,
-            r#"[{"content":[{"input": {"id": 12345678901234567890123},"name":"n"}]},{"b": 1.50}]"#
+            r#"[{"role":"assistant","content":[{"input":{"id": 12345678901234567890123},"name":"n"}]},{"b": 1.50}]"#
         );
     }
 }
