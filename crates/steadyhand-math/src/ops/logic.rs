@@ -4,20 +4,19 @@ use crate::broadcast::{both, each};
 use crate::convert::{Pair, pair, simple, truthy, wrong_type};
 use crate::env::Env;
 use crate::error::Result;
-use crate::refusals::is_nan;
 use crate::value::Value;
 
 pub(crate) fn and(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
-    // A matrix beside what is no number is false throughout, also where its cells are complex.
-    let is_beside_nan = match (a, b) {
-        (Value::Matrix(_), scalar @ (Value::Num(_) | Value::Big(_)))
-        | (scalar @ (Value::Num(_) | Value::Big(_)), Value::Matrix(_)) => is_nan(scalar),
+    // mathjs gives zeros, not booleans, for a matrix beside a scalar that is false.
+    let is_beside_false = match (a, b) {
+        (Value::Matrix(_), Value::Matrix(_)) => false,
+        (Value::Matrix(_), scalar) => truthy("and", scalar).is_ok_and(|is_true| !is_true),
         _ => false,
     };
-    if is_beside_nan {
+    if is_beside_false {
         return both(env, a, b, |env, a, b| {
             sides(env, "and", a, b)?;
-            Ok(Value::Bool(false))
+            Ok(Value::Num(0.0))
         });
     }
     both(env, a, b, |env, a, b| {
