@@ -60,6 +60,8 @@ async function openai(streams) {
 
 async function responses(streams) {
   const { OpenAI } = require("openai");
+  // A stream adds `parsed_arguments`, which the API refuses; the SDK's own function takes it out.
+  const { toResponseInputItems } = require("openai/lib/responses/ResponseInputItems");
   const client = new OpenAI(about);
   const tools = [{ type: "function", name: "get_weather", description: "Tells the weather", parameters: schema, strict: false }];
   const ask = (input) => {
@@ -69,7 +71,7 @@ async function responses(streams) {
   const input = [{ role: "user", content: question }];
   const reply = await ask(input);
   const calls = reply.output.filter((item) => item.type === "function_call");
-  input.push(...reply.output);
+  input.push(...toResponseInputItems(reply.output));
   const broken = [...input];
   input.push(...calls.map((call) => ({ type: "function_call_output", call_id: call.call_id, output: "18 C" })));
   const final = await ask(input);
