@@ -61,7 +61,8 @@ pub(super) fn in_a_call() -> Cast {
         ("wrong_id", "an answer under another id", MISDIRECTED, HANG),
         ("no_response", "no answer", "TIMEOUT unknown", HANG),
         (
-            "late_response 1",
+            // So late that a machine that stands still for seconds ends the call before it.
+            "late_response 6",
             "an answer that comes too late",
             "TIMEOUT unknown",
             HANG,
