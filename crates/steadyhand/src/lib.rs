@@ -2,6 +2,7 @@
 //! out. Never hang, never lie, never fire twice.
 
 mod arrival;
+mod byte_budget;
 mod call;
 mod case;
 pub mod clock;
@@ -42,6 +43,7 @@ pub mod typed_json;
 pub mod wildcard;
 
 pub use arrival::Arrivals;
+pub use byte_budget::{BudgetExceeded, ByteBudget, ReservedBytes};
 pub use call::{Arguments, Call, CallProgress, Luggage, OnProgress};
 pub use event::Event;
 pub use exact::{InexactInteger, with_exact_integers};

@@ -3,6 +3,7 @@
 mod arrivals;
 mod breaker_loom;
 mod breaker_model;
+mod byte_budget;
 mod contract;
 mod conversation;
 mod d_rows;
