@@ -59,6 +59,11 @@ impl ToolExecutor {
         self
     }
 
+    /// Why calls with an idempotency key are refused now, if they are and the key store knows.
+    pub fn key_store_trouble(&self) -> Option<String> {
+        self.key_store.as_ref()?.trouble()
+    }
+
     /// The tools it runs.
     pub fn tools(&self) -> &ToolManager {
         &self.tools

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -42,6 +43,11 @@ pub trait KeyStore: fmt::Debug + Send + Sync {
 
     /// The call of this key never reached its tool: the key may be used again.
     fn release<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), KeyStoreError>>;
+
+    /// Why calls with a key are refused now, as far as that is known; nothing while they are taken.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What a key was, when it was taken.
@@ -72,9 +78,13 @@ impl ToolExecutor {
         let taken = match tokio::time::timeout(patience, store.take(key, &digest)).await {
             Ok(taken) => taken,
             Err(_) => {
-                // It may still be written; what it would mark has not run.
+                // It may still be written; what it would mark has not run. The store is asked now, not in a task that
+                // starts some time: by then the next call of this key might be marked, and would lose its mark.
                 let (store, key) = (Arc::clone(&store), key.to_owned());
-                tokio::spawn(async move { store.release(&key).await });
+                let mut releasing = Box::pin(async move { store.release(&key).await });
+                if (&mut releasing).now_or_never().is_none() {
+                    tokio::spawn(releasing);
+                }
                 Err(KeyStoreError(format!("no answer within {patience:?}")))
             }
         };

@@ -85,7 +85,7 @@ impl Digested {
 }
 
 /// 256 bits of chance, in letters that need no quoting anywhere.
-fn random() -> String {
+pub(crate) fn random() -> String {
     BASE64_URL_SAFE_NO_PAD.encode(chance::<32>())
 }
 

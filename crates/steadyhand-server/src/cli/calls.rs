@@ -11,7 +11,7 @@ use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
 use super::remote::{Remote, in_path};
 use super::tail::{self, TailArgs};
-use super::{Interrupts, STOPPING_MAX, Session, complete, value, written};
+use super::{Interrupts, STOPPING_MAX, Session, complete, stored_keys, value, written};
 use crate::history::{CallRecord, Cursor, Filter, History, HistoryError};
 use crate::runtime::Runtime;
 use crate::source::command;
@@ -43,6 +43,11 @@ pub(super) enum CallsCommand {
         /// tool:home_* state:failed error:timeout caller:x since:1h >500ms, or a text
         #[arg(value_name = "FILTER")]
         filter: Vec<String>,
+    },
+    /// Idempotency keys: whether calls that have one are taken
+    Keys {
+        #[command(subcommand)]
+        command: Option<stored_keys::StoredKeysCommand>,
     },
     /// End a call that runs
     Cancel {
@@ -81,6 +86,9 @@ pub(super) async fn run(
     session: &Session<'_>,
     command: Option<&CallsCommand>,
 ) -> Result<(), Failed> {
+    if let Some(CallsCommand::Keys { command }) = command {
+        return stored_keys::run(session, command.as_ref()).await;
+    }
     let place = match Remote::find(session).await {
         Some(remote) => Place::There(remote),
         None => Place::Here(session.past()?),
@@ -94,6 +102,8 @@ pub(super) async fn run(
             CallsCommand::Tail(args) => tail::run(session, &place, args).await,
             CallsCommand::Export { filter } => export(&place, &filter.join(" ")).await,
             CallsCommand::Cancel { id } => cancel(session, &place, id).await,
+            // Answered above: it needs no history.
+            CallsCommand::Keys { .. } => Ok(()),
         },
     };
     // An answer may be short because of what became of the file.

@@ -34,6 +34,7 @@ mod screen;
 mod secret;
 mod serve;
 mod starting;
+mod stored_keys;
 mod switch;
 mod tail;
 mod tools;
@@ -47,12 +48,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use steadyhand::KeyStore;
 
 use crate::access::Door;
 use crate::config::settings::HistorySettings;
 use crate::config::{Configuration, Surroundings, find};
-use crate::history::{HealthState, History, HistoryOptions, KeptKeys};
+use crate::history::{HealthState, History, HistoryOptions, KeptKeys, KeysOptions};
 use crate::pins::Pins;
 use crate::runtime::{Options, Runtime};
 use crate::serve as serving;
@@ -64,6 +64,8 @@ use screen::Screen;
 const STOPPING_MAX: Duration = Duration::from_secs(5);
 /// So many Steadyhands may stand one behind the other.
 const DEPTH_MAX: usize = 4;
+/// How long the end waits for the file of idempotency keys.
+const CLOSING_KEYS_MAX: Duration = Duration::from_secs(5);
 /// How long a command waits for what it did to be written down.
 const WRITING_MAX: Duration = Duration::from_secs(1);
 
@@ -383,13 +385,28 @@ impl<'a> Session<'a> {
     }
 
     /// Idempotency keys of a configuration that outlive a process.
-    fn keys(&self, configuration: Option<&Path>) -> Arc<dyn KeyStore> {
-        Arc::new(KeptKeys::open(self.keys_path(configuration)))
+    fn keys(&self, configuration: Option<&Path>) -> Arc<KeptKeys> {
+        Arc::new(KeptKeys::open_with(self.keys_options(configuration)))
     }
 
-    fn keys_path(&self, configuration: Option<&Path>) -> PathBuf {
-        let name = presence::key_of(configuration);
-        self.state().join("history").join(format!("{name}.keys.db"))
+    /// Where they are. The second marker is in another folder: it notices when that of the history is replaced.
+    fn keys_options(&self, configuration: Option<&Path>) -> KeysOptions {
+        let (name, state) = (presence::key_of(configuration), self.state());
+        KeysOptions::new(state.join("history").join(format!("{name}.keys.db")))
+            .second_marker(state.join("markers").join(format!("{name}.keys.marker")))
+    }
+
+    /// What is known of idempotency keys is in their file, and the file is closed, before the process ends.
+    async fn close_keys(&self, keys: Option<Arc<KeptKeys>>) {
+        let Some(keys) = keys else {
+            return;
+        };
+        let closing = tokio::task::spawn_blocking(move || keys.close(CLOSING_KEYS_MAX));
+        if !closing.await.unwrap_or(false) {
+            tracing::warn!(
+                "idempotency keys are not carried over into their file; the next process finds them in its log"
+            );
+        }
     }
 
     /// What a server of a configuration knows of those who come.

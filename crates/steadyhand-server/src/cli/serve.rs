@@ -55,13 +55,14 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
         .await
         .map_err(|cannot| failed(cannot, Exit::NotReachable))?;
     let keys = session.keys(configuration.file.as_deref());
+    keys.check_soon();
     let desk = Desk::default();
     let pins = session.pins(configuration.file.as_deref());
     let is_demo = configuration.is_demo;
     let tells_starts = session.screen.tells_starts(&configuration.root.log) && !is_demo;
     let adapt = |options: &mut Options| {
         options.degraded = told(session, tells_starts);
-        options.keys = Some(keys);
+        options.keys = Some(Arc::clone(&keys) as _);
         options.relays = true;
         options.desk = Some(desk.clone());
         options.pins = Some(pins.clone());
@@ -117,11 +118,13 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
             session.screen.note("Stopped at once; calls that still ran were cut off.");
             session.stop(&runtime, &mut interrupts).await;
             take.end(session).await;
+            session.close_keys(Some(keys)).await;
             return Err(ended_by(code));
         }
     };
     session.stop(&runtime, &mut interrupts).await;
     take.end(session).await;
+    session.close_keys(Some(keys)).await;
     let code = match ended {
         Ok(code) => code,
         Err(failure) => {

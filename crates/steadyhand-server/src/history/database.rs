@@ -51,6 +51,8 @@ pub(super) enum Trouble {
     Foreign(String),
     /// It is gone from where it was.
     Gone(String),
+    /// It is not the one that belongs here, or what it must hold is missing.
+    Lost(String),
     /// Something else must change first.
     Failed(String),
     /// What was to be written makes no sense to it, and never will.
@@ -65,6 +67,7 @@ impl Trouble {
             | Trouble::Broken(text)
             | Trouble::Foreign(text)
             | Trouble::Gone(text)
+            | Trouble::Lost(text)
             | Trouble::Failed(text)
             | Trouble::Refused(text) => text,
         }

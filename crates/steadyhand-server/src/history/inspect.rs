@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::ErrorCode;
 
 use super::database::{Database, Trouble};
-use super::keys;
+use super::keys::{self, KeysOptions};
 use super::schema::{KIND, read_id};
 
 /// How a history's file fares.
@@ -29,7 +29,7 @@ impl Soundness {
     fn of(trouble: &Trouble) -> Soundness {
         let text = trouble.text().to_owned();
         match trouble {
-            Trouble::Broken(_) => Soundness::Broken(text),
+            Trouble::Broken(_) | Trouble::Lost(_) => Soundness::Broken(text),
             Trouble::Locked(_)
             | Trouble::Full(_)
             | Trouble::Foreign(_)
@@ -47,6 +47,14 @@ pub(crate) enum Which {
     History,
     /// Idempotency keys.
     Keys,
+}
+
+/// Looks through a file of keys and what must be in it, for at most so long.
+pub(crate) fn soundness_of_keys(options: &KeysOptions, limit: Duration) -> Soundness {
+    match options.look() {
+        Ok(()) => soundness(options.path(), Which::Keys, limit),
+        Err(trouble) => Soundness::of(&trouble),
+    }
 }
 
 /// Looks through a file, for at most so long.

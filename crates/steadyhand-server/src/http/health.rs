@@ -66,6 +66,7 @@ pub(crate) async fn ready(State(app): State<Arc<App>>, headers: HeaderMap) -> Re
     });
     if may_see {
         view["history"] = json!(app.history.health());
+        view["idempotency_keys"] = json!(shapes::KeysHealth::of(&app));
     }
     status::readiness(is_ready, &view)
 }

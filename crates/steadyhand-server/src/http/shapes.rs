@@ -771,6 +771,30 @@ pub(crate) struct Readiness {
     /// How the history of calls fares; calls go on without it
     #[schema(required = false, nullable = false)]
     history: Option<history::Health>,
+    /// Whether calls with an idempotency key are taken
+    #[schema(required = false, nullable = false)]
+    idempotency_keys: Option<KeysHealth>,
+}
+
+/// Whether calls with an idempotency key are taken
+#[derive(Serialize, ToSchema)]
+pub(crate) struct KeysHealth {
+    /// They are; otherwise each is refused with effect none, and not run
+    taken: bool,
+    /// Why they are refused, and what to do
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    reason: Option<String>,
+}
+
+impl KeysHealth {
+    pub(crate) fn of(app: &super::App) -> KeysHealth {
+        let reason = app.runtime.executor().key_store_trouble();
+        KeysHealth {
+            taken: reason.is_none(),
+            reason,
+        }
+    }
 }
 
 #[derive(Serialize, ToSchema)]

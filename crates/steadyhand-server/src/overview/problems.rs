@@ -79,6 +79,15 @@ pub(super) fn all(
             "See its state",
         ));
     }
+    if let Some(reason) = app.runtime.executor().key_store_trouble() {
+        problems.push(Problem::new(
+            Severity::Error,
+            "Idempotency keys",
+            format!("calls with one are refused: {reason}"),
+            "/config",
+            "See its state",
+        ));
+    }
     for alert in app.alerts.unseen() {
         // What is told already is not told twice.
         if problems.iter().all(|known| known.subject != alert.subject) {

@@ -120,6 +120,10 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
     if let Some(desk) = &desk {
         desk.set_wait(serve::approval_wait(&configuration));
     }
+    let keys = args.idempotency_key.is_some().then(|| {
+        let found = session.found().map(|found| found.path);
+        session.keys(found.as_deref())
+    });
     let runtime = session.runtime_of(configuration, |options| {
         options.approved.clone_from(&args.approve);
         options.desk.clone_from(&desk);
@@ -128,10 +132,7 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
         options.servers = servers;
         // It is said with the call's own end.
         options.degraded = Arc::new(|_, _| {});
-        if args.idempotency_key.is_some() {
-            let found = session.found().map(|found| found.path);
-            options.keys = Some(session.keys(found.as_deref()));
-        }
+        options.keys = keys.clone().map(|keys| keys as _);
         rehearsal.apply(options);
     });
     let runtime = tokio::select! {
@@ -144,6 +145,7 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
     // Whatever became of the call, nothing that was started for it stays.
     session.stop(&runtime, &mut interrupts).await;
     take.end(session).await;
+    session.close_keys(keys).await;
     ended
 }
 

@@ -112,7 +112,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
     let told_at_top = ToldAtTop::default();
     let runtime = session.runtime_of(configuration, |options| {
         options.approved.clone_from(&args.approve);
-        options.keys = Some(keys);
+        options.keys = Some(Arc::clone(&keys) as _);
         options.desk.clone_from(&desk);
         options.degraded = told_after_the_top(session, &told_at_top);
         rehearsal.apply(options);
@@ -156,6 +156,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
     }
     session.stop(&runtime, &mut interrupts).await;
     take.end(session).await;
+    session.close_keys(Some(keys)).await;
     written(session, history).await;
     ended
 }

@@ -11,6 +11,7 @@ use crate::cli::history_path;
 use crate::config::Configuration;
 use crate::config::document::plain;
 use crate::history::inspect::{self, Soundness};
+use crate::history::{ACCEPT_COMMAND, KeysOptions};
 
 /// How long a history is looked through: half a gigabyte takes a second or two.
 const HISTORY_MAX: Duration = Duration::from_secs(5);
@@ -20,7 +21,7 @@ pub(super) async fn check(patient: Patient<'_>) -> Vec<Check> {
     let state = session.state();
     let history = path_of(patient, patient.what_is_right);
     // Disks can be slow.
-    let keys = session.keys_path(session.found().as_ref().map(|found| &*found.path));
+    let keys = session.keys_options(session.found().as_ref().map(|found| &*found.path));
     let looking = tokio::task::spawn_blocking(move || {
         let mut checks = vec![folder(&state), sound(&history)];
         checks.extend(keys_in_trouble(&keys));
@@ -96,14 +97,14 @@ fn sound(path: &Path) -> Check {
 }
 
 /// Idempotency keys are told of only where calls that have one would be refused.
-fn keys_in_trouble(path: &Path) -> Option<Check> {
-    let shown = path.display();
-    let (why, next) = match inspect::soundness(path, inspect::Which::Keys, HISTORY_MAX) {
+fn keys_in_trouble(options: &KeysOptions) -> Option<Check> {
+    let shown = options.path().display();
+    let (why, next) = match inspect::soundness_of_keys(options, HISTORY_MAX) {
         Soundness::Absent | Soundness::Sound | Soundness::Unfinished => return None,
         Soundness::Broken(why) => (
             why,
             format!(
-                "Which keys were used is in {shown}: restore it from a copy, or move it away once no caller repeats a call from before"
+                "Which keys were used is in {shown}: put its newest copy back, or run {ACCEPT_COMMAND} once no caller repeats a call from before"
             ),
         ),
         Soundness::Unusable(why) => (

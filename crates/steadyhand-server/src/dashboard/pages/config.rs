@@ -59,6 +59,13 @@ pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
             @if settings.len() > ROWS { p.mute { (counted((settings.len() - ROWS) as u64, "more setting")) ": see GET /v1/config." } }
         }
         (history(&app.history.health()))
+        @if let Some(reason) = app.runtime.executor().key_store_trouble() {
+            section.panel aria-labelledby="keys-title" {
+                div.head { h2 id="keys-title" { "Idempotency keys" } }
+                p { (badge("bad", "Refused")) " Calls with an idempotency key are not run." }
+                p.bad { (line(&reason, 800)) }
+            }
+        }
         (connect(app))
     };
     Ok(Page::new("Config", Menu::Config, body))

@@ -62,7 +62,7 @@ async fn with_the_keys_locked_a_call_with_a_key_is_refused_and_others_go_on() {
 }
 
 #[tokio::test]
-async fn with_the_keys_broken_a_call_with_a_key_is_refused_until_someone_moves_the_file() {
+async fn s05_with_the_keys_broken_a_call_with_a_key_is_refused_until_somebody_accepts_the_loss() {
     let fault = Fault::begin(
         "keys corrupt",
         "a call with a key is refused, effect none, and told what to do; the promises in the file are left alone",
@@ -77,22 +77,29 @@ async fn with_the_keys_broken_a_call_with_a_key_is_refused_until_someone_moves_t
         let _ = fs::remove_file(format!("{}{end}", path.display()));
     }
     let served = Served::in_place(workplace).await;
-    assert_refused(&keyed(&served, "k2").await, "move it away");
+    assert_refused(
+        &keyed(&served, "k2").await,
+        "steadyhand calls keys accept-loss",
+    );
     calls_go_on(&served, "c", 3).await;
     assert_eq!(fs::read_to_string(&path).expect("as it was"), garbage);
-    fs::remove_file(&path).expect("moved away");
+    fs::remove_file(&path).expect("removed");
+    assert_refused(&keyed(&served, "k2").await, "is missing");
+    let accepted = served.workplace.json("calls keys accept-loss --json");
+    assert_eq!(accepted["accepted"], true, "{accepted}");
     until("keys are taken again", async || {
         (keyed(&served, "k3").await["status"] == "success").then_some(())
     })
     .await;
-    fault.got("OVERLOADED, effect none, \"move it away\"; others answered; run when it was gone");
+    fault.got("OVERLOADED, effect none, with the command; others answered; run when the loss was accepted");
 }
 
 #[tokio::test]
-async fn keys_that_were_deleted_are_begun_anew() {
+async fn s05_keys_that_were_deleted_are_missed_everywhere_until_somebody_accepts_the_loss() {
     let fault = Fault::begin(
         "keys deleted",
-        "calls with a key go on with a new file; keys in memory still hold",
+        "a call with a new key is refused, effect none, and health, overview, log and doctor say so until a person \
+         accepts the loss; keys in memory still hold",
     );
     let served = Served::with_config(TOOLS).await;
     assert_eq!(keyed(&served, "k1").await["status"], "success");
@@ -100,14 +107,44 @@ async fn keys_that_were_deleted_are_begun_anew() {
     for end in ["", "-wal", "-shm"] {
         let _ = fs::remove_file(format!("{}{end}", path.display()));
     }
-    let second = until("a new file is taken", async || {
-        let outcome = keyed(&served, "k2").await;
-        (outcome["status"] == "success").then_some(outcome)
-    })
-    .await;
-    assert_eq!(second["status"], "success", "{second}");
-    assert!(path.exists());
+    assert_refused(&keyed(&served, "k2").await, "is missing");
+    calls_go_on(&served, "c", 3).await;
+    assert!(!path.exists(), "no new file is begun without a word");
+    assert_eq!(keyed(&served, "k1").await["replayed"], true);
+    let health = served.get("/health/ready").await.json();
+    assert_eq!(health["idempotency_keys"]["taken"], false, "{health}");
+    let overview = served.get("/v1/overview").await.json();
+    let problems = overview["problems"].to_string();
+    assert!(problems.contains("Idempotency keys"), "{problems}");
+    let doctor = served.workplace.json("doctor --json").to_string();
+    assert!(doctor.contains("state.keys"), "{doctor}");
+    assert_eq!(served.workplace.json("calls keys --json")["state"], "lost");
+    let accepted = served.workplace.json("calls keys accept-loss --json");
+    assert_eq!(accepted["accepted"], true, "{accepted}");
+    assert_eq!(keyed(&served, "k2").await["status"], "success");
     assert_eq!(keyed(&served, "k1").await["replayed"], true);
     assert_eq!(runs(&served).await, 2);
-    fault.got("run once each; a new file");
+    let health = served.get("/health/ready").await.json();
+    assert_eq!(health["idempotency_keys"]["taken"], true, "{health}");
+    fault.got("OVERLOADED, effect none, and told; run once each when the loss was accepted");
+}
+
+#[tokio::test]
+async fn s05_a_server_that_stops_leaves_every_key_in_the_file_itself() {
+    let served = Served::with_config(TOOLS).await;
+    for number in 0..20 {
+        assert_eq!(
+            keyed(&served, &format!("k{number}")).await["status"],
+            "success"
+        );
+    }
+    served.signal(rustix::process::Signal::TERM);
+    let workplace = served.stopped().await;
+    let path = file(&workplace);
+    assert!(!PathBuf::from(format!("{}-wal", path.display())).exists());
+    let file = Connection::open(&path).expect("the file");
+    let keys: i64 = file
+        .query_row("SELECT count(*) FROM keys", [], |row| row.get(0))
+        .expect("a table");
+    assert_eq!(keys, 20);
 }

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -11,6 +10,7 @@ use steadyhand::testing::{Script, script};
 use steadyhand::{Call, Effect, Outcome, Tool, ToolError, ToolExecutor};
 use steadyhand_server::history::KeptKeys;
 
+use super::kept_keys::{Time, hours};
 use super::{as_a_process, executor, role, until};
 
 fn process(tool: Tool, folder: &Path) -> ToolExecutor {
@@ -137,32 +137,12 @@ async fn i05_broken_keys_are_promises_still_and_stay_where_they_are() {
     assert_eq!((code(&refused), tool.starts()), ("OVERLOADED", 0));
     let message = &refused.failure().unwrap().message;
     assert!(
-        message.contains("keys.db is broken") && message.contains("move it away"),
+        message.contains("keys.db is broken") && message.contains("accept-loss"),
         "{message}"
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), garbage);
     fs::remove_file(&path).unwrap();
     assert!(executor.execute(order("k")).await.is_success());
-}
-
-#[tokio::test]
-async fn r07_keys_are_forgotten_after_a_day() {
-    let folder = tempfile::tempdir().unwrap();
-    let tool = shop();
-    process(tool.tool(), folder.path())
-        .execute(order("k"))
-        .await;
-    let file = Connection::open(folder.path().join("keys.db")).unwrap();
-    let day = Duration::from_secs(24 * 60 * 60).as_millis() as i64;
-    file.execute("UPDATE keys SET at_ms = at_ms - ?1 - 1", [day])
-        .unwrap();
-    let executor = process(tool.tool(), folder.path());
-    assert!(executor.execute(order("k")).await.is_success());
-    assert_eq!(tool.starts(), 2);
-    let kept: i64 = file
-        .query_row("SELECT keys FROM totals", [], |row| row.get(0))
-        .unwrap();
-    assert_eq!(kept, 1);
 }
 
 /// Keys and bytes of outcomes, as the file counts them and as they are.
@@ -187,20 +167,28 @@ async fn r07_keys_of_yesterday_are_forgotten_and_every_byte_of_their_outcomes_wi
         executor.execute(order(&format!("k-{number}"))).await;
     }
     drop(executor);
-    let path = folder.path().join("keys.db");
     until("the file is closed", || {
         !folder.path().join("keys.db-wal").exists()
     })
     .await;
     let [told, there] = counted(folder.path());
     assert_eq!((told, told.0), (there, 20));
-    let file = Connection::open(&path).unwrap();
-    let sql = "UPDATE keys SET at_ms = at_ms - 100000000 WHERE id > 10";
-    file.execute_batch(sql).unwrap();
-    drop(file);
     // The first key opens the file, and what is old goes.
-    let executor = process(tool().tool(), folder.path());
-    executor.execute(order("k-3")).await;
+    let time = Time::default();
+    let executor = time.process(tool().tool(), folder.path());
+    executor.execute(order("k-20")).await;
+    time.passes(hours(25));
+    executor.execute(order("k-21")).await;
+    drop(executor);
+    until("the file is closed", || {
+        !folder.path().join("keys.db-wal").exists()
+    })
+    .await;
+    drop(
+        time.process(tool().tool(), folder.path())
+            .execute(order("k-22"))
+            .await,
+    );
     let [told, there] = counted(folder.path());
-    assert_eq!((told, told.0), (there, 10));
+    assert_eq!((told, told.0), (there, 2));
 }

@@ -5,6 +5,7 @@ mod calls;
 mod crash;
 mod faults;
 mod filters;
+mod kept_keys;
 mod keys;
 mod pages;
 mod retention;

@@ -128,37 +128,3 @@ async fn only_the_file_is_deleted_and_its_log_stays() {
     until_written(&place, "after").await;
     assert!(place.ids("").iter().all(|id| id.starts_with("after")));
 }
-
-#[tokio::test]
-async fn keys_in_a_file_put_in_its_place_are_kept() {
-    use steadyhand::{KeyStore, Taken};
-    use steadyhand_server::history::KeptKeys;
-    let folder = tempfile::tempdir().unwrap();
-    let (path, other) = (
-        folder.path().join("keys.db"),
-        folder.path().join("other.db"),
-    );
-    let store = KeptKeys::open(&path);
-    for number in 0..50 {
-        let taken = store
-            .take(&format!("old {number}"), &[1; 32])
-            .await
-            .unwrap();
-        assert_eq!(taken, Taken::New);
-    }
-    let second = KeptKeys::open(&other);
-    second.take("restored", &[2; 32]).await.unwrap();
-    drop(second);
-    until("it is closed", || !beside(&other, "-wal").exists()).await;
-    fs::rename(&other, &path).unwrap();
-    let again = store.take("restored", &[2; 32]).await.unwrap();
-    assert_eq!(again, Taken::Unfinished);
-    assert_eq!(store.take("old 7", &[1; 32]).await.unwrap(), Taken::New);
-    drop(store);
-    until("it is closed", || !beside(&path, "-wal").exists()).await;
-    let file = Connection::open(&path).unwrap();
-    let whole: String = file
-        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
-        .unwrap();
-    assert_eq!(whole, "ok");
-}

@@ -1,0 +1,190 @@
+//! Idempotency keys over a restart: a file beside the history, a marker that knows what must be in it, and the one
+//! thread that writes both.
+//!
+//! A key is on the disk before its call may run. Where that cannot be, or where keys that were given out may be
+//! missing, the call is refused: never fire twice.
+
+mod clock;
+mod keeper;
+mod marker;
+mod opening;
+mod table;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use sha2::{Digest, Sha256};
+use steadyhand::{KeyStore, KeyStoreError, Taken};
+use tokio::sync::oneshot;
+
+use super::database::Trouble;
+pub use clock::{Clock, ClockReading};
+use keeper::{Keeper, Message, Request, What};
+use marker::Markers;
+pub use opening::Accepted;
+pub(super) use table::KIND;
+
+/// Requests that wait for the thread; the next ones are refused.
+const QUEUE_MAX: usize = 1024;
+/// The command that goes on after a loss, as it is told to people.
+pub(crate) const ACCEPT_COMMAND: &str = "steadyhand calls keys accept-loss";
+
+/// Where the file of keys is, and what it is opened with.
+pub struct KeysOptions {
+    path: PathBuf,
+    second_marker: Option<PathBuf>,
+    clock: Clock,
+}
+
+impl KeysOptions {
+    /// A file, with its marker beside it.
+    pub fn new(path: impl Into<PathBuf>) -> KeysOptions {
+        KeysOptions {
+            path: path.into(),
+            second_marker: None,
+            clock: clock::of_this_machine(),
+        }
+    }
+
+    /// A second marker in another folder tells when the whole folder of the first was emptied or replaced.
+    #[must_use]
+    pub fn second_marker(mut self, path: impl Into<PathBuf>) -> KeysOptions {
+        self.second_marker = Some(path.into());
+        self
+    }
+
+    /// Another clock than the machine's.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> KeysOptions {
+        self.clock = clock;
+        self
+    }
+
+    fn markers(&self) -> Markers {
+        Markers::of(&self.path, self.second_marker.clone())
+    }
+
+    /// Goes on with the keys there are, because a person said so: those that are missing may run again. Says what was
+    /// wrong, or nothing where nothing was. Blocks for as long as a disk may.
+    pub fn accept_loss(mut self) -> Result<Option<Accepted>, KeyStoreError> {
+        let now = (self.clock)();
+        opening::accept_loss(&self.path, &self.markers(), &now)
+            .map_err(|trouble| KeyStoreError(trouble.text().to_owned()))
+    }
+
+    /// How the file fares, looked at from outside.
+    pub(super) fn look(&self) -> Result<(), Trouble> {
+        opening::look(&self.path, &self.markers())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Idempotency keys in a file. Give it to an executor with
+/// [`with_key_store`](steadyhand::ToolExecutor::with_key_store).
+pub struct KeptKeys {
+    path: PathBuf,
+    messages: SyncSender<Message>,
+    trouble: Arc<Mutex<Option<String>>>,
+}
+
+impl KeptKeys {
+    /// Opens the file, or makes one, when the first key comes. Never fails: without the file, calls with a key
+    /// are refused, and say why.
+    pub fn open(path: impl Into<PathBuf>) -> KeptKeys {
+        KeptKeys::open_with(KeysOptions::new(path))
+    }
+
+    /// The same with everything that can be said of it.
+    pub fn open_with(options: KeysOptions) -> KeptKeys {
+        let path = options.path.clone();
+        let trouble = Arc::default();
+        let (messages, inbox) = sync_channel(QUEUE_MAX);
+        let markers = options.markers();
+        let mut keeper = Keeper::new(&path, markers, options.clock, Arc::clone(&trouble));
+        let started = std::thread::Builder::new()
+            .name("steadyhand-keys".to_owned())
+            .spawn(move || keeper.work(&inbox));
+        if let Err(error) = started {
+            // Nobody answers then, and every call with a key is refused.
+            tracing::error!(%error, "there is no thread to keep idempotency keys");
+        }
+        KeptKeys {
+            path,
+            messages,
+            trouble,
+        }
+    }
+
+    /// Looks at the file now instead of at the first key, if there is one: what is wrong is in the log and in
+    /// [`KeyStore::trouble`] soon.
+    pub fn check_soon(&self) {
+        // A full queue looks at the file anyway.
+        let _ = self.messages.try_send(Message::Check);
+    }
+
+    /// Carries everything over into the file and closes it, for at most so long: call it before the process ends.
+    /// Blocks. Whether it was done; a later key opens the file again.
+    pub fn close(&self, limit: Duration) -> bool {
+        let (done, is_done) = sync_channel(1);
+        let asked = self.messages.try_send(Message::Close(done));
+        asked.is_ok() && is_done.recv_timeout(limit).is_ok()
+    }
+
+    async fn ask(&self, key: &str, what: What) -> Result<Taken, KeyStoreError> {
+        let (answer, answered) = oneshot::channel();
+        let request = Request {
+            // A key may be of any length, and is nobody's business.
+            key: Sha256::digest(key.as_bytes()).into(),
+            what,
+            answer,
+        };
+        let refused = |why: &str| KeyStoreError(format!("{}: {why}", self.path.display()));
+        self.messages
+            .try_send(Message::Request(request))
+            .map_err(|_| refused("too many calls with a key wait for the disk; try again"))?;
+        match answered.await {
+            Ok(answer) => answer,
+            Err(_) => Err(refused("the thread that keeps idempotency keys has ended")),
+        }
+    }
+}
+
+impl KeyStore for KeptKeys {
+    fn take<'a>(
+        &'a self,
+        key: &'a str,
+        call: &'a [u8; 32],
+    ) -> BoxFuture<'a, Result<Taken, KeyStoreError>> {
+        Box::pin(self.ask(key, What::Take(*call)))
+    }
+
+    fn settle<'a>(
+        &'a self,
+        key: &'a str,
+        outcome: String,
+    ) -> BoxFuture<'a, Result<(), KeyStoreError>> {
+        Box::pin(async move { self.ask(key, What::Settle(outcome)).await.map(drop) })
+    }
+
+    fn release<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), KeyStoreError>> {
+        Box::pin(async move { self.ask(key, What::Release).await.map(drop) })
+    }
+
+    fn trouble(&self) -> Option<String> {
+        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        trouble.clone()
+    }
+}
+
+impl fmt::Debug for KeptKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeptKeys({})", self.path.display())
+    }
+}
