@@ -198,7 +198,7 @@ pub(super) fn take(
         .query_row([key], |row| {
             Ok(Known {
                 call: row.get(0)?,
-                outcome: row.get(1)?,
+                outcome: text_of(row.get_ref(1)?.as_bytes_or_null()?),
                 observed_ms: row.get(2)?,
                 row_check: row.get(3)?,
                 outcome_check: row.get(4)?,
@@ -235,6 +235,11 @@ pub(super) fn take(
     count(transaction, 1, 0)?;
     store.takes += 1;
     Ok(Ok(Taken::New))
+}
+
+/// A text that is none any more was damaged, and is as good as not there.
+fn text_of(bytes: Option<&[u8]>) -> Option<String> {
+    String::from_utf8(bytes?.to_vec()).ok()
 }
 
 impl Known {
