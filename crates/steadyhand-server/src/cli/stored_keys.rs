@@ -43,11 +43,10 @@ pub(super) async fn run(
             let accepted = accepted.map_err(|error| failed(error.to_string()))?;
             let screen = session.screen;
             let Some(accepted) = accepted else {
-                match screen.json {
-                    true => screen.json(&json!({"accepted": false, "path": path})),
-                    false => {
-                        screen.note("Nothing is lost: calls with an idempotency key are taken.")
-                    }
+                if screen.json {
+                    screen.json(&json!({"accepted": false, "path": path}));
+                } else {
+                    screen.note("Nothing is lost: calls with an idempotency key are taken.");
                 }
                 return Ok(());
             };
