@@ -15,6 +15,11 @@ use steadyhand_server::history::{ClockReading, KeptKeys, KeysOptions};
 use super::{as_a_process, executor, role, until};
 use crate::support::PATIENCE;
 
+/// What is done to a clock.
+type Jump<'a> = &'a dyn Fn(&mut ClockReading);
+/// What is done to a state folder.
+type Damage<'a> = &'a dyn Fn(&Path);
+
 /// A clock that a test sets.
 #[derive(Clone)]
 pub(super) struct Time(Arc<Mutex<ClockReading>>);
@@ -122,7 +127,7 @@ async fn s05_a_clock_that_jumps_forgets_no_key() {
         now.wall_ms += hours(48);
     };
     let uptime_back = |now: &mut ClockReading| now.up_ms = 0;
-    let jumps: [(&str, &dyn Fn(&mut ClockReading)); 4] = [
+    let jumps: [(&str, Jump<'_>); 4] = [
         ("ahead", &ahead),
         ("back", &back),
         ("another run of the machine", &started_again),
@@ -267,7 +272,7 @@ async fn after(before: &Path, what: &str, damage: impl FnOnce(&Path)) -> Option<
 
 fn flip(path: &Path, place: usize) {
     let mut bytes = fs::read(path).unwrap();
-    bytes[place] ^= if place % 2 == 0 { 0xff } else { 0x01 };
+    bytes[place] ^= if place.is_multiple_of(2) { 0xff } else { 0x01 };
     fs::write(path, bytes).unwrap();
 }
 
@@ -287,7 +292,7 @@ async fn s05_a_file_that_lost_keys_is_noticed_and_nothing_runs_again() {
     );
     let remove = |path: PathBuf| fs::remove_file(path).unwrap();
     let older = before.older.path().to_owned();
-    let running: [(&str, &dyn Fn(&Path)); 10] = [
+    let running: [(&str, Damage<'_>); 10] = [
         ("no log", &|it| remove(wal(it))),
         ("no log and no index", &|it| {
             remove(wal(it));
@@ -295,7 +300,7 @@ async fn s05_a_file_that_lost_keys_is_noticed_and_nothing_runs_again() {
         }),
         ("an empty log", &|it| cut(&wal(it), 0)),
         ("half a log", &|it| {
-            cut(&wal(it), fs::metadata(wal(it)).unwrap().len() / 2)
+            cut(&wal(it), fs::metadata(wal(it)).unwrap().len() / 2);
         }),
         ("no file", &|it| remove(db(it))),
         ("an empty file", &|it| cut(&db(it), 0)),
@@ -328,11 +333,11 @@ async fn s05_a_file_that_lost_keys_is_noticed_and_nothing_runs_again() {
         assert!(why.contains("accept-loss"), "{what}: {why}");
     }
     let other = Before::new().await;
-    let ended: [(&str, &dyn Fn(&Path)); 6] = [
+    let ended: [(&str, Damage<'_>); 6] = [
         ("no file", &|it| remove(db(it))),
         ("an empty file", &|it| fs::write(db(it), "").unwrap()),
         ("half a file", &|it| {
-            cut(&db(it), fs::metadata(db(it)).unwrap().len() / 2)
+            cut(&db(it), fs::metadata(db(it)).unwrap().len() / 2);
         }),
         ("another store", &|it| {
             fs::copy(db(other.ended.path()), db(it)).map(drop).unwrap();
@@ -352,14 +357,14 @@ async fn s05_a_file_that_lost_keys_is_noticed_and_nothing_runs_again() {
         assert!(why.contains("accept-loss"), "{what}: {why}");
     }
     // What loses nothing refuses nothing.
-    let harmless: [(&str, &dyn Fn(&Path)); 4] = [
+    let harmless: [(&str, Damage<'_>); 4] = [
         ("no index of the log", &|it| remove(shm(it))),
         ("a damaged index of the log", &|it| flip(&shm(it), 40)),
         ("one marker gone", &|it| {
-            remove(it.join("history/keys.marker"))
+            remove(it.join("history/keys.marker"));
         }),
         ("one marker damaged", &|it| {
-            cut(&it.join("history/keys.marker"), 100)
+            cut(&it.join("history/keys.marker"), 100);
         }),
     ];
     for (what, damage) in harmless {
