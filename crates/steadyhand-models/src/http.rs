@@ -10,7 +10,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Response, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
-use steadyhand::with_exact_integers;
+use steadyhand::{CooperativeBudget, with_exact_integers};
 use tokio::time::timeout;
 
 use crate::error::{ModelError, ModelErrorKind};
@@ -124,6 +124,7 @@ impl Http {
     ) -> Result<Value, ModelError> {
         let mut assembler = Assembler::new(self.dialect, self.bytes_max);
         let mut patience = self.patience.first;
+        let mut turn = CooperativeBudget::default();
         loop {
             let is_complete = assembler.is_complete();
             if is_complete {
@@ -139,12 +140,14 @@ impl Http {
             let Some(piece) = piece else { break };
             patience = self.patience.next;
             assembler.push(&piece, tell)?;
+            turn.spend(piece.len()).await;
         }
         assembler.finish(tell)
     }
 
     async fn body(&self, mut response: Response, bytes_max: usize) -> Result<Vec<u8>, ModelError> {
         let mut body = Vec::new();
+        let mut turn = CooperativeBudget::default();
         loop {
             let piece = match timeout(self.patience.first, response.chunk()).await {
                 Err(_) => return Err(self.too_slow(self.patience.first)),
@@ -159,6 +162,7 @@ impl Http {
                 return Err(ModelError::new(ModelErrorKind::TooLarge, message));
             }
             body.extend_from_slice(&piece);
+            turn.spend(piece.len()).await;
         }
     }
 

@@ -11,6 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::call::{Luggage, OnProgress};
 use crate::clock;
+use crate::cut;
 use crate::event::Event;
 use crate::executor::after;
 use crate::observer::Observers;
@@ -18,6 +19,9 @@ use crate::output::Output;
 use crate::state::States;
 use crate::tool_error::ToolError;
 use crate::trace;
+
+/// What those who watch are told of a report of progress: a tool may make thousands of them.
+const PROGRESS_BYTES_MAX: usize = 4 * 1024;
 
 /// Runs a tool. Functions become handlers by themselves; sources write their own.
 pub trait Handler: Send + Sync {
@@ -369,6 +373,9 @@ fn tell_progress(
         tool_name: tool_name.to_owned(),
         done,
         total,
-        message,
+        message: match message.len() > PROGRESS_BYTES_MAX {
+            true => cut::text(&message, PROGRESS_BYTES_MAX),
+            false => message,
+        },
     });
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::Url;
 use reqwest::redirect::Policy;
-use steadyhand::{Effect, Invocation, ToolError};
+use steadyhand::{CooperativeBudget, Effect, Invocation, ToolError};
 use tokio::time::timeout_at;
 
 use super::address;
@@ -268,6 +268,7 @@ async fn read(
         redirects,
         site: site(url),
     };
+    let mut turn = CooperativeBudget::default();
     loop {
         let chunk = answer.chunk().await;
         let Some(chunk) = chunk.map_err(|error| error::from_reqwest(error, url, None))? else {
@@ -280,5 +281,6 @@ async fn read(
             return Ok(response);
         }
         response.body.extend_from_slice(&chunk);
+        turn.spend(chunk.len()).await;
     }
 }

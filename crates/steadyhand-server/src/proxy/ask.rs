@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, header, request};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde_json::Value;
+use steadyhand::CooperativeBudget;
 use steadyhand::conversation::Provider;
 use tokio::time::{Instant, timeout_at};
 
@@ -159,6 +160,7 @@ impl Asking<'_> {
     pub(super) async fn collect(&self, body: &mut Incoming) -> Result<Collected, Trouble> {
         let mut pieces: Vec<Bytes> = Vec::new();
         let mut length = 0;
+        let mut turn = CooperativeBudget::default();
         loop {
             let frame = self
                 .within(self.upstream.patience.idle, body.frame())
@@ -168,6 +170,7 @@ impl Asking<'_> {
             let Ok(data) = frame.into_data() else {
                 continue;
             };
+            turn.spend(data.len()).await;
             length += data.len();
             pieces.push(data);
             if length > HELD_BYTES_MAX {

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use axum::body::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use steadyhand::CooperativeBudget;
 use steadyhand::conversation::Provider;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::WaitForCancellationFutureOwned;
@@ -37,6 +38,10 @@ pub(super) struct Passing {
     timer: Pin<Box<Sleep>>,
     closing: Pin<Box<WaitForCancellationFutureOwned>>,
     state: State,
+    /// A provider that never pauses keeps nobody else on this thread waiting, and ends in time.
+    turn: CooperativeBudget,
+    /// The last piece, as long as it is not counted.
+    unspent: usize,
     report: Report,
 }
 
@@ -84,6 +89,8 @@ impl Passing {
             timer: Box::pin(sleep_until(until.min(now + patience.idle))),
             closing: Box::pin(closing),
             state: State::Flowing,
+            turn: CooperativeBudget::default(),
+            unspent: 0,
             report,
         }
     }
@@ -228,10 +235,17 @@ impl Body for Passing {
             this.passed(&data);
             return Poll::Ready(Some(Ok(Frame::data(data))));
         }
-        match Pin::new(&mut this.upstream).poll_frame(context) {
+        let frame = match std::mem::take(&mut this.unspent) {
+            bytes if bytes > 0 && this.turn.poll_spend(context, bytes).is_pending() => {
+                Poll::Pending
+            }
+            _ => Pin::new(&mut this.upstream).poll_frame(context),
+        };
+        match frame {
             Poll::Ready(Some(Ok(frame))) => {
                 this.last = Instant::now();
                 if let Some(data) = frame.data_ref() {
+                    this.unspent = data.len();
                     this.passed(&data.clone());
                 }
                 // Where the length is known nobody asks whether there is more: what is wrong must be told before the

@@ -6,6 +6,7 @@ mod breaker_model;
 mod byte_budget;
 mod contract;
 mod conversation;
+mod cooperative_budget;
 mod d_rows;
 mod define;
 mod drops;

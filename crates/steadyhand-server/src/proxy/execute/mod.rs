@@ -146,6 +146,7 @@ impl Executing {
                 head,
                 body,
                 framing,
+                turn: Default::default(),
             }))));
         }
         self.whole(inside, head, body, report)

@@ -8,6 +8,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use steadyhand::CooperativeBudget;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
@@ -34,6 +35,7 @@ pub(in crate::proxy) struct Telling {
     pub(super) head: Parts,
     pub(super) body: Incoming,
     pub(super) framing: Framing,
+    pub(super) turn: CooperativeBudget,
 }
 
 type Pieces = mpsc::Sender<Result<Bytes, io::Error>>;
@@ -119,7 +121,10 @@ impl Telling {
             let frame = asking.within(idle, self.body.frame()).await?;
             let Some(frame) = frame else { return Ok(None) };
             let frame = frame.map_err(|error| Trouble::of_exchange(&error))?;
-            if let Ok(data) = frame.into_data() {
+            let data = frame.into_data();
+            // A provider that never pauses lets others have their turn, and the time be looked at.
+            self.turn.spend(data.as_ref().map_or(0, Bytes::len)).await;
+            if let Ok(data) = data {
                 return Ok(Some(data));
             }
         }
