@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 
-use crate::connection::too_large;
+use crate::connection::{no_memory, too_large};
 use crate::errand::{Along, Errand, Params, Sender};
 use crate::relay::Passage;
 use crate::server::Server;
@@ -70,9 +70,13 @@ impl Server {
         match answer {
             Ok(Answer::Result(result)) => {
                 server.wishes.note(method, params);
-                Ok(result)
+                Ok(result.into_json())
             }
             Ok(Answer::Error(error)) => Err(error),
+            Ok(Answer::NoMemory(exceeded)) => Err(RpcError::new(
+                INTERNAL,
+                format!("MCP server '{name}' sent {}", no_memory(&exceeded)),
+            )),
             Ok(Answer::TooLarge(bytes)) => Err(RpcError::new(
                 INTERNAL,
                 format!("MCP server '{name}' sent {}", too_large(bytes)),

@@ -1,17 +1,29 @@
 //! What a server said about itself and its tools.
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
-use steadyhand::clock;
+use steadyhand::{ReservedBytes, clock};
+use tokio::time::Instant;
 
 use crate::definition::{self, Definition, Unusable};
 use crate::failure::What;
 use crate::http::headers::ParamHeaders;
 use crate::lists::is_like;
 use crate::wire::Members;
+
+/// How long looking at all tools of a server may take: one alone is bounded, ten thousand of the worst are not.
+const CHECKING_LIMIT: Duration = Duration::from_secs(30);
+/// What a server may say at the handshake. Its name and version are cut, how to use it is cut, and what it can do must fit.
+const INSTRUCTIONS_BYTES_MAX: usize = 64 * 1024;
+const SERVER_INFO_BYTES_MAX: usize = 64 * 1024;
+const CAPABILITIES_BYTES_MAX: usize = 256 * 1024;
+const VERSION_BYTES_MAX: usize = 256;
+const WORD_CHARS_MAX: usize = 256;
 
 /// The tools of a server, in its order.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +37,8 @@ pub(crate) struct Catalogue {
     raw: Vec<Box<RawValue>>,
     /// Where each definition stands among them.
     positions: Vec<usize>,
+    /// The memory of all that.
+    held: Option<Arc<ReservedBytes>>,
 }
 
 /// What a server said at the handshake.
@@ -54,7 +68,16 @@ impl Catalogue {
         let mut names: HashSet<String> = HashSet::with_capacity(raw.len());
         let mut unusable = Vec::new();
         let mut positions = Vec::with_capacity(raw.len());
+        let until = Instant::now() + CHECKING_LIMIT;
         for (position, tool) in raw.iter().enumerate() {
+            if Instant::now() > until {
+                let left = raw.len() - position;
+                notes.push(format!(
+                    "checking its tools takes longer than {CHECKING_LIMIT:?}; the last {left} of {} are not used",
+                    raw.len()
+                ));
+                break;
+            }
             let read = definition::read_raw(tool, position);
             let read = read.and_then(|definition| match ParamHeaders::of(&definition.schema) {
                 Err(reason) if has_headers => Err(Unusable {
@@ -92,7 +115,14 @@ impl Catalogue {
             seen_ms: clock::wall_ms(),
             raw,
             positions,
+            held: None,
         }
+    }
+
+    /// The same with the memory that is reserved for it.
+    pub(crate) fn holding(mut self, held: ReservedBytes) -> Catalogue {
+        self.held = Some(Arc::new(held));
+        self
     }
 
     /// As they came.
@@ -116,15 +146,52 @@ impl Catalogue {
 impl Greeting {
     pub(crate) fn read(result: &RawValue) -> Result<Greeting, What> {
         let malformed = |text: &str| What::Malformed(text.to_owned());
-        let fields: Map<String, Value> = serde_json::from_str(result.get())
-            .map_err(|_| malformed("its answer to initialize is no object"))?;
-        let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+        let members = Members::of(result)
+            .ok_or_else(|| malformed("its answer to initialize is no object"))?;
+        let version = members.text("protocolVersion");
+        let version = version.filter(|version| version.len() <= VERSION_BYTES_MAX);
         Ok(Greeting {
-            protocol_version: text("protocolVersion")
-                .ok_or_else(|| malformed("its answer to initialize has no protocolVersion"))?,
-            capabilities: fields.get("capabilities").cloned().unwrap_or_default(),
-            server_info: fields.get("serverInfo").cloned().unwrap_or_default(),
-            instructions: text("instructions"),
+            protocol_version: version
+                .ok_or_else(|| malformed("its answer to initialize has no protocolVersion"))?
+                .into_owned(),
+            capabilities: capabilities(members.get("capabilities"))?,
+            server_info: server_info(members.get("serverInfo")),
+            instructions: instructions(&members),
         })
     }
+}
+
+/// What a server can do. What nobody could keep is not taken for nothing: it is said so.
+pub(crate) fn capabilities(said: Option<&RawValue>) -> Result<Value, What> {
+    let said = said.map_or("null", RawValue::get);
+    if said.len() > CAPABILITIES_BYTES_MAX {
+        return Err(What::Malformed(format!(
+            "its capabilities have {} bytes; at most {CAPABILITIES_BYTES_MAX} are read",
+            said.len()
+        )));
+    }
+    serde_json::from_str(said)
+        .map_err(|_| What::Malformed("its capabilities cannot be read".to_owned()))
+}
+
+/// Its name and version; if there is far more, these alone.
+pub(crate) fn server_info(said: Option<&RawValue>) -> Value {
+    let Some(said) = said else {
+        return Value::Null;
+    };
+    if said.get().len() <= SERVER_INFO_BYTES_MAX {
+        return serde_json::from_str(said.get()).unwrap_or_default();
+    }
+    let members = Members::of(said).unwrap_or_default();
+    let words = ["name", "title", "version"].into_iter().filter_map(|name| {
+        let word: String = members.text(name)?.chars().take(WORD_CHARS_MAX).collect();
+        Some((name.to_owned(), Value::String(word)))
+    });
+    Value::Object(words.collect())
+}
+
+/// How to use it, in its own words.
+pub(crate) fn instructions(members: &Members<'_>) -> Option<String> {
+    let said = members.text("instructions")?;
+    Some(steadyhand::cut::text(&said, INSTRUCTIONS_BYTES_MAX))
 }

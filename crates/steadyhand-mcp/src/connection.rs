@@ -1,10 +1,14 @@
 //! One connection to one server: requests out, answers in. Nothing here waits without an end.
 
 use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
+use std::task::{Poll, ready};
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
+use steadyhand::{BudgetExceeded, CooperativeBudget};
+use tokio::task::yield_now;
 use tokio::time::Instant;
 
 use crate::era::Era;
@@ -124,6 +128,8 @@ impl Connection {
             // Nobody may take back the beginning.
             is_quiet: matches!(topic.method, "initialize" | "server/discover"),
             exchange: None,
+            turn: CooperativeBudget::default(),
+            has_heard: false,
             operation: Operation::new(topic.method, topic.target),
         };
         let params = params(id);
@@ -257,13 +263,28 @@ pub(crate) struct Reply {
     is_quiet: bool,
     /// Over HTTP: what has to be driven for an answer to come.
     exchange: Option<BoxFuture<'static, ()>>,
+    /// A server that reports progress without a pause does not keep whoever waits from looking at the time.
+    turn: CooperativeBudget,
+    has_heard: bool,
     operation: Operation,
 }
 
 impl Reply {
-    /// The next thing that is heard of it.
+    /// The next thing that is heard of it. May be dropped and asked again.
     pub(crate) fn heard(&mut self) -> impl Future<Output = Heard> + '_ {
         poll_fn(|cx| {
+            let is_first = !std::mem::take(&mut self.has_heard);
+            if !is_first {
+                ready!(self.turn.poll_spend(cx, 0));
+            }
+            if !is_first && self.exchange.is_some() {
+                // What the exchange has brought is read first; before it brings more, others have their turn.
+                let next = self.slot.poll(cx);
+                if next.is_pending() {
+                    ready!(pin!(yield_now()).poll(cx));
+                }
+                return self.told(next);
+            }
             if let Some(exchange) = &mut self.exchange {
                 // It is looked at below: an answer that the exchange itself brings needs to wake nobody.
                 self.slot.unregister();
@@ -271,15 +292,21 @@ impl Reply {
                     self.exchange = None;
                 }
             }
-            let heard = self.slot.poll(cx);
-            heard.map(|heard| {
-                if let Heard::Answer(answer) = &heard {
-                    self.is_over = true;
-                    let took = self.since.elapsed();
-                    self.operation.ended(&self.connection, answer, took);
-                }
-                heard
-            })
+            let next = self.slot.poll(cx);
+            self.told(next)
+        })
+    }
+
+    /// Notes what was heard.
+    fn told(&mut self, next: Poll<Heard>) -> Poll<Heard> {
+        next.map(|heard| {
+            self.has_heard = true;
+            if let Heard::Answer(answer) = &heard {
+                self.is_over = true;
+                let took = self.since.elapsed();
+                self.operation.ended(&self.connection, answer, took);
+            }
+            heard
         })
     }
 
@@ -351,6 +378,11 @@ impl Reply {
 /// What a request in the newer era says about itself in its headers.
 pub(crate) fn head_of(method: &str, name: Option<&str>) -> Head {
     Head::modern(method, name.filter(|_| naming_member(method).is_some()))
+}
+
+/// The end of a request whose answer there was no memory for, in words.
+pub(crate) fn no_memory(exceeded: &BudgetExceeded) -> String {
+    format!("an answer that there is no room for: {exceeded}")
 }
 
 /// The end of a request that could not be answered, in words.

@@ -1,12 +1,13 @@
 //! The two eras of the protocol, and which one a server speaks.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::catalogue::Greeting;
+use crate::catalogue::{self, Greeting};
 use crate::wire::{Members, RpcError};
 
 /// The newest version that begins with `initialize`.
@@ -60,15 +61,16 @@ pub(crate) enum Discovered {
 /// Reads the result of `server/discover`.
 pub(crate) fn discovered(result: &RawValue) -> Discovered {
     #[derive(Deserialize)]
-    struct Result {
-        #[serde(rename = "supportedVersions")]
-        versions: Vec<String>,
-        #[serde(default)]
-        capabilities: Value,
-        #[serde(default)]
-        instructions: Option<String>,
+    struct Result<'a> {
+        #[serde(rename = "supportedVersions", borrow)]
+        versions: Vec<Cow<'a, str>>,
+        #[serde(borrow, default)]
+        capabilities: Option<&'a RawValue>,
     }
-    let Ok(read) = steadyhand::typed_json::from_str::<Result>(result.get()) else {
+    let Ok(read) = steadyhand::typed_json::from_str::<Result<'_>>(result.get()) else {
+        return Discovered::Legacy;
+    };
+    let Ok(capabilities) = catalogue::capabilities(read.capabilities) else {
         return Discovered::Legacy;
     };
     if !read
@@ -83,12 +85,11 @@ pub(crate) fn discovered(result: &RawValue) -> Discovered {
     let meta = members.get("_meta").and_then(Members::of);
     let own = meta.and_then(|meta| meta.get(META_SERVER));
     let server = own.or_else(|| members.get("serverInfo"));
-    let server_info = server.and_then(|server| serde_json::from_str(server.get()).ok());
     Discovered::Modern(Box::new(Greeting {
         protocol_version: MODERN_VERSION.to_owned(),
-        capabilities: read.capabilities,
-        server_info: server_info.unwrap_or_default(),
-        instructions: read.instructions,
+        capabilities,
+        server_info: catalogue::server_info(server),
+        instructions: catalogue::instructions(&members),
     }))
 }
 

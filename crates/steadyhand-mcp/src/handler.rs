@@ -6,12 +6,16 @@ use std::sync::{Arc, Weak};
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use steadyhand::{Category, Effect, Handler, InexactInteger, Invocation, Output, ToolError};
+use steadyhand::{
+    BudgetExceeded, Category, Effect, Handler, InexactInteger, Invocation, Output, ToolError,
+};
+use tokio::task::spawn_blocking;
 
-use crate::connection::{Connection, too_large};
+use crate::connection::{Connection, no_memory, too_large};
 use crate::errand::{Along, Errand, Params, Sender};
 use crate::http::headers::ParamHeaders;
 use crate::measures::Attributes;
+use crate::memory::{HeldJson, room_to_read};
 use crate::operation::{self, error_of};
 use crate::parameters::{Changes, ParameterNames, Renamed};
 use crate::relay::Passage;
@@ -19,6 +23,9 @@ use crate::result::read_raw_result;
 use crate::rpc_error::read_rpc_error;
 use crate::server::{Inner, MARGIN};
 use crate::slot::{Answer, Lost, Progress};
+
+/// A longer result is read on a thread of its own: reading it takes longer than others should wait.
+const READ_HERE_BYTES_MAX: usize = 1024 * 1024;
 
 /// One tool of a server.
 pub(crate) struct McpTool {
@@ -84,9 +91,9 @@ impl McpTool {
         invocation.describe(|| values(error_of("tools/call", &answer)));
         match answer {
             Answer::Result(result) => {
-                let read = read_raw_result(result.get());
-                if let Some(passage) = passage {
-                    passage.put_result(result);
+                let (read, result) = read_answer(&connection, result).await;
+                if let (Some(passage), Some(result)) = (passage, result) {
+                    passage.hold_result(result);
                 }
                 read
             }
@@ -97,6 +104,7 @@ impl McpTool {
                 }
                 Err(read)
             }
+            Answer::NoMemory(exceeded) => Err(no_room(&server.settings.name, &exceeded)),
             // It has run, and what it says will be as large the next time.
             Answer::TooLarge(bytes) => {
                 let (server, what) = (&server.settings.name, too_large(bytes));
@@ -131,6 +139,38 @@ impl Handler for McpTool {
     ) -> BoxFuture<'a, Result<Output, ToolError>> {
         Box::pin(self.call(invocation))
     }
+}
+
+/// Reads a result. A large one is read where nobody waits for the thread, and only if there is memory for its values;
+/// then it is given back with what was read of it.
+async fn read_answer(
+    connection: &Connection,
+    result: HeldJson,
+) -> (Result<Output, ToolError>, Option<HeldJson>) {
+    let desk = connection.desk();
+    let room = match room_to_read(&desk.memory, result.get()) {
+        Ok(None) => return (read_raw_result(result.get()), Some(result)),
+        Ok(Some(room)) => room,
+        Err(exceeded) => return (Err(no_room(&desk.server, &exceeded)), None),
+    };
+    if result.get().len() <= READ_HERE_BYTES_MAX {
+        return (read_raw_result(result.get()), Some(result));
+    }
+    let read = spawn_blocking(move || {
+        let read = read_raw_result(result.get());
+        drop(room);
+        (read, Some(result))
+    });
+    read.await.unwrap_or_else(|_| {
+        let message = "the server's result cannot be read";
+        (Err(ToolError::answer(message).result_lost()), None)
+    })
+}
+
+/// It has run; what it says is lost.
+fn no_room(server: &str, exceeded: &BudgetExceeded) -> ToolError {
+    let message = format!("MCP server '{server}' sent {}", no_memory(exceeded));
+    ToolError::answer(message).result_lost()
 }
 
 /// The arguments to the letter, if nothing has been changed in them: numbers beyond what we can hold pass, too.

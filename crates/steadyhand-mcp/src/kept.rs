@@ -85,11 +85,9 @@ impl Kept {
     pub(crate) fn lists(&mut self) -> Lists {
         let mut take =
             |list: fn(&mut Kept) -> &mut Vec<Box<RawValue>>| Arc::new(std::mem::take(list(self)));
-        Lists {
-            prompts: take(|kept| &mut kept.prompts),
-            resources: take(|kept| &mut kept.resources),
-            templates: take(|kept| &mut kept.templates),
-        }
+        let prompts = take(|kept| &mut kept.prompts);
+        let resources = take(|kept| &mut kept.resources);
+        Lists::of(prompts, resources, take(|kept| &mut kept.templates))
     }
 
     pub(crate) fn catalogue(self, is_remote: bool) -> Catalogue {

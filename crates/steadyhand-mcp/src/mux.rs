@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use foldhash::fast::RandomState;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use steadyhand::{BudgetExceeded, ByteBudget};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 use crate::era::META_SUBSCRIPTION;
 use crate::http::Trouble;
 use crate::lists::Changed;
-use crate::notices::Notices;
+use crate::memory::HeldJson;
+use crate::notices::{NOTICE_BYTES_MAX, Notices};
 use crate::questions::Questions;
 use crate::record::Record;
 use crate::relay::Counterpart;
@@ -32,6 +33,8 @@ pub(crate) struct Desk {
     pub(crate) policy: RequestPolicy,
     pub(crate) notices: Notices,
     pub(crate) record: Arc<Record>,
+    /// What it may take.
+    pub(crate) memory: ByteBudget,
 }
 
 /// A way back to the server, for answers to its questions.
@@ -115,8 +118,9 @@ impl Mux {
         self.desk.record.heard(&message);
         match message {
             Incoming::Response { id, result } => {
-                let answer = match result {
-                    Ok(result) => Answer::Result(result.to_owned()),
+                let answer = match result.map(|result| HeldJson::copy(&self.desk.memory, result)) {
+                    Ok(Ok(result)) => Answer::Result(result),
+                    Ok(Err(exceeded)) => Answer::NoMemory(exceeded),
                     Err(error) => Answer::Error(error),
                 };
                 let Some(id) = id else {
@@ -139,6 +143,11 @@ impl Mux {
         }
     }
 
+    /// An answer that there was no memory for.
+    pub(crate) fn no_memory(&self, id: u64, exceeded: BudgetExceeded) {
+        self.answer_id(id, Answer::NoMemory(exceeded));
+    }
+
     /// An answer that was thrown away.
     pub(crate) fn too_large(&self, id: u64, bytes: usize) -> bool {
         let slot = self.remove(id);
@@ -152,21 +161,27 @@ impl Mux {
         match method {
             "notifications/progress" => {
                 if let Some((slot, progress)) = self.progress(params) {
-                    slot.progress(progress);
+                    slot.progress(progress, &self.desk.memory);
                 }
             }
             "notifications/tools/list_changed" => self.tell_changed(Changed::TOOLS),
             "notifications/prompts/list_changed" => self.tell_changed(Changed::PROMPTS),
             "notifications/resources/list_changed" => self.tell_changed(Changed::RESOURCES),
             "notifications/cancelled" => self.questions.cancelled_by_server(params),
+            "notifications/message" if is_too_long(params) => {
+                tracing::debug!(
+                    server = &*self.desk.server,
+                    "a message that is too long is not told"
+                );
+            }
             "notifications/message" => match self.whose_turn(of) {
                 Ok(client) => client.tell(method, params),
                 Err(_) => self.desk.notices.tell(method, params),
             },
             "notifications/subscriptions/acknowledged" => {
                 let slot = of.cloned().or_else(|| self.subscription(params));
-                if let (Some(slot), Some(far)) = (slot, params.and_then(Progress::read)) {
-                    slot.progress(far);
+                if let Some(slot) = slot {
+                    slot.progress(Progress::silent(), &self.desk.memory);
                 }
             }
             _ => self.desk.notices.tell(method, params),
@@ -175,12 +190,12 @@ impl Mux {
 
     fn progress(&self, params: Option<&RawValue>) -> Option<(Arc<Slot>, Progress)> {
         #[derive(Deserialize)]
-        struct Token {
-            #[serde(rename = "progressToken")]
-            token: Value,
+        struct Token<'a> {
+            #[serde(rename = "progressToken", borrow)]
+            token: &'a RawValue,
         }
         let Token { token } = steadyhand::typed_json::from_str(params?.get()).ok()?;
-        let id = token.as_u64().or_else(|| token.as_str()?.parse().ok())?;
+        let id = token.get().trim_matches('"').parse().ok()?;
         let slot = self.waiting().get(&id).cloned()?;
         Some((slot, Progress::read(params?)?))
     }
@@ -367,8 +382,9 @@ impl Mux {
         &self.unattributed
     }
 
-    pub(crate) fn is_waiting(&self, id: u64) -> bool {
-        self.waiting().contains_key(&id)
+    /// A request that waits for its answer.
+    pub(crate) fn waiting_for(&self, id: u64) -> Option<Arc<Slot>> {
+        self.waiting().get(&id).cloned()
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<u64, Arc<Slot>, RandomState>> {
@@ -383,6 +399,11 @@ pub(crate) enum Unclear {
     Nobody,
     /// It may be meant for one of several.
     Several,
+}
+
+/// Whether what a server says of its own accord is too long to be told.
+fn is_too_long(params: Option<&RawValue>) -> bool {
+    params.is_some_and(|params| params.get().len() > NOTICE_BYTES_MAX)
 }
 
 fn is_same(one: &Arc<dyn Counterpart>, other: &Arc<dyn Counterpart>) -> bool {

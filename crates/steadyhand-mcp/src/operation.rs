@@ -82,7 +82,7 @@ pub(crate) fn error_of(method: &str, answer: &Answer) -> Attributes {
                 ("rpc.response.status_code", code),
             ]
         }
-        Answer::TooLarge(_) => error("response_too_large"),
+        Answer::TooLarge(_) | Answer::NoMemory(_) => error("response_too_large"),
         Answer::Lost(_) => error("connection_lost"),
         Answer::Unanswered(_) => error("input_required"),
         Answer::Trouble(trouble) => match &trouble.kind {

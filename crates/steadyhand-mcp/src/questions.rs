@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use steadyhand::ReservedBytes;
 use tokio_util::sync::CancellationToken;
 
 use crate::mux::{Mux, Outlet, Unclear};
@@ -16,6 +17,11 @@ use crate::wire::{Outgoing, RpcError};
 
 /// Questions of one server that may be open at the same time.
 const OPEN_MAX: usize = 64;
+/// A question may be so long: there may be pictures in it. Longer ones are refused unread.
+const QUESTION_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// What is repeated in an answer.
+const ID_BYTES_MAX: usize = 1024;
+const METHOD_CHARS_SHOWN_MAX: usize = 60;
 const INTERNAL: i64 = -32603;
 const INVALID_REQUEST: i64 = -32600;
 
@@ -79,6 +85,10 @@ impl Mux {
         of: Option<&Arc<Slot>>,
         outlet: &Arc<dyn Outlet>,
     ) {
+        let bytes = id.get().len() + method.len() + params.map_or(0, |params| params.get().len());
+        if bytes > QUESTION_BYTES_MAX || id.get().len() > ID_BYTES_MAX {
+            return refuse_too_long(id, method, bytes, outlet);
+        }
         if let Some(answer) = self.desk.policy.answer(method, params) {
             outlet.say(Outgoing::<Value>::response(id, answer.as_ref()).line());
             return;
@@ -114,7 +124,14 @@ impl Mux {
             Some(request) => vec![Arc::clone(request)],
             None => self.requests_of(&client),
         };
-        let asked = Asked::open(self, id, requests, outlet)?;
+        let held = self
+            .desk
+            .memory
+            .reserve(id.get().len() + params.map_or(0, |params| params.get().len()))
+            .map_err(|exceeded| {
+                RpcError::new(INTERNAL, format!("{method} is not answered: {exceeded}"))
+            })?;
+        let asked = Asked::open(self, id, requests, outlet, held)?;
         let question = Question {
             key: id.get().trim_matches('"').to_owned(),
             method: method.to_owned(),
@@ -132,6 +149,20 @@ impl Mux {
     }
 }
 
+/// Tells the server that nobody reads this. One whose id is too long to be repeated hears nothing.
+fn refuse_too_long(id: &RawValue, method: &str, bytes: usize, outlet: &Arc<dyn Outlet>) {
+    tracing::debug!(bytes, "a request of a server that is too long");
+    if id.get().len() > ID_BYTES_MAX {
+        return;
+    }
+    let method: String = method.chars().take(METHOD_CHARS_SHOWN_MAX).collect();
+    let text = format!(
+        "{method} of {bytes} bytes is too long; at most {QUESTION_BYTES_MAX} bytes are read"
+    );
+    let error = RpcError::new(INVALID_REQUEST, text);
+    outlet.say(Outgoing::<Value>::response(id, Err(&error)).line());
+}
+
 pub(crate) fn withdrawn() -> RpcError {
     RpcError::new(INTERNAL, "the request this question belongs to is over")
 }
@@ -144,6 +175,7 @@ struct Asked {
     withdrawn: CancellationToken,
     outlet: Arc<dyn Outlet>,
     is_answered: bool,
+    _held: ReservedBytes,
 }
 
 impl Asked {
@@ -152,6 +184,7 @@ impl Asked {
         id: &RawValue,
         requests: Vec<Arc<Slot>>,
         outlet: &Arc<dyn Outlet>,
+        held: ReservedBytes,
     ) -> Result<Asked, RpcError> {
         let withdrawn = CancellationToken::new();
         {
@@ -179,6 +212,7 @@ impl Asked {
             withdrawn,
             outlet: Arc::clone(outlet),
             is_answered: false,
+            _held: held,
         })
     }
 

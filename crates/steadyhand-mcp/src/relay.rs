@@ -6,6 +6,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::memory::HeldJson;
 use crate::wire::RpcError;
 
 /// A client on whose behalf a server is asked: what the server asks back goes there, whatever era either speaks.
@@ -53,7 +54,7 @@ pub struct Passage {
     members: Written,
     arguments: Option<Box<RawValue>>,
     may_decide: bool,
-    result: Mutex<Option<Result<Box<RawValue>, RpcError>>>,
+    result: Mutex<Option<Result<HeldJson, RpcError>>>,
 }
 
 impl Passage {
@@ -116,6 +117,11 @@ impl Passage {
 
     /// The server's own result, for whoever passes it on; the last attempt's counts.
     pub fn put_result(&self, result: Box<RawValue>) {
+        *self.answer() = Some(Ok(HeldJson::from(result)));
+    }
+
+    /// The same with the memory that is reserved for it.
+    pub(crate) fn hold_result(&self, result: HeldJson) {
         *self.answer() = Some(Ok(result));
     }
 
@@ -131,7 +137,8 @@ impl Passage {
 
     /// Takes out what the server answered: its result or its error. None if it did not answer.
     pub fn take_answer(&self) -> Option<Result<Box<RawValue>, RpcError>> {
-        self.answer().take()
+        let answer = self.answer().take()?;
+        Some(answer.map(HeldJson::into_json))
     }
 
     /// Another attempt begins.
@@ -139,7 +146,7 @@ impl Passage {
         *self.answer() = None;
     }
 
-    fn answer(&self) -> MutexGuard<'_, Option<Result<Box<RawValue>, RpcError>>> {
+    fn answer(&self) -> MutexGuard<'_, Option<Result<HeldJson, RpcError>>> {
         self.result.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,7 @@
 //! What a server may ask of us, and what it is told: by what is configured, or by the client whose request it is.
 
+use std::borrow::Cow;
+
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -149,6 +151,7 @@ pub(crate) fn unable(
 }
 
 pub(crate) fn not_served(method: &str) -> RpcError {
+    let method: String = method.chars().take(METHOD_CHARS_SHOWN_MAX).collect();
     tracing::debug!(method, "a request we do not serve");
     RpcError::new(
         METHOD_NOT_FOUND,
@@ -156,15 +159,20 @@ pub(crate) fn not_served(method: &str) -> RpcError {
     )
 }
 
+/// The longest schema of a form whose defaults are looked at.
+const SCHEMA_BYTES_MAX: usize = 256 * 1024;
+/// What is shown of a method that nobody serves.
+const METHOD_CHARS_SHOWN_MAX: usize = 60;
+
 #[derive(Deserialize, Default)]
-struct Form {
-    #[serde(default)]
-    mode: Option<String>,
-    #[serde(default, rename = "requestedSchema")]
-    schema: Value,
+struct Form<'a> {
+    #[serde(borrow, default)]
+    mode: Option<Cow<'a, str>>,
+    #[serde(borrow, default, rename = "requestedSchema")]
+    schema: Option<&'a RawValue>,
 }
 
-fn form(params: Option<&RawValue>) -> Form {
+fn form(params: Option<&RawValue>) -> Form<'_> {
     let read = params.and_then(|params| steadyhand::typed_json::from_str(params.get()).ok());
     read.unwrap_or_default()
 }
@@ -175,7 +183,11 @@ fn is_url(params: Option<&RawValue>) -> bool {
 
 /// What the form says about fields that nothing was given for.
 fn with_defaults(values: &Value, params: Option<&RawValue>) -> Value {
-    let schema = form(params).schema;
+    let schema = form(params).schema.map(RawValue::get);
+    let schema = schema.filter(|schema| schema.len() <= SCHEMA_BYTES_MAX);
+    let schema: Value = schema
+        .and_then(|schema| serde_json::from_str(schema).ok())
+        .unwrap_or_default();
     let mut values = values.clone();
     if let (Value::Object(values), Some(Value::Object(fields))) =
         (&mut values, schema.get("properties"))

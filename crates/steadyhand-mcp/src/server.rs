@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use serde_json::value::RawValue;
-use steadyhand::{Category, Tool, ToolError};
-use tokio::sync::{Notify, broadcast, watch};
+use steadyhand::{ByteBudget, Category, ReservedBytes, Tool, ToolError};
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -20,8 +20,9 @@ use crate::http::Remote;
 use crate::kept::Kept;
 use crate::kept_log;
 use crate::lists::{Entries, Listed, Lists, is_like};
+use crate::memory::SERVER_BYTES_MAX;
 use crate::mux::Desk;
-use crate::notices::{Notice, Notices};
+use crate::notices::{NoticeReceiver, Notices};
 use crate::offer::Offer;
 use crate::record::{LogLine, Record};
 use crate::settings::{ServerSettings, Transport, When};
@@ -89,12 +90,16 @@ impl Server {
         let first = ServerState::of(&settings);
         let retired = CancellationToken::new();
         let record = Arc::new(Record::new(&settings.name, settings.hide.clone()));
+        let memory = settings
+            .memory
+            .part(format!("MCP server '{}'", settings.name), SERVER_BYTES_MAX);
         let inner = Arc::new(Inner {
             desk: Arc::new(Desk {
                 server: settings.name.as_str().into(),
                 policy: settings.requests.clone(),
-                notices: Notices::of(&settings.name),
+                notices: Notices::of(&settings.name, &memory),
                 record: Arc::clone(&record),
+                memory,
             }),
             record,
             lists: ArcSwap::default(),
@@ -193,8 +198,8 @@ impl Server {
         self.inner.state.borrow().greeting.clone()
     }
 
-    /// What it says from now on that concerns nobody in particular. Whoever is too slow misses some.
-    pub fn notices(&self) -> broadcast::Receiver<Notice> {
+    /// What it says from now on that concerns nobody in particular. Whoever is too slow misses some, and hears how many.
+    pub fn notices(&self) -> NoticeReceiver {
         self.inner.desk.notices.subscribe()
     }
 
@@ -252,6 +257,11 @@ impl Server {
         let state = self.inner.state.borrow();
         let is_late = state.phase.is_on_its_way();
         is_late.then(|| self.inner.late(&state))
+    }
+
+    /// The memory that is held now for what it sends.
+    pub fn memory(&self) -> &ByteBudget {
+        &self.inner.desk.memory
     }
 
     /// Where it stands.
@@ -416,7 +426,7 @@ impl Inner {
         };
         self.state.send_modify(|state| {
             state.unusable = unusable;
-            state.notes = notes;
+            state.note(None, notes);
             state.tools = tools;
             state.tools_seen_ms = Some(seen_ms);
             if changed {
@@ -426,12 +436,17 @@ impl Inner {
     }
 
     /// What the server says about its prompts or resources holds from now on. Whether anything is different.
-    pub(crate) fn take_list(&self, kind: Listed, entries: Vec<Box<RawValue>>) -> bool {
+    pub(crate) fn take_list(
+        &self,
+        kind: Listed,
+        entries: Vec<Box<RawValue>>,
+        held: Option<ReservedBytes>,
+    ) -> bool {
         let lists = self.lists.load();
         if is_like(lists.get(kind), &entries) {
             return false;
         }
-        self.lists.store(Arc::new(lists.with(kind, entries)));
+        self.lists.store(Arc::new(lists.with(kind, entries, held)));
         self.change(|state| match kind {
             Listed::Prompts => state.prompts_version += 1,
             Listed::Resources | Listed::ResourceTemplates => state.resources_version += 1,

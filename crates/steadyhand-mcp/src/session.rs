@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadyhand_process::Exit;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::Instant;
 
 use crate::catalogue::Catalogue;
 use crate::connection::{Connection, Way};
 use crate::failure::{Step, What};
 use crate::http::{Link, Remote, Trouble};
-use crate::lists::{ListError, read_pages};
+use crate::lists::{ListError, ListKind, Pages, read_pages};
 use crate::mux::{Desk, Mux};
 use crate::settings::{ServerSettings, Transport};
 use crate::stdio::{self, Program};
@@ -179,8 +179,16 @@ pub(crate) async fn list_tools(
     connection: &Connection,
     until: Instant,
 ) -> Result<Catalogue, ListError> {
-    let (tools, notes) = read_pages(connection, "tools/list", "tools", until).await?;
-    Ok(Catalogue::read(tools, notes, connection.has_headers()))
+    let Pages {
+        entries,
+        notes,
+        held,
+    } = read_pages(connection, ListKind::TOOLS, until).await?;
+    let has_headers = connection.has_headers();
+    // Thousands of tools take their time.
+    let read = move || Catalogue::read(entries, notes, has_headers).holding(held);
+    let read = spawn_blocking(read).await;
+    read.map_err(|_| ListError::Malformed("its tools could not be read".to_owned()))
 }
 
 impl From<End> for What {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
+use steadyhand::ByteBudget;
 
 use hyper::Uri;
 
@@ -53,6 +54,8 @@ pub struct ServerSettings {
     pub place: Option<String>,
     /// Takes secrets out of what it prints.
     pub hide: Option<Hide>,
+    /// The memory that what it sends is a part of: the process's own if nothing else is said.
+    pub memory: ByteBudget,
 }
 
 /// Takes secrets out of a text.
@@ -207,6 +210,7 @@ impl ServerSettings {
             check: Vec::new(),
             place: None,
             hide: None,
+            memory: ByteBudget::process().clone(),
         }
     }
 

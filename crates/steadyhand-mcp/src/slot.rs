@@ -11,21 +11,29 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::http::Trouble;
+use steadyhand::{BudgetExceeded, ByteBudget, ReservedBytes};
+
+use crate::memory::HeldJson;
 use crate::relay::Counterpart;
 use crate::wire::{Members, RpcError};
 
-/// Reports of progress that wait to be read, of one request.
+/// Reports of progress that wait to be read, of one request: so many, and so many bytes. Then the oldest are dropped.
 const PROGRESS_MAX: usize = 32;
+const PROGRESS_BYTES_MAX: usize = 128 * 1024;
+/// A report that is longer is not told.
+const REPORT_BYTES_MAX: usize = 64 * 1024;
 
 /// What a request was answered with.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// The result, raw.
-    Result(Box<RawValue>),
+    Result(HeldJson),
     /// The server's error.
     Error(RpcError),
     /// It was so many bytes long that it was thrown away.
     TooLarge(usize),
+    /// There was no memory left for it, so that it was thrown away.
+    NoMemory(BudgetExceeded),
     /// The connection ended first.
     Lost(Lost),
     /// Something came that is no answer, or nothing.
@@ -57,7 +65,46 @@ pub(crate) struct Progress {
     pub(crate) raw: Box<RawValue>,
 }
 
+impl State {
+    fn next_progress(&mut self) -> Option<Progress> {
+        let progress = self.progress.pop_front()?;
+        if let Some(held) = &mut self.progress_held {
+            held.shrink_to(held.bytes() - progress.bytes());
+        }
+        Some(progress)
+    }
+
+    fn add_progress(&mut self, progress: Progress, memory: &ByteBudget) {
+        let bytes = progress.bytes();
+        let is_full = |state: &State| {
+            let held = state.progress_held.as_ref().map_or(0, ReservedBytes::bytes);
+            state.progress.len() >= PROGRESS_MAX || held + bytes > PROGRESS_BYTES_MAX
+        };
+        while is_full(self) && self.next_progress().is_some() {}
+        let held = self.progress_held.get_or_insert_with(|| memory.nothing());
+        match held.grow(bytes) {
+            Ok(()) => self.progress.push_back(progress),
+            Err(exceeded) => tracing::debug!(%exceeded, "progress is not told"),
+        }
+    }
+}
+
 impl Progress {
+    /// What it takes.
+    fn bytes(&self) -> usize {
+        self.raw.get().len() + self.message.as_ref().map_or(0, String::len)
+    }
+
+    /// That something has begun, without a word.
+    pub(crate) fn silent() -> Progress {
+        Progress {
+            progress: 0.0,
+            total: None,
+            message: None,
+            raw: RawValue::NULL.to_owned(),
+        }
+    }
+
     pub(crate) fn read(params: &RawValue) -> Option<Progress> {
         let mut progress: Progress = steadyhand::typed_json::from_str(params.get()).ok()?;
         progress.raw = Members::of(params)?.without("progressToken").to_raw();
@@ -111,11 +158,15 @@ struct State {
     answer: Option<Answer>,
     /// What is not read yet: who is far too slow misses the oldest.
     progress: VecDeque<Progress>,
+    /// The memory of that.
+    progress_held: Option<ReservedBytes>,
     waker: Option<Waker>,
     /// Questions of the server that are open.
     questions: usize,
     is_newly_asked: bool,
     is_over: bool,
+    /// Something came that may have been meant as its answer, and the answer itself is waited for.
+    is_in_grace: bool,
 }
 
 impl Slot {
@@ -130,7 +181,7 @@ impl Slot {
     /// What is next, if there is anything; else the task is woken.
     pub(crate) fn poll(&self, cx: &Context<'_>) -> Poll<Heard> {
         let mut state = self.lock();
-        if let Some(progress) = state.progress.pop_front() {
+        if let Some(progress) = state.next_progress() {
             return Poll::Ready(Heard::Progress(progress));
         }
         if let Some(answer) = state.answer.take() {
@@ -174,13 +225,21 @@ impl Slot {
         });
     }
 
-    pub(crate) fn progress(&self, progress: Progress) {
-        self.change(|state| {
-            if state.progress.len() >= PROGRESS_MAX {
-                state.progress.pop_front();
-            }
-            state.progress.push_back(progress);
-        });
+    /// How far it is. Of what nobody reads the oldest is dropped; what is too long, or finds no memory, is not told.
+    pub(crate) fn progress(&self, progress: Progress, memory: &ByteBudget) {
+        if progress.bytes() > REPORT_BYTES_MAX {
+            tracing::debug!(
+                bytes = progress.bytes(),
+                "progress that is too long is not told"
+            );
+            return;
+        }
+        self.change(|state| state.add_progress(progress, memory));
+    }
+
+    /// Whether the answer itself is to be waited for now: once.
+    pub(crate) fn begins_grace(&self) -> bool {
+        !std::mem::replace(&mut self.lock().is_in_grace, true)
     }
 
     /// The server has asked something that someone has to think about.

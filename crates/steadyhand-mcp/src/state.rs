@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::catalogue::Greeting;
 use crate::definition::Unusable;
 use crate::failure::{StartFailure, Step};
+use crate::lists::Listed;
 use crate::settings::ServerSettings;
 
 /// A server that ended so often within such a time is unstable, even if it is up again.
@@ -78,6 +79,9 @@ pub struct ServerState {
     /// What deserves a look.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The same by list: tools, then the others.
+    #[serde(skip)]
+    pub(crate) notes_of: [Vec<String>; 4],
     /// Why it is not up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Arc<StartFailure>>,
@@ -128,6 +132,7 @@ impl ServerState {
             resources_version: 0,
             unusable: Vec::new(),
             notes: Vec::new(),
+            notes_of: Default::default(),
             failure: None,
             next_try: None,
             start_ms: None,
@@ -137,6 +142,13 @@ impl ServerState {
             command: settings.transport.shown().to_owned(),
             place: settings.place.clone(),
         }
+    }
+
+    /// What there is to say about a list: none is about the tools.
+    pub(crate) fn note(&mut self, list: Option<Listed>, notes: Vec<String>) {
+        let place = list.map_or(0, |list| 1 + list as usize);
+        self.notes_of[place] = notes;
+        self.notes = self.notes_of.concat();
     }
 
     /// It ended by itself; how, with its last words.

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use steadyhand::{BudgetExceeded, CooperativeBudget};
 use steadyhand_process::{Exit, Group, find_command};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::connection::{Connection, Way};
 use crate::failure::{Step, What};
+use crate::memory::HeldBuffer;
 use crate::mux::{Desk, Mux, Outlet};
 use crate::record::read_stderr;
 use crate::session::{End, Stuck, Witness};
@@ -106,7 +108,7 @@ pub(crate) async fn start(
     let (stdin, stdout, stderr) = open().map_err(stuck)?;
     let pid = group.pid();
     witness.started(pid);
-    let writer = Arc::new(Writer::new(stdin, Arc::clone(&desk.record)));
+    let writer = Arc::new(Writer::new(stdin, Arc::clone(&desk.record), &desk.memory));
     let mux = Arc::new(Mux::new(Arc::clone(desk)));
     let connection = Connection::new(Arc::clone(&mux), Way::Stdio(Arc::clone(&writer)));
     let mut tasks = JoinSet::new();
@@ -192,15 +194,20 @@ async fn read(mux: &Arc<Mux>, writer: Arc<Writer>, mut stdout: pipe::Receiver) {
     let mut lines = Lines::new(LINE_BYTES_MAX);
     let outlet: Arc<dyn Outlet> = writer as _;
     let mut pauses = 0;
+    let mut state = ReadState {
+        held: HeldBuffer::new(&mux.desk.memory),
+        exceeded: None,
+        turn: CooperativeBudget::default(),
+    };
     loop {
         // A line is begun and not ended: it may be all that comes.
         let is_open = !lines.unended().is_empty();
         let buffer = lines.buffer();
         buffer.reserve(READ_BYTES);
-        let reading = stdout.read_buf(buffer);
+        let more = stdout.read_buf(buffer);
         let read = match is_open {
-            true => timeout(LINE_PAUSE, reading).await,
-            false => Ok(reading.await),
+            true => timeout(LINE_PAUSE, more).await,
+            false => Ok(more.await),
         };
         match read {
             Ok(Ok(0) | Err(_)) => break,
@@ -208,7 +215,7 @@ async fn read(mux: &Arc<Mux>, writer: Arc<Writer>, mut stdout: pipe::Receiver) {
             Err(_) => {
                 pauses += 1;
                 if let Some(line) = lines.unended_message() {
-                    take_line(mux, line, &outlet);
+                    take_line(mux, line, &outlet, &mut state).await;
                 } else if pauses == PAUSES_MAX {
                     mux.unreadable(lines.unended(), None);
                 }
@@ -217,25 +224,49 @@ async fn read(mux: &Arc<Mux>, writer: Arc<Writer>, mut stdout: pipe::Receiver) {
         }
         mux.hear();
         while let Some(line) = lines.next_line() {
-            take_line(mux, line, &outlet);
+            take_line(mux, line, &outlet, &mut state).await;
+        }
+        if let Err(exceeded) = state.held.resize(lines.held()) {
+            lines.give_up_line();
+            state.exceeded = Some(exceeded);
         }
     }
     while let Some(line) = lines.last_line() {
         match line {
             // Cut off by its end, which is what its calls are told.
             Line::Noise(bytes) => mux.desk.record.noise(bytes, bytes.len()),
-            line => take_line(mux, line, &outlet),
+            line => take_line(mux, line, &outlet, &mut state).await,
         }
     }
 }
 
-fn take_line(mux: &Arc<Mux>, line: Line<'_>, outlet: &Arc<dyn Outlet>) {
+/// How far reading is.
+struct ReadState {
+    /// The memory of what is not a whole line yet.
+    held: HeldBuffer,
+    /// There was none for the line that is thrown away now.
+    exceeded: Option<BudgetExceeded>,
+    turn: CooperativeBudget,
+}
+
+async fn take_line(
+    mux: &Arc<Mux>,
+    line: Line<'_>,
+    outlet: &Arc<dyn Outlet>,
+    state: &mut ReadState,
+) {
     let record = &mux.desk.record;
+    let bytes = match &line {
+        Line::Noise(bytes) => bytes.len(),
+        _ => 0,
+    };
+    state.turn.spend(bytes).await;
     match line {
         Line::Message(message) => mux.take(message, None, outlet),
         Line::Batch(messages) => {
             for message in messages {
                 mux.take(message, None, outlet);
+                state.turn.spend(0).await;
             }
         }
         Line::Salvaged { noise, message } => {
@@ -250,11 +281,11 @@ fn take_line(mux: &Arc<Mux>, line: Line<'_>, outlet: &Arc<dyn Outlet>) {
             start,
             bytes,
             answers,
-        } => {
-            if !answers.is_some_and(|id| mux.too_large(id, bytes)) {
-                record.noise(start, bytes);
-            }
-        }
+        } => match (answers, state.exceeded.take()) {
+            (Some(id), Some(exceeded)) => mux.no_memory(id, exceeded),
+            (Some(id), None) if mux.too_large(id, bytes) => {}
+            _ => record.noise(start, bytes),
+        },
     }
 }
 

@@ -111,7 +111,8 @@ impl Mux {
         if is_certain {
             return self.fail(id, answer);
         }
-        if self.is_waiting(id) {
+        // Once for each request: a server that logs a million such lines gets no million tasks.
+        if self.waiting_for(id).is_some_and(|slot| slot.begins_grace()) {
             let mux = Arc::clone(self);
             tokio::spawn(async move {
                 sleep(GRACE).await;

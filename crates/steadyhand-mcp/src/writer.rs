@@ -11,6 +11,8 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use steadyhand::{ByteBudget, ReservedBytes};
+
 use crate::record::Record;
 
 /// What may wait to be written.
@@ -36,6 +38,8 @@ struct Queue {
     pipe: Option<Arc<pipe::Sender>>,
     messages: VecDeque<Message>,
     bytes: usize,
+    /// The memory of that.
+    held: ReservedBytes,
     /// The task has messages in its hands: others must queue behind them.
     busy: bool,
 }
@@ -67,13 +71,14 @@ pub(crate) enum Haste {
 }
 
 impl Writer {
-    pub(crate) fn new(pipe: pipe::Sender, record: Arc<Record>) -> Writer {
+    pub(crate) fn new(pipe: pipe::Sender, record: Arc<Record>, memory: &ByteBudget) -> Writer {
         Writer {
             record,
             queue: Mutex::new(Queue {
                 pipe: Some(Arc::new(pipe)),
                 messages: VecDeque::new(),
                 bytes: 0,
+                held: memory.nothing(),
                 busy: false,
             }),
             wake: Notify::new(),
@@ -108,7 +113,10 @@ impl Writer {
                 return Ok(());
             }
         }
-        if queue.messages.len() >= QUEUED_MAX || queue.bytes > QUEUED_BYTES_MAX {
+        let is_full = queue.messages.len() >= QUEUED_MAX || queue.bytes > QUEUED_BYTES_MAX;
+        // One that is begun must be ended.
+        let has_room = queue.held.grow(message.line.len()).is_ok() || is_free;
+        if is_full || !has_room {
             return Err(NotTaken::Full);
         }
         queue.bytes += message.line.len();
@@ -133,6 +141,7 @@ impl Writer {
         };
         let withdrawn = queue.messages.remove(place);
         queue.bytes -= withdrawn.map_or(0, |message| message.line.len());
+        queue.settle();
         true
     }
 
@@ -152,6 +161,7 @@ impl Writer {
         queue.pipe = None;
         queue.messages.clear();
         queue.bytes = 0;
+        queue.settle();
         drop(queue);
         self.closed.cancel();
         self.wake.notify_one();
@@ -230,6 +240,11 @@ impl Writer {
 }
 
 impl Queue {
+    /// Gives back the memory of what is not in the queue any more.
+    fn settle(&mut self) {
+        self.held.shrink_to(self.bytes);
+    }
+
     fn take_chunk(&mut self) -> Vec<Message> {
         let mut chunk = Vec::new();
         let mut bytes = 0;
@@ -240,6 +255,7 @@ impl Queue {
             chunk.push(message);
         }
         self.bytes -= bytes;
+        self.settle();
         self.busy = !chunk.is_empty();
         chunk
     }

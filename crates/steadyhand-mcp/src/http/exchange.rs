@@ -11,17 +11,20 @@ use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, WWW_AUTHENTICATE};
 use hyper::{Method, Response, StatusCode, Uri};
+use steadyhand::{BudgetExceeded, CooperativeBudget};
 use tokio::time::{sleep, timeout};
 
 use super::client::{self, Body, NoAnswer};
+use super::event_reader::{EventReader, NextEvent, Unreadable};
 use super::trouble::beginning;
 use super::{
     ANSWER_BYTES_MAX, Head, Kind, LAST_EVENT_ID, Link, SESSION_ID, SessionId, Trouble, show,
 };
 use crate::credentials;
+use crate::memory::HeldBuffer;
 use crate::mux::Outlet;
 use crate::slot::{Answer, Slot};
-use crate::wire::{Events, Incoming, RpcError, read_messages};
+use crate::wire::{Incoming, RpcError, read_messages};
 
 /// What is read of an answer that is none.
 const REFUSAL_BYTES_MAX: usize = 16 * 1024;
@@ -29,8 +32,10 @@ const REFUSAL_LIMIT: Duration = Duration::from_secs(5);
 const REDIRECTS_MAX: usize = 3;
 /// So often one request may be sent again because of what it showed.
 const LOGINS_MAX: usize = 3;
-/// The wait before a stream that was cut is taken up again, where the server names none; and the longest it may name.
+/// The wait before a stream that was cut is taken up again, where the server names none; and the shortest and the
+/// longest it may name.
 const RESUME_WAIT: Duration = Duration::from_millis(1000);
+pub(super) const RESUME_WAIT_MIN: Duration = Duration::from_millis(50);
 const RESUME_WAIT_MAX: Duration = Duration::from_secs(60);
 /// A stream may be cut so often without a word of the server in between.
 const RESUMES_MAX: u32 = 5;
@@ -208,8 +213,13 @@ fn not_mcp(link: &Link, status: StatusCode, content_type: &str, body: &str) -> T
 }
 
 async fn read_json(link: &Arc<Link>, id: u64, slot: &Arc<Slot>, body: Body) -> Result<(), Trouble> {
-    let bytes = match collect(body, ANSWER_BYTES_MAX).await {
+    let mut held = HeldBuffer::new(&link.mux.desk.memory);
+    let bytes = match collect(body, ANSWER_BYTES_MAX, &mut held).await {
         Ok(bytes) => bytes,
+        Err(NotCollected::NoMemory(exceeded)) => {
+            link.mux.no_memory(id, exceeded);
+            return Ok(());
+        }
         Err(NotCollected::TooLarge(bytes)) => {
             link.mux.too_large(id, bytes);
             return Ok(());
@@ -228,21 +238,18 @@ async fn read_json(link: &Arc<Link>, id: u64, slot: &Arc<Slot>, body: Body) -> R
         );
         return Err(Trouble::new(Kind::NotMcp, link.hidden(text)));
     };
-    take(link, slot, messages);
+    let outlet: Arc<dyn Outlet> = Arc::clone(link) as _;
+    let mut turn = CooperativeBudget::default();
+    for message in messages {
+        link.mux.take(message, Some(slot), &outlet);
+        turn.spend(0).await;
+    }
     match slot.is_over() {
         true => Ok(()),
         false => Err(Trouble::new(
             Kind::NotMcp,
             "answered with a message that is no answer to the request",
         )),
-    }
-}
-
-/// Brings messages to whom they concern; they belong to this request.
-fn take(link: &Arc<Link>, slot: &Arc<Slot>, messages: Vec<Incoming<'_>>) {
-    let outlet: Arc<dyn Outlet> = Arc::clone(link) as _;
-    for message in messages {
-        link.mux.take(message, Some(slot), &outlet);
     }
 }
 
@@ -266,47 +273,53 @@ async fn read_events(
     let mut wait: Option<Duration> = None;
     let mut resumes = 0;
     loop {
-        let mut events = Events::new(ANSWER_BYTES_MAX);
+        let mut events = EventReader::new(link, body, &[]);
         let ended = loop {
-            let data = match body.frame().await {
-                None => break Ended::Whole,
-                Some(Err(error)) => break Ended::Broken(client::words(&error)),
-                Some(Ok(frame)) => match frame.into_data() {
-                    Ok(data) => data,
-                    Err(_) => continue,
-                },
-            };
-            link.mux.hear();
-            events.feed(&data);
-            loop {
-                let event = match events.next_event() {
-                    Ok(Some(event)) => event,
-                    Ok(None) => break,
-                    Err(too_large) => {
-                        link.mux.too_large(id, too_large.0);
-                        return Ok(());
+            let event = match events.next().await {
+                NextEvent::Event(event) => event,
+                NextEvent::End => break Ended::Whole,
+                NextEvent::Broken(why) => break Ended::Broken(why),
+                NextEvent::Unreadable {
+                    why,
+                    is_answer: true,
+                } => {
+                    match why {
+                        Unreadable::TooLarge(bytes) => drop(link.mux.too_large(id, bytes)),
+                        Unreadable::NoMemory(exceeded) => link.mux.no_memory(id, exceeded),
                     }
-                };
-                resumes = 0;
-                if let Some(id) = &event.id {
-                    last_event = (!id.is_empty()).then(|| id.clone());
-                }
-                wait = event.retry.or(wait);
-                if !event.is_message() {
-                    continue;
-                }
-                match read_messages(&event.data) {
-                    Some(messages) => take(link, slot, messages),
-                    // Not a message: told once in a while, and passed over, unless it was meant as the answer.
-                    None => {
-                        link.mux.desk.record.noise(&event.data, event.data.len());
-                        link.mux.unreadable(&event.data, Some(id));
-                    }
-                }
-                if slot.is_over() {
-                    rest(body);
                     return Ok(());
                 }
+                // The answer would have come behind it.
+                NextEvent::Unreadable { why, .. } => {
+                    let why = format!("the server sent {} before the answer", why.words());
+                    return Err(Trouble::new(Kind::Broken, why));
+                }
+            };
+            resumes = 0;
+            if let Some(id) = &event.id {
+                last_event = (!id.is_empty()).then(|| id.clone());
+            }
+            wait = event.retry.or(wait);
+            if !event.is_message() {
+                continue;
+            }
+            match read_messages(&event.data) {
+                Some(messages) => {
+                    let outlet: Arc<dyn Outlet> = Arc::clone(link) as _;
+                    for message in messages {
+                        link.mux.take(message, Some(slot), &outlet);
+                        events.spend().await;
+                    }
+                }
+                // Not a message: told once in a while, and passed over, unless it was meant as the answer.
+                None => {
+                    link.mux.desk.record.noise(&event.data, event.data.len());
+                    link.mux.unreadable(&event.data, Some(id));
+                }
+            }
+            if slot.is_over() {
+                rest(events.into_rest().0);
+                return Ok(());
             }
         };
         let Some(event) = &last_event else {
@@ -325,7 +338,8 @@ async fn read_events(
         if matches!(ended, Ended::Broken(_)) {
             link.look().await?;
         }
-        sleep(wait.unwrap_or(RESUME_WAIT).min(RESUME_WAIT_MAX)).await;
+        let wait = wait.unwrap_or(RESUME_WAIT);
+        sleep(wait.clamp(RESUME_WAIT_MIN, RESUME_WAIT_MAX)).await;
         body = resume(link, event).await?;
     }
 }
@@ -564,10 +578,16 @@ fn page(text: &str) -> Option<String> {
 
 enum NotCollected {
     TooLarge(usize),
+    NoMemory(BudgetExceeded),
     Broken(String),
 }
 
-async fn collect(mut body: Body, bytes_max: usize) -> Result<Bytes, NotCollected> {
+async fn collect(
+    mut body: Body,
+    bytes_max: usize,
+    held: &mut HeldBuffer,
+) -> Result<Bytes, NotCollected> {
+    let mut turn = CooperativeBudget::default();
     let mut all: Option<Vec<u8>> = None;
     let mut first = Bytes::new();
     while let Some(frame) = body.frame().await {
@@ -587,6 +607,9 @@ async fn collect(mut body: Body, bytes_max: usize) -> Result<Bytes, NotCollected
         if all.len() + data.len() > bytes_max {
             return Err(NotCollected::TooLarge(all.len() + data.len()));
         }
+        held.resize(all.len() + data.len())
+            .map_err(NotCollected::NoMemory)?;
+        turn.spend(data.len()).await;
         all.extend_from_slice(&data);
     }
     Ok(all.map_or(first, Bytes::from))

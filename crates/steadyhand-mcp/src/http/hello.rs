@@ -71,7 +71,7 @@ impl Link {
             Answer::Result(result) => result,
             Answer::Error(error) => return Err(failed(&error.message)),
             Answer::Trouble(trouble) => return Err(failed(&trouble.text)),
-            Answer::TooLarge(_) | Answer::Lost(_) | Answer::Unanswered(_) => {
+            Answer::TooLarge(_) | Answer::NoMemory(_) | Answer::Lost(_) | Answer::Unanswered(_) => {
                 return Err(failed("no answer"));
             }
         };

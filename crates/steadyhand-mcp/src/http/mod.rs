@@ -1,6 +1,7 @@
 //! A server over HTTP: what all requests to it share. Each request is an exchange of its own, without a task.
 
 mod client;
+mod event_reader;
 mod exchange;
 pub(crate) mod headers;
 mod hello;

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use http_body_util::BodyExt as _;
 use hyper::StatusCode;
 
 use super::client::Body;
+use super::event_reader::{EventReader, NextEvent};
 use super::exchange::{content_type, get, is_same_place, joined};
-use super::{ANSWER_BYTES_MAX, Kind, Link, Trouble, standing};
-use crate::wire::Events;
+use super::{Kind, Link, Trouble, standing};
 
 /// A stream whose endpoint is known.
 pub(crate) struct Opened {
@@ -36,30 +35,23 @@ pub(crate) async fn open(link: &Link) -> Result<Opened, Trouble> {
         let text = "gave no stream of events";
         return Err(Trouble::new(Kind::NotMcp, text));
     }
-    let mut body = response.into_body();
-    let mut events = Events::new(ANSWER_BYTES_MAX);
-    while let Some(Ok(frame)) = body.frame().await {
-        let Ok(data) = frame.into_data() else {
+    let mut events = EventReader::new(link, response.into_body(), &[]);
+    while let NextEvent::Event(event) = events.next().await {
+        if event.kind != "endpoint" {
             continue;
-        };
-        events.feed(&data);
-        while let Ok(Some(event)) = events.next_event() {
-            if event.kind != "endpoint" {
-                continue;
-            }
-            let said = String::from_utf8_lossy(&event.data).into_owned();
-            let endpoint = joined(&url, said.trim());
-            // What we send may hold secrets: they stay where they were meant to go.
-            let endpoint = endpoint.filter(|endpoint| is_same_place(&url, endpoint));
-            let Some(endpoint) = endpoint else {
-                let said = link.hidden(super::trouble::beginning(&said));
-                let text = format!("names an endpoint somewhere else: {said}");
-                return Err(Trouble::new(Kind::NotMcp, text));
-            };
-            link.url.store(Arc::new(endpoint));
-            let pending = events.into_rest();
-            return Ok(Opened { body, pending });
         }
+        let said = String::from_utf8_lossy(&event.data).into_owned();
+        let endpoint = joined(&url, said.trim());
+        // What we send may hold secrets: they stay where they were meant to go.
+        let endpoint = endpoint.filter(|endpoint| is_same_place(&url, endpoint));
+        let Some(endpoint) = endpoint else {
+            let said = link.hidden(super::trouble::beginning(&said));
+            let text = format!("names an endpoint somewhere else: {said}");
+            return Err(Trouble::new(Kind::NotMcp, text));
+        };
+        link.url.store(Arc::new(endpoint));
+        let (body, pending) = events.into_rest();
+        return Ok(Opened { body, pending });
     }
     let text = "ended its stream before it named an endpoint";
     Err(Trouble::new(Kind::NotMcp, text))
@@ -67,7 +59,7 @@ pub(crate) async fn open(link: &Link) -> Result<Opened, Trouble> {
 
 /// Reads the stream until it ends, which is the end of everything that waits for it.
 pub(crate) async fn keep(link: Arc<Link>, opened: Opened) {
-    let read = standing::read(&link, opened.body, opened.pending, |_| {}).await;
+    let read = standing::read(&link, opened.body, &opened.pending, |_| {}).await;
     let why = match read {
         Ok(()) => "the server ended the stream".to_owned(),
         Err(why) => format!("the stream broke: {why}"),

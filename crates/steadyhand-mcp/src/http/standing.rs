@@ -3,17 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::BodyExt as _;
 use hyper::StatusCode;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::client::Body;
-use super::exchange::{content_type, get};
-use super::{ANSWER_BYTES_MAX, Link, SessionId};
+use super::event_reader::{EventReader, NextEvent};
+use super::exchange::{RESUME_WAIT_MIN, content_type, get};
+use super::{Link, SessionId};
 use crate::mux::Outlet;
-use crate::wire::{Event, Events, read_messages};
+use crate::wire::{Event, read_messages};
 
 /// The wait before it is opened again; it doubles while it does not last.
 const WAIT: Duration = Duration::from_secs(1);
@@ -45,7 +44,7 @@ pub(crate) async fn keep(link: Arc<Link>, first: oneshot::Sender<()>) {
             Opened::Stream(body) => {
                 was_open = true;
                 let mut said = None;
-                let ended = read(&link, body, Vec::new(), |event| {
+                let ended = read(&link, body, &[], |event| {
                     if let Some(id) = &event.id {
                         last_event = (!id.is_empty()).then(|| id.clone());
                     }
@@ -59,7 +58,8 @@ pub(crate) async fn keep(link: Arc<Link>, first: oneshot::Sender<()>) {
                     wait = WAIT;
                 }
                 if let Some(said) = said {
-                    wait = said;
+                    // However often it wants to be asked.
+                    wait = said.max(RESUME_WAIT_MIN);
                 }
             }
             // It has none: nothing is lost, but what it would say by itself.
@@ -110,42 +110,34 @@ async fn open(link: &Link, session: Option<&SessionId>, last_event: Option<&str>
 /// Reads a stream to its end. An error means that it broke.
 pub(super) async fn read(
     link: &Arc<Link>,
-    mut body: Body,
-    already: Vec<u8>,
+    body: Body,
+    already: &[u8],
     mut told: impl FnMut(&Event),
 ) -> Result<(), String> {
     let outlet: Arc<dyn Outlet> = Arc::clone(link) as _;
-    let mut events = Events::new(ANSWER_BYTES_MAX);
-    let mut data = Bytes::from(already);
+    let mut events = EventReader::new(link, body, already);
     loop {
-        events.feed(&data);
-        loop {
-            let event = match events.next_event() {
-                Ok(Some(event)) => event,
-                Ok(None) => break,
-                Err(too_large) => return Err(format!("an event of {} bytes", too_large.0)),
-            };
-            told(&event);
-            if !event.is_message() {
-                continue;
+        let event = match events.next().await {
+            NextEvent::Event(event) => event,
+            NextEvent::End => return Ok(()),
+            NextEvent::Broken(why) => return Err(why),
+            NextEvent::Unreadable { why, .. } => return Err(why.words()),
+        };
+        told(&event);
+        if !event.is_message() {
+            continue;
+        }
+        match read_messages(&event.data) {
+            Some(messages) => {
+                for message in messages {
+                    link.mux.take(message, None, &outlet);
+                    events.spend().await;
+                }
             }
-            match read_messages(&event.data) {
-                Some(messages) => {
-                    for message in messages {
-                        link.mux.take(message, None, &outlet);
-                    }
-                }
-                None => {
-                    link.mux.desk.record.noise(&event.data, event.data.len());
-                    link.mux.unreadable(&event.data, None);
-                }
+            None => {
+                link.mux.desk.record.noise(&event.data, event.data.len());
+                link.mux.unreadable(&event.data, None);
             }
         }
-        data = match body.frame().await {
-            None => return Ok(()),
-            Some(Err(error)) => return Err(super::client::words(&error)),
-            Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
-        };
-        link.mux.hear();
     }
 }

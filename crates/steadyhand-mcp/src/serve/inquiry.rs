@@ -10,17 +10,21 @@ use futures_util::future::{BoxFuture, join_all};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use steadyhand::ReservedBytes;
 use tokio::sync::{mpsc, oneshot};
 
 use super::client::{Answered, Client};
 use super::era::Era;
 use super::errors;
 use super::message::Message;
+use super::news::told_memory;
 use crate::relay::{Counterpart, Question};
 use crate::wire::{Members, RpcError};
 
-/// Messages that may wait to be sent before the answer; then the oldest are dropped.
+/// Messages that may wait to be sent before the answer: so many, and so many bytes. Then the oldest are dropped, but
+/// for questions: whoever asked waits for the answer.
 const SAID_MAX: usize = 256;
+const SAID_BYTES_MAX: usize = 512 * 1024;
 
 /// What a request is answered with in the end: the result's text, or an error.
 pub(super) type Answer = Result<Bytes, RpcError>;
@@ -45,7 +49,9 @@ pub(super) enum Sink {
 
 #[derive(Default)]
 pub(super) struct State {
-    said: VecDeque<Message>,
+    said: VecDeque<QueuedMessage>,
+    /// The memory of that.
+    said_held: Option<ReservedBytes>,
     /// Questions that a client of the newer protocol has to answer, and where the answers go.
     open: Vec<Open>,
     /// There are questions nobody has been told of.
@@ -60,6 +66,11 @@ pub(super) struct State {
 
 /// Answers of a client, by the server's names for its questions.
 pub(super) type Given = HashMap<String, Box<RawValue>>;
+
+struct QueuedMessage {
+    message: Message,
+    is_question: bool,
+}
 
 struct Open {
     question: Question,
@@ -159,11 +170,21 @@ impl Inquiry {
         match &self.sink {
             Sink::Closed => {}
             Sink::Out(out) => drop(out.try_send(message)),
+            Sink::Own => self.change(|state| state.add_said(message)),
+        }
+    }
+
+    /// Hands over a question, which must not get lost.
+    async fn say_question(&self, message: Message) {
+        match &self.sink {
+            Sink::Closed => {}
+            Sink::Out(out) => drop(out.send(message).await),
             Sink::Own => self.change(|state| {
-                if state.said.len() >= SAID_MAX {
-                    state.said.pop_front();
-                }
-                state.said.push_back(message);
+                let is_question = true;
+                state.said.push_back(QueuedMessage {
+                    message,
+                    is_question,
+                });
             }),
         }
     }
@@ -196,11 +217,7 @@ impl Inquiry {
                 let withdrawing = Withdrawing { inquiry, id };
                 let method = &question.method;
                 let message = Message::request(id, method, question.params.as_deref());
-                match &withdrawing.inquiry.sink {
-                    // Unlike what is only told, it must not get lost.
-                    Sink::Out(out) => drop(out.send(message).await),
-                    Sink::Own | Sink::Closed => withdrawing.inquiry.say(message),
-                }
+                withdrawing.inquiry.say_question(message).await;
                 answer.await.unwrap_or_else(|_| Err(gone()))
             }
         });
@@ -290,13 +307,49 @@ impl Counterpart for Inquiry {
 }
 
 impl State {
+    fn add_said(&mut self, message: Message) {
+        let bytes = message.len();
+        if bytes > SAID_BYTES_MAX {
+            return;
+        }
+        let is_full = |state: &State| {
+            let held = state.said_held.as_ref().map_or(0, ReservedBytes::bytes);
+            state.said.len() >= SAID_MAX || held + bytes > SAID_BYTES_MAX
+        };
+        while is_full(self) {
+            let Some(oldest) = self.said.iter().position(|said| !said.is_question) else {
+                return;
+            };
+            if let Some(said) = self.said.remove(oldest) {
+                self.give_back(&said);
+            }
+        }
+        let held = self
+            .said_held
+            .get_or_insert_with(|| told_memory().nothing());
+        if held.grow(bytes).is_ok() {
+            let is_question = false;
+            self.said.push_back(QueuedMessage {
+                message,
+                is_question,
+            });
+        }
+    }
+
+    fn give_back(&mut self, said: &QueuedMessage) {
+        if let (Some(held), false) = (&mut self.said_held, said.is_question) {
+            held.shrink_to(held.bytes().saturating_sub(said.message.len()));
+        }
+    }
+
     /// What is to be done next, if there is anything. What was said comes before the answer.
     pub(super) fn next(&mut self) -> Option<Next> {
         if self.is_cancelled {
             return Some(Next::Cancel);
         }
-        if let Some(message) = self.said.pop_front() {
-            return Some(Next::Say(message));
+        if let Some(said) = self.said.pop_front() {
+            self.give_back(&said);
+            return Some(Next::Say(said.message));
         }
         if let Some(answer) = self.answer.take() {
             return Some(Next::Answer(answer));

@@ -6,8 +6,7 @@ use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
@@ -16,7 +15,7 @@ use super::gateway::Inner;
 use super::inquiry::level;
 use super::news::{Letter, Mailbox};
 use super::passing::{tell_level, uri_of};
-use crate::notices::Notice;
+use crate::notices::{NoNotice, Notice, NoticeReceiver};
 use crate::server::Server;
 use crate::state::ServerState;
 
@@ -126,7 +125,7 @@ impl Followed {
 async fn follow(
     gateway: Weak<Inner>,
     name: String,
-    mut notices: broadcast::Receiver<Notice>,
+    mut notices: NoticeReceiver,
     mut changes: watch::Receiver<ServerState>,
 ) {
     let mut starts = changes.borrow_and_update().starts;
@@ -134,10 +133,10 @@ async fn follow(
         tokio::select! {
             notice = notices.recv() => match (notice, gateway.upgrade()) {
                 (Ok(notice), Some(inner)) => inner.take_notice(&notice),
-                (Err(RecvError::Lagged(missed)), Some(_)) => {
+                (Err(NoNotice::Missed(missed)), Some(_)) => {
                     tracing::debug!(server = name, missed, "it says more than can be passed on");
                 }
-                (Err(RecvError::Closed), _) | (_, None) => return,
+                (Err(NoNotice::Closed), _) | (_, None) => return,
             },
             changed = changes.changed() => {
                 let now = changes.borrow_and_update().starts;

@@ -1,16 +1,20 @@
 //! What a client is told of its own accord: lists that have changed, resources that are new, words of servers' logs.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::value::{RawValue, to_raw_value};
+use steadyhand::{ByteBudget, ReservedBytes};
 use tokio::sync::{Notify, watch};
 
 use super::message::Message;
 use crate::wire::Members;
 
-/// Letters that may wait for one client; then the oldest are lost.
+/// Letters that may wait for one client: so many, and so many bytes. Then the oldest are dropped, and counted.
 const LETTERS_MAX: usize = 256;
+const LETTERS_BYTES_MAX: usize = 256 * 1024;
+/// What may wait for all clients, of what servers tell them.
+const TOLD_BYTES_MAX: usize = 64 * 1024 * 1024;
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// How often each list has changed.
@@ -42,11 +46,76 @@ pub(super) enum Letter {
     Logged(Arc<RawValue>),
 }
 
+/// The memory of what waits for clients to take it, as a part of the process's.
+pub(super) fn told_memory() -> &'static ByteBudget {
+    static TOLD: OnceLock<ByteBudget> = OnceLock::new();
+    TOLD.get_or_init(|| ByteBudget::process().part("messages for MCP clients", TOLD_BYTES_MAX))
+}
+
 /// What waits for one client to take it.
 #[derive(Default)]
 pub(super) struct Mailbox {
-    letters: Mutex<VecDeque<Letter>>,
+    letters: Mutex<Letters>,
     arrived: Notify,
+}
+
+#[derive(Default)]
+struct Letters {
+    waiting: VecDeque<Letter>,
+    held: Option<ReservedBytes>,
+    dropped: u64,
+}
+
+impl Letter {
+    fn bytes(&self) -> usize {
+        match self {
+            Letter::Updated { uri, params } => uri.len() + params.get().len(),
+            Letter::Logged(params) => params.get().len(),
+        }
+    }
+}
+
+impl Letters {
+    fn take(&mut self) -> Option<Letter> {
+        let letter = self.waiting.pop_front()?;
+        if let Some(held) = &mut self.held {
+            held.shrink_to(held.bytes().saturating_sub(letter.bytes()));
+        }
+        Some(letter)
+    }
+
+    fn drop_oldest(&mut self) -> bool {
+        let is_dropped = self.take().is_some();
+        if is_dropped {
+            self.count_dropped();
+        }
+        is_dropped
+    }
+
+    fn count_dropped(&mut self) {
+        self.dropped += 1;
+        if self.dropped.is_power_of_two() {
+            let dropped = self.dropped;
+            tracing::debug!(dropped, "a client does not take what servers tell it");
+        }
+    }
+
+    /// Makes room by dropping the oldest. False if there is none even so.
+    fn add(&mut self, letter: Letter) -> bool {
+        let bytes = letter.bytes();
+        let held = |letters: &Letters| letters.held.as_ref().map_or(0, ReservedBytes::bytes);
+        let is_full = |letters: &Letters| {
+            letters.waiting.len() >= LETTERS_MAX || held(letters) + bytes > LETTERS_BYTES_MAX
+        };
+        while is_full(self) && self.drop_oldest() {}
+        let held = self.held.get_or_insert_with(|| told_memory().nothing());
+        let has_room = bytes <= LETTERS_BYTES_MAX && held.grow(bytes).is_ok();
+        match has_room {
+            true => self.waiting.push_back(letter),
+            false => self.count_dropped(),
+        }
+        has_room
+    }
 }
 
 impl Mailbox {
@@ -57,20 +126,19 @@ impl Mailbox {
             (Letter::Updated { uri, .. }, Letter::Updated { uri: other, .. }) => uri == other,
             _ => false,
         };
-        if letters.iter().any(is_same) {
+        if letters.waiting.iter().any(is_same) {
             return;
         }
-        if letters.len() >= LETTERS_MAX {
-            letters.pop_front();
-        }
-        letters.push_back(letter);
+        let has_arrived = letters.add(letter);
         drop(letters);
-        self.arrived.notify_one();
+        if has_arrived {
+            self.arrived.notify_one();
+        }
     }
 
     async fn take(&self) -> Letter {
         loop {
-            let letter = self.letters().pop_front();
+            let letter = self.letters().take();
             if let Some(letter) = letter {
                 return letter;
             }
@@ -78,7 +146,7 @@ impl Mailbox {
         }
     }
 
-    fn letters(&self) -> MutexGuard<'_, VecDeque<Letter>> {
+    fn letters(&self) -> MutexGuard<'_, Letters> {
         self.letters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

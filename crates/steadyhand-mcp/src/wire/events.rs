@@ -7,6 +7,13 @@ use std::time::Duration;
 
 use memchr::memchr2;
 
+use super::overlong::begins_as_answer;
+
+/// What a buffer keeps when nothing is in it.
+const CAPACITY_KEPT: usize = 1024 * 1024;
+const KIND_BYTES_MAX: usize = 256;
+const ID_BYTES_MAX: usize = 4 * 1024;
+
 /// Reads events out of bytes, however they are cut.
 pub struct Events {
     buffer: Vec<u8>,
@@ -63,6 +70,10 @@ impl Events {
             self.searched -= self.read;
             self.read = 0;
         }
+        // What a single large event needed is given back.
+        if self.buffer.is_empty() && self.buffer.capacity() > CAPACITY_KEPT {
+            self.buffer = Vec::new();
+        }
         self.buffer.extend_from_slice(bytes);
     }
 
@@ -95,6 +106,21 @@ impl Events {
         }
     }
 
+    /// How much is held of what is not a whole event yet.
+    pub fn held(&self) -> usize {
+        self.buffer.len() - self.read + self.event.data.len()
+    }
+
+    /// Whether what has come of the next event begins like an answer, and not like anything else a server says.
+    pub fn begins_as_answer(&self) -> bool {
+        let line = &self.buffer[self.read..];
+        let data = match self.event.has_data {
+            true => &self.event.data,
+            false => line.strip_prefix(b"data:").unwrap_or_default(),
+        };
+        begins_as_answer(data)
+    }
+
     /// What has come beyond the last event.
     pub fn into_rest(mut self) -> Vec<u8> {
         self.buffer.split_off(self.read)
@@ -124,7 +150,12 @@ impl Events {
                 event.has_data = true;
                 event.data.extend_from_slice(value);
             }
-            b"event" => event.kind = String::from_utf8_lossy(value).into_owned(),
+            b"event" => {
+                let value = &value[..value.len().min(KIND_BYTES_MAX)];
+                event.kind = String::from_utf8_lossy(value).into_owned();
+            }
+            // One that no header could hold is no place to go on from.
+            b"id" if value.len() > ID_BYTES_MAX => event.id = Some(String::new()),
             b"id" if !value.contains(&0) => {
                 event.id = Some(String::from_utf8_lossy(value).into_owned());
             }

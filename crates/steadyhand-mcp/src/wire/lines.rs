@@ -52,6 +52,7 @@ pub struct Lines {
 const SPREAD_BYTES_MAX: usize = 1024 * 1024;
 /// So many places behind other text are tried for the beginning of a message.
 const BEGINNINGS_MAX: usize = 16;
+const LONG_LINE_BYTES: usize = 256 * 1024;
 
 impl Lines {
     /// No line may be longer than this.
@@ -110,6 +111,19 @@ impl Lines {
                 }
             }
         }
+    }
+
+    /// How much is held of what is not handed out yet.
+    pub fn held(&self) -> usize {
+        self.buffer.len() - self.taken + self.spread.len()
+    }
+
+    /// There is no memory for the line that has begun: it is thrown away like one that is too long.
+    pub fn give_up_line(&mut self) {
+        self.spread = Vec::new();
+        self.overlong.add(&self.buffer[self.taken..]);
+        self.buffer.truncate(self.taken);
+        self.searched = self.taken;
     }
 
     /// What has come of a line whose end has not come yet.
@@ -205,7 +219,12 @@ fn line_of(line: &[u8]) -> Line<'_> {
     // Members stand in any order: the SDK for TypeScript writes `jsonrpc` last.
     if memmem::find(line, b"\"jsonrpc\"").is_some() {
         let beginnings = memmem::find_iter(line, b"{").filter(|at| *at > 0);
-        for at in beginnings.take(BEGINNINGS_MAX) {
+        // Each is a look at the whole line.
+        let beginnings_max = match line.len() {
+            0..=LONG_LINE_BYTES => BEGINNINGS_MAX,
+            _ => 2,
+        };
+        for at in beginnings.take(beginnings_max) {
             if let Some(message) = Incoming::read(&line[at..]) {
                 return Line::Salvaged {
                     noise: &line[..at],

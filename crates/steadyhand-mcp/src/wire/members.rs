@@ -3,10 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{MapAccess, Visitor};
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
+
+/// An object with more members is none that we take apart.
+const MEMBERS_MAX: usize = 100_000;
 
 /// The members of an object, in their order.
 #[derive(Debug, Default)]
@@ -70,6 +73,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
                 let mut members = Vec::new();
                 while let Some((name, value)) = map.next_entry::<Name<'de>, &'de RawValue>()? {
+                    if members.len() >= MEMBERS_MAX {
+                        return Err(A::Error::invalid_length(MEMBERS_MAX + 1, &self));
+                    }
                     members.push((name.0, value));
                 }
                 Ok(Members(members))

@@ -1,6 +1,10 @@
 //! One JSON-RPC message, told apart by its members and never by the shape of a result.
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer as _, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -31,6 +35,11 @@ pub enum Incoming<'a> {
         params: Option<&'a RawValue>,
     },
 }
+
+/// What is read of an error, of its message as of its data.
+const ERROR_BYTES_MAX: usize = 64 * 1024;
+/// Messages in one array, or on one line: more are none.
+const BATCH_MAX: usize = 10_000;
 
 /// A JSON-RPC error object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -117,12 +126,32 @@ pub(super) fn read_batch(bytes: &[u8]) -> Option<Vec<Incoming<'_>>> {
     if bytes.first() != Some(&b'[') {
         return None;
     }
-    let raw: Vec<&RawValue> = serde_json::from_slice(bytes).ok()?;
-    let messages: Option<Vec<_>> = raw
-        .iter()
-        .map(|message| Incoming::read(message.get().as_bytes()))
-        .collect();
-    messages.filter(|messages| !messages.is_empty())
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let messages = json.deserialize_seq(Batch).ok()?;
+    json.end().ok()?;
+    Some(messages).filter(|messages| !messages.is_empty())
+}
+
+/// Reads messages one by one, and no further than they are messages, and not too many.
+struct Batch;
+
+impl<'de> Visitor<'de> for Batch {
+    type Value = Vec<Incoming<'de>>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "at most {BATCH_MAX} messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut messages = Vec::new();
+        while let Some(raw) = list.next_element::<&'de RawValue>()? {
+            match Incoming::read(raw.get().as_bytes()) {
+                Some(message) if messages.len() < BATCH_MAX => messages.push(message),
+                _ => return Err(A::Error::invalid_length(messages.len() + 1, &self)),
+            }
+        }
+        Ok(messages)
+    }
 }
 
 /// Several messages on one line, as two threads of a server write them that do not wait for each other; none if
@@ -131,10 +160,12 @@ pub(super) fn read_glued(bytes: &[u8]) -> Option<Vec<Incoming<'_>>> {
     if bytes.first() != Some(&b'{') {
         return None;
     }
-    serde_json::Deserializer::from_slice(bytes)
+    let messages: Option<Vec<_>> = serde_json::Deserializer::from_slice(bytes)
         .into_iter::<&RawValue>()
+        .take(BATCH_MAX + 1)
         .map(|message| Incoming::read(message.ok()?.get().as_bytes()))
-        .collect()
+        .collect();
+    messages.filter(|messages| messages.len() <= BATCH_MAX)
 }
 
 /// A member that is there, be it null.
@@ -159,10 +190,32 @@ impl RpcError {
         }
     }
 
-    /// Servers put anything here; a text alone will do.
+    /// Servers put anything here; a text alone will do. What is long beyond use is cut.
     fn read(raw: &RawValue) -> RpcError {
-        steadyhand::typed_json::from_str(raw.get())
-            .unwrap_or_else(|_| RpcError::new(-32603, raw.get()))
+        #[derive(Deserialize)]
+        struct Written<'a> {
+            #[serde(default)]
+            code: i64,
+            #[serde(borrow, default)]
+            message: Cow<'a, str>,
+            #[serde(borrow, default)]
+            data: Option<&'a RawValue>,
+        }
+        let text = |text: &str| steadyhand::cut::text(text, ERROR_BYTES_MAX);
+        let Ok(error) = steadyhand::typed_json::from_str::<Written<'_>>(raw.get()) else {
+            return RpcError::new(-32603, text(raw.get()));
+        };
+        let data = error.data.map(|data| match data.get().len() {
+            0..=ERROR_BYTES_MAX => serde_json::from_str(data.get()).ok(),
+            bytes => Some(Value::String(format!(
+                "({bytes} bytes, which is too much to be shown)"
+            ))),
+        });
+        RpcError {
+            code: error.code,
+            message: text(&error.message),
+            data: data.flatten(),
+        }
     }
 }
 

@@ -70,6 +70,16 @@ impl Overlong {
     }
 }
 
+/// Whether the beginning of a message is that of an answer: it says so before anything else.
+pub(super) fn begins_as_answer(start: &[u8]) -> bool {
+    static ANSWER: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(
+            r#"^\s*\{\s*(?:"(?:jsonrpc|id)"\s*:\s*(?:"[^"]{0,64}"|\d{1,20})\s*,\s*)*"(?:result|error)"\s*:"#,
+        )
+    });
+    ANSWER.is_match(&start[..start.len().min(HEAD_BYTES)])
+}
+
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a fixed pattern")
 }

@@ -1,6 +1,7 @@
 //! MCP servers, real and hostile, through the crate's public surface.
 
 mod adapting;
+mod attacks;
 mod beside;
 mod camel_case_server;
 mod causes;

@@ -227,7 +227,9 @@ impl Fault {
             Fault::LargeEvent => {
                 wire.begin_events().await?;
                 let part = "x".repeat(1 << 20);
-                wire.chunk("data: ").await?;
+                let start =
+                    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":\"");
+                wire.chunk(&format!("data: {start}")).await?;
                 for _ in 0..17 {
                     wire.chunk(&part).await?;
                 }

@@ -108,7 +108,7 @@ async fn v13_http_a_subscription_is_listened_to_in_the_newer_era() {
     host.tell(json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "test://one"}}));
     let mut heard = None;
     until("it is heard", || {
-        heard = heard.take().or_else(|| notices.try_recv().ok());
+        heard = heard.take().or_else(|| notices.try_recv()?.ok());
         heard.is_some()
     })
     .await;
