@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
-use steadyhand::{clock, redact};
+use steadyhand::{clock, redact, visible};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::time::Instant;
 
@@ -348,11 +348,10 @@ fn shown(bytes: &[u8], full_length: usize) -> String {
                 }
             }
             '\t' => plain.push(' '),
-            control if control.is_control() => plain.extend(control.escape_unicode()),
             other => plain.push(other),
         }
     }
-    let mut plain = redact::text(&plain).to_string();
+    let mut plain = visible::text(&redact::text(&plain)).replace('\n', r"\u{a}");
     if full_length > kept.len() {
         plain.push_str(&format!(" … ({full_length} bytes)"));
     }

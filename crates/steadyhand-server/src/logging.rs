@@ -1,7 +1,9 @@
 //! What happens inside, as lines on stderr.
 
+use std::io::{self, Write};
 use std::sync::OnceLock;
 
+use steadyhand::visible;
 use steadyhand_mcp::START_FAILED;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::{Layer, Layered, SubscriberExt};
@@ -56,7 +58,7 @@ pub(crate) fn level_of(settings: &LogSettings) -> LevelFilter {
 fn lines(format: LineFormat, in_color: bool) -> Lines {
     match format {
         LineFormat::Text => fmt::layer()
-            .with_writer(std::io::stderr)
+            .with_writer(VisibleStderr::default)
             .with_ansi(in_color)
             .without_time()
             .with_target(false)
@@ -67,6 +69,31 @@ fn lines(format: LineFormat, in_color: bool) -> Lines {
             .with_writer(std::io::stderr)
             .with_target(false)
             .boxed(),
+    }
+}
+
+/// Stderr for people: a text of a server or a caller that came into a line cannot steer a terminal or hide.
+#[derive(Default)]
+struct VisibleStderr;
+
+impl Write for VisibleStderr {
+    /// Gets whole lines.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        let mut shown = String::with_capacity(text.len());
+        let mut pieces = text.split('\u{1b}');
+        // What begins with it are the colours of the line itself: foreign ones are written as numbers before.
+        shown.push_str(&visible::text(pieces.next().unwrap_or_default()));
+        for piece in pieces {
+            shown.push('\u{1b}');
+            shown.push_str(&visible::text(piece));
+        }
+        io::stderr().lock().write_all(shown.as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
     }
 }
 

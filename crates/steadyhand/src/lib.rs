@@ -41,6 +41,7 @@ mod tool;
 mod tool_error;
 mod trace;
 pub mod typed_json;
+pub mod visible;
 pub mod wildcard;
 
 pub use arrival::Arrivals;

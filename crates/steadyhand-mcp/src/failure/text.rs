@@ -398,13 +398,13 @@ fn clean(line: &str) -> String {
     let plain = ESCAPES.replace_all(read, "");
     let plain: String = plain
         .chars()
-        .filter_map(|c| match c {
-            '\t' | '\n' => Some(' '),
-            c if c.is_control() => None,
-            c => Some(c),
+        .map(|c| match c {
+            '\t' | '\n' => ' ',
+            c => c,
         })
         .collect();
-    bounded(&redact::text(plain.trim_end()), LINE_CHARS_MAX)
+    let shown = redact::text(plain.trim_end());
+    bounded(&steadyhand::visible::text(&shown), LINE_CHARS_MAX)
 }
 
 fn bounded(text: &str, chars_max: usize) -> String {

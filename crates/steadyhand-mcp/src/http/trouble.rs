@@ -153,7 +153,7 @@ pub(crate) fn beginning(body: &str) -> String {
         if !shown.is_empty() {
             shown.push(' ');
         }
-        shown.extend(word.chars().filter(|c| !c.is_control()));
+        shown.push_str(&steadyhand::visible::text(word));
         if let Some((end, _)) = shown.char_indices().nth(BODY_CHARS_MAX) {
             shown.truncate(end);
             shown.push('…');

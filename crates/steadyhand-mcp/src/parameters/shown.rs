@@ -79,8 +79,8 @@ struct Name<'a>(&'a str);
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for c in self.0.chars().take(NAME_CHARS_MAX) {
-            match c.is_control() {
-                true => write!(f, "{}", c.escape_default())?,
+            match c.is_control() || steadyhand::visible::hides_alone(c) {
+                true => write!(f, "{}", c.escape_unicode())?,
                 false => f.write_char(c)?,
             }
         }

@@ -81,7 +81,7 @@ pub(super) fn run(
     let Some(shell) = args.shell else {
         return Err(Failed::new(Exit::Usage, "usage", "which shell?"));
     };
-    screen.answer(&script(shell, name)?);
+    screen.exact(&script(shell, name)?);
     Ok(())
 }
 

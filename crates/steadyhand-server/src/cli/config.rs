@@ -40,7 +40,7 @@ pub(super) async fn run(session: &Session<'_>, command: &ConfigCommand) -> Resul
         ConfigCommand::SetSecret { name } => super::secret::set(session, name).await,
         ConfigCommand::Schema => {
             let schema = serde_json::to_string_pretty(&schema::whole()).unwrap_or_default();
-            session.screen.answer(&schema);
+            session.screen.exact(&schema);
             Ok(())
         }
     }

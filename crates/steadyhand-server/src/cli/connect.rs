@@ -89,7 +89,7 @@ impl Connection {
             session.screen.json(&view);
             return Ok(());
         }
-        session.screen.answer(&snippet);
+        session.screen.exact(&snippet);
         if let Some(file) = &self.file {
             let line = self.client.line(self.way, &self.us);
             let install = self.install_command();

@@ -189,7 +189,7 @@ pub(super) fn repair(session: &Session<'_>, args: &RepairArgs) -> Result<(), Fai
             .screen
             .note(conversation::explain(provider, &value, &repaired, &fixes).trim_end());
         args.file.note_what_is_left(session, &repaired);
-        session.screen.answer(&shown);
+        session.screen.exact(&shown);
     }
     Ok(())
 }
@@ -240,7 +240,7 @@ fn repair_response(session: &Session<'_>, provider: Provider, response: Conversa
         ));
     }
     let shown = shown(session, &text, &repaired, fixes.is_empty());
-    session.screen.answer(&shown);
+    session.screen.exact(&shown);
 }
 
 /// A well-formed error in a provider's shape: the result of a call, or a model's whole response.

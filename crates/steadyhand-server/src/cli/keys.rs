@@ -84,7 +84,7 @@ fn create(session: &Session<'_>, keys: &Keys, args: &CreateArgs) -> Result<(), F
         session.screen.json(&view);
         return Ok(());
     }
-    session.screen.answer(secret.expose_secret());
+    session.screen.exact(secret.expose_secret());
     session.screen.note(&format!(
         "That is the key of {} ({}). It is not shown again: only its digest is kept.",
         key.name,

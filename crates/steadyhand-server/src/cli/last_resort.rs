@@ -54,7 +54,8 @@ pub(super) fn tell(message: &str) {
 
 fn words_of(panic: &PanicHookInfo<'_>) -> String {
     let words = panic.payload_as_str().unwrap_or("no words");
-    let words = steadyhand::redact::text(words).replace(|c: char| c.is_control(), " ");
+    let words = steadyhand::redact::text(words).replace(['\n', '\t'], " ");
+    let words = steadyhand::visible::text(&words).into_owned();
     let words = steadyhand::cut::text(&words, WORDS_BYTES_MAX);
     match panic.location() {
         Some(place) => format!("{words} ({}:{})", place.file(), place.line()),

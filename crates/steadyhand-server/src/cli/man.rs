@@ -24,7 +24,7 @@ pub(super) fn run(args: &ManArgs, screen: &Screen, command: clap::Command) -> Re
         let mut page = Vec::new();
         let rendered = Man::new(command).render(&mut page);
         rendered.map_err(|error| Failed::unexpected(error.to_string()))?;
-        screen.answer(&String::from_utf8_lossy(&page));
+        screen.exact(&String::from_utf8_lossy(&page));
         return Ok(());
     };
     let mut command = command.disable_help_subcommand(true);

@@ -83,7 +83,7 @@ pub(super) fn show(session: &Session<'_>, ended: &Ended) -> Result<(), Failed> {
     {
         match value::shown(screen, output) {
             text if text.is_empty() => screen.note("The tool answered with no content."),
-            text => screen.answer(&text),
+            text => screen.exact(&text),
         }
     }
     if !ended.dropped_arguments.is_empty() {

@@ -53,8 +53,16 @@ impl Screen {
         }
     }
 
-    /// The answer.
+    /// The answer for people: everything in it can be seen, whoever wrote it.
     pub(super) fn answer(&self, text: &str) {
+        match self.stdout_color {
+            true => self.exact(&visible_but_styles(text)),
+            false => self.exact(&visible(text)),
+        }
+    }
+
+    /// The answer for machines, to the letter.
+    pub(super) fn exact(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
         let end = if text.ends_with('\n') { "" } else { "\n" };
         let written = write!(stdout, "{text}{end}").and_then(|()| stdout.flush());
@@ -71,8 +79,13 @@ impl Screen {
         self.unwritten.take()
     }
 
-    /// A text of somebody else's: what would steer a terminal is made visible where one is.
+    /// A text of somebody else's: what would steer a terminal, turn letters around or hide is made visible.
     pub(super) fn foreign(&self, text: &str) -> String {
+        visible(text)
+    }
+
+    /// What a tool or a model answered: to the letter where it goes to a file or to another program.
+    pub(super) fn content(&self, text: &str) -> String {
         match self.stdout_is_terminal {
             true => visible(text),
             false => text.to_owned(),
@@ -85,7 +98,7 @@ impl Screen {
             true => serde_json::to_string_pretty(value),
             false => serde_json::to_string(value),
         };
-        self.answer(&text.unwrap_or_default());
+        self.exact(&text.unwrap_or_default());
     }
 
     /// Something a person may want to know; not with `-q`, and not where a machine reads.
@@ -200,17 +213,29 @@ pub(super) fn line(text: &str) {
     eprintln!("{}", visible(text));
 }
 
-/// Control characters but for line breaks and tabs, as something one can see: `\u{1b}`.
+/// What would steer a terminal, turn letters around or hide among them, as something one can see: `\u{1b}`.
 pub(super) fn visible(text: &str) -> String {
-    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
-    match text.contains(steers) {
-        false => text.to_owned(),
-        true => text
-            .chars()
-            .map(|c| match steers(c) {
-                true => c.escape_unicode().to_string(),
-                false => c.to_string(),
-            })
-            .collect(),
+    steadyhand::visible::text(text).into_owned()
+}
+
+/// The same, but for the styles that we have put there ourselves. Foreign texts in it have been made visible before.
+fn visible_but_styles(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        shown.push_str(&visible(before));
+        let end = after.find(|c: char| !c.is_ascii_digit() && c != ';');
+        match end.filter(|end| after[*end..].starts_with('m')) {
+            Some(end) => {
+                shown.push_str(&format!("\u{1b}[{}m", &after[..end]));
+                rest = &after[end + 1..];
+            }
+            None => {
+                shown.push_str("\\u{1b}[");
+                rest = after;
+            }
+        }
     }
+    shown.push_str(&visible(rest));
+    shown
 }

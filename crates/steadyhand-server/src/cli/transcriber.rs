@@ -216,14 +216,14 @@ async fn lines(session: &Session<'_>, transcriber: &BackgroundTranscriber) {
 fn show(session: &Session<'_>, answer: &Answer) {
     if session.screen.json {
         let line = serde_json::to_string(answer).unwrap_or_default();
-        session.screen.answer(&line);
+        session.screen.exact(&line);
         return;
     }
     if let Some(error) = &answer.error {
         session.screen.note(error);
     }
     if !answer.text.is_empty() {
-        session.screen.answer(&session.screen.foreign(&answer.text));
+        session.screen.exact(&session.screen.content(&answer.text));
     }
 }
 

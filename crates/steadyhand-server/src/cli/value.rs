@@ -9,7 +9,7 @@ use super::screen::Screen;
 /// A result: an object as names and values, a list of objects as a table, a text as it is.
 pub(super) fn shown(screen: &Screen, value: &Value) -> String {
     match value {
-        Value::String(text) => screen.foreign(text),
+        Value::String(text) => screen.content(text),
         Value::Null => String::new(),
         Value::Object(fields) if !fields.is_empty() => columns(
             screen,
@@ -34,7 +34,7 @@ pub(super) fn column_width(cells: impl Iterator<Item = usize>) -> usize {
 /// Rows with their columns under each other; separated by tabs where nobody looks.
 pub(super) fn columns(screen: &Screen, rows: Vec<Vec<String>>) -> String {
     if !screen.stdout_is_terminal {
-        let rows = rows.iter().map(|row| row.join("\t"));
+        let rows = rows.iter().map(|row| screen.foreign(&row.join("\t")));
         return rows.collect::<Vec<_>>().join("\n");
     }
     let mut table = comfy_table::Table::new();

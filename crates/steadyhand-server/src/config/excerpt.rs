@@ -201,7 +201,8 @@ impl Excerpt {
 
     /// What would steer a terminal is not passed on.
     fn push_visible(&mut self, text: &str) {
-        let visible = text.chars().map(|c| match c.is_control() && c != '\t' {
+        let steers = |c: char| c != '\t' && (c.is_control() || steadyhand::visible::hides_alone(c));
+        let visible = text.chars().map(|c| match steers(c) {
             true => char::REPLACEMENT_CHARACTER,
             false => c,
         });
@@ -211,9 +212,9 @@ impl Excerpt {
 
 fn is_short_line(line: &str) -> bool {
     first_chars(line, LINE_CHARS_MAX).len() == line.len()
-        && !line
-            .chars()
-            .any(|c| c.is_control() && c != '\t' && c != '\r')
+        && !line.chars().any(|c| {
+            c != '\t' && c != '\r' && (c.is_control() || steadyhand::visible::hides_alone(c))
+        })
 }
 
 /// The start of the line that stands `lines` lines before the one that holds `at`.

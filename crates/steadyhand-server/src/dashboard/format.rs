@@ -141,24 +141,8 @@ fn whole_seconds(ms: f64) -> String {
 /// A text of somebody else's with everything in it to be seen: characters that control, hide or turn around others
 /// are written as their numbers.
 pub(super) fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => shown.push(c),
-            '\r' => {}
-            c if is_hidden(c) => shown.push_str(&format!("⟨U+{:04X}⟩", c as u32)),
-            c => shown.push(c),
-        }
-    }
-    shown
-}
-
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}')
+    let text = text.replace("\r\n", "\n");
+    steadyhand::visible::text(&text).into_owned()
 }
 
 /// A text in one line of a bounded length.
@@ -267,7 +251,7 @@ mod tests {
         let hostile = "a\u{202e}b\u{0}c\u{200b}d\u{1b}[31m\u{e0041}\r\n\té日";
         assert_eq!(
             visible(hostile),
-            "a⟨U+202E⟩b⟨U+0000⟩c⟨U+200B⟩d⟨U+001B⟩[31m⟨U+E0041⟩\n\té日"
+            "a\\u{202e}b\\u{0}c\\u{200b}d\\u{1b}[31m\\u{e0041}\n\té日"
         );
         assert_eq!(line("one\n two   three", 100), "one two three");
         assert_eq!(line("abcdef", 3), "abc…");

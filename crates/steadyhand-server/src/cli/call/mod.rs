@@ -463,7 +463,7 @@ fn tell_attempts(session: &Session<'_>, runtime: &Runtime) -> Option<steadyhand:
 
 #[allow(clippy::print_stderr, reason = "what happens goes to stderr")]
 fn line(text: &str) {
-    eprintln!("{text}");
+    eprintln!("{}", screen::visible(text));
 }
 
 /// The lines about attempts come before the answer.

@@ -225,7 +225,7 @@ fn print_json(chat: &Chat<'_>, ended: &Ended, before: usize) {
         "messages": &chat.conversation()[before..],
     });
     let line = serde_json::to_string(&view).unwrap_or_default();
-    chat.session.screen.answer(&line);
+    chat.session.screen.exact(&line);
 }
 
 /// The servers that were told as not running at the top; empty until the top is told.

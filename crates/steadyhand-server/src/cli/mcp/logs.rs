@@ -125,7 +125,9 @@ fn show(session: &Session<'_>, log: &Value) {
             false => in_words(session, line),
         })
         .collect();
-    if !lines.is_empty() {
+    if !lines.is_empty() && screen.json {
+        screen.exact(&lines.join("\n"));
+    } else if !lines.is_empty() {
         screen.answer(&lines.join("\n"));
     }
 }

@@ -8,6 +8,7 @@ mod error;
 mod limits;
 mod line;
 mod run;
+mod script;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,7 +42,7 @@ pub use steadyhand_process::{adopt_orphans, settle};
 pub struct CommandSettings {
     /// The program and its arguments; no shell. `{name}` is the place of an argument, `{name...}` of a list.
     /// A list such as ["-n", "{count}"] is left out when `count` is absent. A text is a program without arguments, and is
-    /// never split into words.
+    /// never split into words. A place inside a script that an interpreter runs (`sh -c`, `python -c`, `ssh`) is refused.
     #[serde(deserialize_with = "arguments::parts")]
     #[schemars(schema_with = "arguments::parts_schema")]
     pub command: Vec<Part>,
@@ -101,6 +102,7 @@ impl Settings for CommandSettings {
         match Line::parse(self) {
             Err(fault) => faults.push(fault),
             Ok(line) => {
+                faults.extend(script::fault(self));
                 if let Some(schema) = &self.input {
                     faults.extend(line.faults_with(schema));
                 }

@@ -146,3 +146,77 @@ fn every_setting_is_described() {
         assert!(property["description"].is_string(), "{name}: {property}");
     }
 }
+
+/// Each is a program whose script would have a value of the call in it.
+#[test]
+fn s07_a_value_inside_a_script_of_an_interpreter_is_refused_and_the_safe_way_is_told() {
+    for command in [
+        json!(["sh", "-c", "echo {value}"]),
+        json!(["/bin/bash", "-lc", "echo '{value}'"]),
+        json!(["bash", "-o", "pipefail", "-c", "echo {value} | cat"]),
+        json!(["dash", "-e", "-c", "{value}"]),
+        json!(["zsh", ["-c", "echo {value}"]]),
+        json!(["fish", "--command=echo {value}"]),
+        json!(["env", "A=b", "sh", "-c", "echo {value}"]),
+        json!(["env", "-S", "sh -c 'echo {value}'"]),
+        json!([
+            "/usr/bin/timeout",
+            "5",
+            "busybox",
+            "sh",
+            "-c",
+            "echo {value}"
+        ]),
+        json!(["sudo", "-n", "bash", "-c", "echo {value}"]),
+        json!(["xargs", "-0", "sh", "-c", "echo {value}"]),
+        json!(["docker", "exec", "box", "sh", "-c", "echo {value}"]),
+        json!(["python3.12", "-Ic", "print('{value}')"]),
+        json!(["python3", "-cprint('{value}')"]),
+        json!(["node", "-r", "fs", "-e", "console.log('{value}')"]),
+        json!(["node", "--print", "{value}"]),
+        json!(["perl", "-lane", "print '{value}'"]),
+        json!(["ruby", "-e", "puts '{value}'"]),
+        json!(["php", "-r", "echo '{value}';"]),
+        json!(["deno", "eval", "console.log('{value}')"]),
+        json!(["awk", "-F", ":", "{{print \"{value}\"}}", "file"]),
+        json!(["ssh", "-p", "22", "host", "ls {value}"]),
+        json!(["ssh", "host", "ls", "--", "{value}"]),
+        json!(["ssh", "-o", "ProxyCommand=nc {value} 22", "host", "ls"]),
+        json!(["cmd.exe", "/d", "/s", "/c", "echo {value}"]),
+        json!(["PowerShell.exe", "-NoProfile", "-Command", "echo {value}"]),
+        json!(["pwsh", "-c", "echo", "{value}"]),
+        json!(["su", "-c", "echo {value}", "nobody"]),
+        json!(["watch", "echo {value}"]),
+    ] {
+        let found = faults(json!({"command": command}));
+        let message = found.first().map(|fault| fault.message.as_str());
+        let message = message.unwrap_or_else(|| panic!("{command} passes"));
+        assert!(
+            message.contains("{value} stands inside a script"),
+            "{command}: {message}"
+        );
+        let help = found[0].help.as_deref().unwrap_or_default();
+        assert!(help.contains(r#"\"$1\"", "sh", "{value}""#), "{help}");
+    }
+    let piped = faults(json!({"command": ["sh"], "stdin": "echo {value}"}));
+    assert_eq!(piped[0].at, "/stdin", "{piped:?}");
+}
+
+#[test]
+fn a_value_that_is_an_argument_of_its_own_is_no_part_of_a_script() {
+    for settings in [
+        json!({"command": ["sh", "-c", "echo \"$1\"", "sh", "{value}"]}),
+        json!({"command": ["python3", "report.py", "-c", "{value}"]}),
+        json!({"command": ["python3", "-c", "import sys; print(sys.argv[1])", "{value}"]}),
+        json!({"command": ["env", "LANG=C", "sort", "--", "{value}"]}),
+        json!({"command": ["grep", "-c", "--", "{value}", "sh"]}),
+        json!({"command": ["ssh", "-p", "22", "--", "{value}", "uptime"]}),
+        json!({"command": ["ssh", "host", "cat"], "stdin": "{value}"}),
+        json!({"command": ["docker", "run", "--rm", "node", "{value}"]}),
+        json!({"command": ["awk", "-v", "name={value}", "{{print name}}"]}),
+        json!({"command": ["sh", "-c", "cat"], "stdin": "Dear {value}"}),
+        json!({"command": ["sh"], "stdin": "{value}"}),
+    ] {
+        assert_eq!(faults(settings.clone()), [], "{settings}");
+    }
+}
