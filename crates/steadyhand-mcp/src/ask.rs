@@ -8,6 +8,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::connection::{no_memory, too_large};
 use crate::errand::{Along, Errand, Params, Sender};
+use crate::hidden::{hide_in_json, hide_in_value};
 use crate::relay::Passage;
 use crate::server::Server;
 use crate::slot::{Answer, Progress};
@@ -70,9 +71,18 @@ impl Server {
         match answer {
             Ok(Answer::Result(result)) => {
                 server.wishes.note(method, params);
-                Ok(result.into_json())
+                let result = result.into_json();
+                let hide = server.record.hide();
+                let hidden = hide.and_then(|hide| hide_in_json(&result, hide));
+                Ok(hidden.unwrap_or(result))
             }
-            Ok(Answer::Error(error)) => Err(error),
+            Ok(Answer::Error(mut error)) => {
+                if let Some(hide) = server.record.hide() {
+                    error.message = hide(error.message);
+                    error.data.iter_mut().for_each(|it| hide_in_value(it, hide));
+                }
+                Err(error)
+            }
             Ok(Answer::NoMemory(exceeded)) => Err(RpcError::new(
                 INTERNAL,
                 format!("MCP server '{name}' sent {}", no_memory(&exceeded)),

@@ -12,8 +12,10 @@ use tokio::time::Instant;
 
 use crate::definition::{self, Definition, Unusable};
 use crate::failure::What;
+use crate::hidden::hide_in_value;
 use crate::http::headers::ParamHeaders;
 use crate::lists::is_like;
+use crate::settings::Hide;
 use crate::wire::Members;
 
 /// How long looking at all tools of a server may take: one alone is bounded, ten thousand of the worst are not.
@@ -130,9 +132,14 @@ impl Catalogue {
         &self.raw
     }
 
+    /// One as it came.
+    pub(crate) fn own(&self, place: usize) -> Option<&RawValue> {
+        Some(self.raw.get(*self.positions.get(place)?)?)
+    }
+
     /// One as it came, but for its name.
     pub(crate) fn renamed(&self, place: usize, name: &str) -> Option<Box<RawValue>> {
-        let raw = self.raw.get(*self.positions.get(place)?)?;
+        let raw = self.own(place)?;
         let name = serde_json::value::to_raw_value(name).ok()?;
         Some(Members::of(raw)?.with("name", &name).to_raw())
     }
@@ -144,6 +151,13 @@ impl Catalogue {
 }
 
 impl Greeting {
+    /// Takes secrets out of all it said.
+    pub(crate) fn hide(&mut self, hide: &Hide) {
+        hide_in_value(&mut self.capabilities, hide);
+        hide_in_value(&mut self.server_info, hide);
+        self.instructions = self.instructions.take().map(|text| hide(text));
+    }
+
     pub(crate) fn read(result: &RawValue) -> Result<Greeting, What> {
         let malformed = |text: &str| What::Malformed(text.to_owned());
         let members = Members::of(result)

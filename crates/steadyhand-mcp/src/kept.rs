@@ -9,7 +9,9 @@ use serde_json::value::RawValue;
 
 use crate::catalogue::{Catalogue, Greeting};
 use crate::era::Era;
+use crate::hidden::hide_in_json;
 use crate::lists::Lists;
+use crate::settings::Hide;
 
 /// More than this is not kept.
 const FILE_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -82,12 +84,37 @@ impl Kept {
         std::fs::rename(&new, path)
     }
 
+    /// Takes secrets out of it: they may be known only since. Whether there were any.
+    pub(crate) fn hide(&mut self, hide: &Hide) -> bool {
+        let mut changed = false;
+        let lists = [
+            &mut self.tools,
+            &mut self.prompts,
+            &mut self.resources,
+            &mut self.templates,
+        ];
+        for entry in lists.into_iter().flatten() {
+            if let Some(hidden) = hide_in_json(entry, hide) {
+                *entry = hidden;
+                changed = true;
+            }
+        }
+        if let Some(greeting) = &mut self.greeting {
+            let before = greeting.clone();
+            greeting.hide(hide);
+            changed |= *greeting != before;
+        }
+        changed
+    }
+
     pub(crate) fn lists(&mut self) -> Lists {
         let mut take =
             |list: fn(&mut Kept) -> &mut Vec<Box<RawValue>>| Arc::new(std::mem::take(list(self)));
-        let prompts = take(|kept| &mut kept.prompts);
-        let resources = take(|kept| &mut kept.resources);
-        Lists::of(prompts, resources, take(|kept| &mut kept.templates))
+        Lists::kept(
+            take(|kept| &mut kept.prompts),
+            take(|kept| &mut kept.resources),
+            take(|kept| &mut kept.templates),
+        )
     }
 
     pub(crate) fn catalogue(self, is_remote: bool) -> Catalogue {

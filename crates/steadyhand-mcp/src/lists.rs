@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::connection::{Connection, no_memory, too_large};
 use crate::errand::{Alone, Errand};
+use crate::hidden::hide_in_entries;
 use crate::http::Trouble;
 use crate::memory::nodes;
 use crate::slot::Answer;
@@ -58,6 +59,8 @@ pub(crate) struct Lists {
     pub(crate) templates: Entries,
     /// The memory of each.
     held: [Option<Arc<ReservedBytes>>; 3],
+    /// Which of them were read, be they empty.
+    read: [bool; 3],
 }
 
 /// Lists that may have changed.
@@ -127,15 +130,20 @@ impl Lists {
         }
     }
 
-    /// As they were kept on disk.
-    pub(crate) fn of(prompts: Entries, resources: Entries, templates: Entries) -> Lists {
-        let held = Default::default();
+    /// As they were in an earlier run. One that is empty may not have been read then.
+    pub(crate) fn kept(prompts: Entries, resources: Entries, templates: Entries) -> Lists {
         Lists {
+            held: Default::default(),
+            read: [&prompts, &resources, &templates].map(|list| !list.is_empty()),
             prompts,
             resources,
             templates,
-            held,
         }
+    }
+
+    /// A list that was read.
+    pub(crate) fn known(&self, kind: Listed) -> Option<Entries> {
+        self.read[kind as usize].then(|| Arc::clone(self.get(kind)))
     }
 
     /// The same with other entries in one of them.
@@ -147,6 +155,7 @@ impl Lists {
     ) -> Lists {
         let mut lists = self.clone();
         lists.held[kind as usize] = held.map(Arc::new);
+        lists.read[kind as usize] = true;
         let list = match kind {
             Listed::Prompts => &mut lists.prompts,
             Listed::Resources => &mut lists.resources,
@@ -262,8 +271,9 @@ pub(crate) async fn read_pages(
         }
         cursor = Some(next.to_owned());
     }
+    let hide = connection.desk().record.hide_in_lists();
     Ok(Pages {
-        entries: builder.entries,
+        entries: hide_in_entries(builder.entries, hide),
         notes: builder.notes,
         held: builder.held,
     })

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::era::META_SUBSCRIPTION;
+use crate::hidden::hide_in_json;
 use crate::http::Trouble;
 use crate::lists::Changed;
 use crate::memory::HeldJson;
@@ -35,6 +36,19 @@ pub(crate) struct Desk {
     pub(crate) record: Arc<Record>,
     /// What it may take.
     pub(crate) memory: ByteBudget,
+}
+
+impl Desk {
+    /// Passes on what concerns nobody in particular, without secrets.
+    fn tell(&self, method: &str, params: Option<&RawValue>) {
+        let hidden = self.hidden(params);
+        self.notices.tell(method, hidden.as_deref().or(params));
+    }
+
+    /// The parameters without secrets; none if they had none.
+    fn hidden(&self, params: Option<&RawValue>) -> Option<Box<RawValue>> {
+        hide_in_json(params?, self.record.hide()?)
+    }
 }
 
 /// A way back to the server, for answers to its questions.
@@ -175,8 +189,8 @@ impl Mux {
                 );
             }
             "notifications/message" => match self.whose_turn(of) {
-                Ok(client) => client.tell(method, params),
-                Err(_) => self.desk.notices.tell(method, params),
+                Ok(client) => client.tell(method, self.desk.hidden(params).as_deref().or(params)),
+                Err(_) => self.desk.tell(method, params),
             },
             "notifications/subscriptions/acknowledged" => {
                 let slot = of.cloned().or_else(|| self.subscription(params));
@@ -184,7 +198,7 @@ impl Mux {
                     slot.progress(Progress::silent(), &self.desk.memory);
                 }
             }
-            _ => self.desk.notices.tell(method, params),
+            _ => self.desk.tell(method, params),
         }
     }
 

@@ -30,6 +30,17 @@ pub(crate) struct Offer {
     made: HashMap<String, (MadeOf, Tool)>,
 }
 
+/// A tool, and what its server says of it at the same moment.
+#[derive(Clone)]
+pub struct OfferedTool {
+    /// The tool.
+    pub tool: Tool,
+    /// Its definition as the server wrote it.
+    pub own: Box<RawValue>,
+    /// The same under our name.
+    pub definition: Box<RawValue>,
+}
+
 /// What a tool was made of: as long as this stays the same, so does the tool.
 #[derive(PartialEq)]
 struct MadeOf {
@@ -118,6 +129,21 @@ impl Offer {
 
     pub(crate) fn catalogue(&self) -> &Catalogue {
         &self.catalogue
+    }
+
+    /// The tools with their definitions.
+    pub(crate) fn offered(&mut self, server: &Server) -> Vec<OfferedTool> {
+        let tools = self.tools(server).into_iter();
+        let with_definitions = tools
+            .zip(&self.offered)
+            .filter_map(|(tool, (name, place))| {
+                Some(OfferedTool {
+                    tool,
+                    own: self.catalogue.own(*place)?.to_owned(),
+                    definition: self.catalogue.renamed(*place, name)?,
+                })
+            });
+        with_definitions.collect()
     }
 
     pub(crate) fn tools(&mut self, server: &Server) -> Vec<Tool> {

@@ -52,6 +52,8 @@ pub enum Stream {
 pub(crate) struct Record {
     server: String,
     hide: Option<Hide>,
+    /// The same for lists.
+    hide_listed: Option<Hide>,
     inner: Mutex<Inner>,
 }
 
@@ -94,8 +96,26 @@ impl Record {
         Record {
             server: server.to_owned(),
             hide,
+            hide_listed: None,
             inner: Mutex::default(),
         }
+    }
+
+    pub(crate) fn hiding_in_lists(self, hide_listed: Option<Hide>) -> Record {
+        Record {
+            hide_listed,
+            ..self
+        }
+    }
+
+    /// What takes secrets out of lists.
+    pub(crate) fn hide_in_lists(&self) -> Option<&Hide> {
+        self.hide_listed.as_ref()
+    }
+
+    /// What takes secrets out of everything else.
+    pub(crate) fn hide(&self) -> Option<&Hide> {
+        self.hide.as_ref()
     }
 
     /// A new start begins.

@@ -23,7 +23,7 @@ use crate::lists::{Entries, Listed, Lists, is_like};
 use crate::memory::SERVER_BYTES_MAX;
 use crate::mux::Desk;
 use crate::notices::{NoticeReceiver, Notices};
-use crate::offer::Offer;
+use crate::offer::{Offer, OfferedTool};
 use crate::record::{LogLine, Record};
 use crate::settings::{ServerSettings, Transport, When};
 use crate::state::{Phase, ServerState};
@@ -89,7 +89,8 @@ impl Server {
         let logged_at = state.map(|folder| kept_log::path(&folder, &settings.name));
         let first = ServerState::of(&settings);
         let retired = CancellationToken::new();
-        let record = Arc::new(Record::new(&settings.name, settings.hide.clone()));
+        let record = Record::new(&settings.name, settings.hide.clone());
+        let record = Arc::new(record.hiding_in_lists(settings.hide_in_lists().cloned()));
         let memory = settings
             .memory
             .part(format!("MCP server '{}'", settings.name), SERVER_BYTES_MAX);
@@ -182,6 +183,16 @@ impl Server {
         self.inner.offer().tools(self)
     }
 
+    /// The same, each with its definition.
+    pub fn offered(&self) -> Vec<OfferedTool> {
+        self.inner.offer().offered(self)
+    }
+
+    /// Whether it has said which tools it has, now or in an earlier run.
+    pub fn knows_tools(&self) -> bool {
+        self.inner.knows_tools()
+    }
+
     /// The definition of one of its tools as the server wrote it, but for the name, which is ours.
     pub fn definition(&self, tool: &str) -> Option<Box<RawValue>> {
         self.inner.offer().definition(tool)
@@ -191,6 +202,11 @@ impl Server {
     /// it has no such list. A change is told by [`Server::changes`] (`prompts_version`, `resources_version`).
     pub fn listed(&self, kind: Listed) -> Entries {
         Arc::clone(self.inner.lists.load().get(kind))
+    }
+
+    /// The same; none as long as nobody knows it.
+    pub fn known(&self, kind: Listed) -> Option<Entries> {
+        self.inner.lists.load().known(kind)
     }
 
     /// What it said about itself, now or when it was last up.
@@ -443,7 +459,7 @@ impl Inner {
         held: Option<ReservedBytes>,
     ) -> bool {
         let lists = self.lists.load();
-        if is_like(lists.get(kind), &entries) {
+        if lists.known(kind).is_some() && is_like(lists.get(kind), &entries) {
             return false;
         }
         self.lists.store(Arc::new(lists.with(kind, entries, held)));
@@ -455,7 +471,16 @@ impl Inner {
     }
 
     fn kept(&self) -> Option<Kept> {
-        Kept::load(self.kept_at.as_deref()?, &self.settings.fingerprint())
+        let path = self.kept_at.as_deref()?;
+        let mut kept = Kept::load(path, &self.settings.fingerprint())?;
+        if let Some(hide) = self.settings.hide_in_lists()
+            && kept.hide(hide)
+            && let Err(error) = kept.save(path)
+        {
+            let (server, path) = (&self.settings.name, path.display());
+            tracing::warn!(server, %error, %path, "a secret in this file could not be taken out of it: delete the file");
+        }
+        Some(kept)
     }
 
     /// Keeps what is known of it; that it cannot be kept is no reason not to use it.

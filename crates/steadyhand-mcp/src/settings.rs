@@ -56,6 +56,10 @@ pub struct ServerSettings {
     pub hide: Option<Hide>,
     /// The memory that what it sends is a part of: the process's own if nothing else is said.
     pub memory: ByteBudget,
+    /// The same for what it lists and says of itself, where more secrets are known than its own.
+    pub hide_listed: Option<Hide>,
+    /// Whether there is anything to take out of what its tools answer.
+    pub has_secrets: bool,
 }
 
 /// Takes secrets out of a text.
@@ -211,6 +215,8 @@ impl ServerSettings {
             place: None,
             hide: None,
             memory: ByteBudget::process().clone(),
+            hide_listed: None,
+            has_secrets: false,
         }
     }
 
@@ -251,6 +257,11 @@ impl ServerSettings {
             && self.protocol == other.protocol
             && self.start == other.start
             && self.requests == other.requests
+    }
+
+    /// Takes secrets out of what it lists and says of itself.
+    pub(crate) fn hide_in_lists(&self) -> Option<&Hide> {
+        self.hide_listed.as_ref().or(self.hide.as_ref())
     }
 
     pub(crate) fn treatment(&self, tool: &str) -> Treatment {

@@ -278,10 +278,13 @@ async fn try_to_start(server: &Arc<Inner>, attempt: u32) -> Result<Session, Star
         server.step(Step::Initialize);
         greeted = beginning.greet(&mut session).await;
     }
-    let Greeted { greeting, era } = greeted.map_err(|not| match not {
+    let Greeted { mut greeting, era } = greeted.map_err(|not| match not {
         NotGreeted::Stuck(Stuck { step, what }) => failed(step, what),
         NotGreeted::DiedOfTheQuestion(end) => failed(Step::Initialize, end.into()),
     })?;
+    if let Some(hide) = server.settings.hide_in_lists() {
+        greeting.hide(hide);
+    }
     server.remember(Some(era));
     let is_known = server.state.borrow().greeting.is_some();
     // What was known of one that was away holds until it has been read anew: no call waits for that.

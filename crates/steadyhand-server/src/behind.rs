@@ -6,8 +6,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use steadyhand::{Call, Outcome, Tool, ToolManager};
-use steadyhand_mcp::Server;
 use steadyhand_mcp::serve::{Host, ServedOperation};
+use steadyhand_mcp::{Entries, Listed, Server};
 use tokio::sync::watch;
 
 use crate::http::{Limits, Running};
@@ -97,6 +97,15 @@ impl Host for Behind {
     }
 
     fn definition(&self, tool: &Tool) -> Option<Box<RawValue>> {
-        self.runtime.recorded_definition(tool.name())
+        let recorded = || self.runtime.recorded_definition(tool.name());
+        self.runtime.definition(tool).or_else(recorded)
+    }
+
+    fn listed(&self, server: &Server, kind: Listed) -> Entries {
+        self.runtime.listed(server, kind)
+    }
+
+    fn instructions(&self, server: &Server) -> Option<String> {
+        self.runtime.instructions(server)
     }
 }

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use steadyhand_mcp::oauth::{
     Account, ClientAuth, ClientCredentials, Grant, OAuthSettings, TokenStore,
@@ -12,14 +13,19 @@ use steadyhand_mcp::oauth::{
 
 use crate::access::private_file;
 use crate::config::document::plain;
+use crate::scrub::{self, KnownSecrets};
 use crate::source::mcp::{ClientAuthSetting, GrantSetting, LoginSettings, OAuthTable};
 
 /// Folder in the state folder.
 const FOLDER: &str = "logins";
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Our account at a server of this name.
-pub(crate) fn account(name: &str, settings: &LoginSettings, state: &Path) -> Account {
+/// Our account at a server of this name, and the secrets that come with it.
+pub(crate) fn account(
+    name: &str,
+    settings: &LoginSettings,
+    state: &Path,
+) -> (Account, KnownSecrets) {
     let url = settings.url.expose();
     let oauth = &settings.oauth;
     let login = OAuthSettings {
@@ -32,16 +38,21 @@ pub(crate) fn account(name: &str, settings: &LoginSettings, state: &Path) -> Acc
         scopes: oauth.scopes.clone(),
         grant: grant(oauth),
     };
+    let tokens = KnownSecrets::default();
+    tokens.learn(login.client_secret.as_deref());
     let file = LoginFile {
         path: state.join(FOLDER).join(format!("{}.json", key(name, url))),
+        tokens: tokens.clone(),
     };
+    // What is kept of the server is looked through for them before it is spoken with.
+    let _ = file.load();
     let advice = match &login.grant {
         Grant::AuthorizationCode => format!("run: steadyhand mcp login {name}"),
         Grant::ClientCredentials(_) => {
             format!("check [mcp.{name}.oauth], then try it: steadyhand mcp login {name}")
         }
     };
-    Account::new(url, login, Arc::new(file), advice)
+    (Account::new(url, login, Arc::new(file), advice), tokens)
 }
 
 fn grant(oauth: &OAuthTable) -> Grant {
@@ -92,9 +103,24 @@ pub(crate) fn identity(name: &str, settings: &LoginSettings) -> String {
 
 struct LoginFile {
     path: PathBuf,
+    tokens: KnownSecrets,
 }
 
 impl LoginFile {
+    /// Everything in it that must be shown to nobody is known from here on.
+    fn learn(&self, text: &str) {
+        let Ok(login) = serde_json::from_str::<Value>(text) else {
+            return;
+        };
+        let token = &login["credentials"]["token_response"];
+        let names = ["access_token", "refresh_token", "id_token"];
+        let secrets = names.iter().map(|name| &token[name]);
+        let secrets = secrets.chain([&login["client"]["secret"]]);
+        let secrets: Vec<&str> = secrets.filter_map(Value::as_str).collect();
+        self.tokens.learn(secrets.iter().copied());
+        scrub::known().learn(secrets);
+    }
+
     fn failed(&self, error: &std::io::Error) -> String {
         format!("{}: {}", self.path.display(), plain(error))
     }
@@ -107,15 +133,19 @@ impl TokenStore for LoginFile {
                 "{}: it is too large to be a login",
                 self.path.display()
             )),
-            Ok(_) => fs::read_to_string(&self.path)
-                .map(Some)
-                .map_err(|error| self.failed(&error)),
+            Ok(_) => {
+                let text = fs::read_to_string(&self.path);
+                let text = text.map_err(|error| self.failed(&error))?;
+                self.learn(&text);
+                Ok(Some(text))
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.failed(&error)),
         }
     }
 
     fn save(&self, text: &str) -> Result<(), String> {
+        self.learn(text);
         private_file::replace(&self.path, text.as_bytes()).map_err(|error| self.failed(&error))
     }
 

@@ -9,6 +9,7 @@ use steadyhand::{Call, Outcome, Tool, ToolExecutor, ToolManager};
 use tokio::sync::watch;
 
 use super::operation::ServedOperation;
+use crate::lists::{Entries, Listed};
 use crate::server::Server;
 
 /// What stands behind a gateway.
@@ -43,9 +44,19 @@ pub trait Host: Send + Sync + 'static {
     /// A request of a client is over. Told only while spans are recorded; must not wait.
     fn operation_ended(&self, _ended: ServedOperation) {}
 
-    /// A tool as `tools/list` is to show it, where no server is there any more to say so.
+    /// A tool as `tools/list` is to show it, where that is not what its server says now.
     fn definition(&self, _tool: &Tool) -> Option<Box<RawValue>> {
         None
+    }
+
+    /// What clients see of a list of a server.
+    fn listed(&self, server: &Server, kind: Listed) -> Entries {
+        server.listed(kind)
+    }
+
+    /// What clients are told about how to use a server.
+    fn instructions(&self, server: &Server) -> Option<String> {
+        server.greeting()?.instructions
     }
 }
 

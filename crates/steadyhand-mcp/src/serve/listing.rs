@@ -63,9 +63,10 @@ impl Listing {
         let mut routes = Routes::default();
         let (mut prompts, mut resources, mut templates) = (Vec::new(), Vec::new(), Vec::new());
         for server in servers {
-            prompts.extend(routes.add_prompts(server, &server.listed(Listed::Prompts)));
-            resources.extend(routes.add_resources(server, &server.listed(Listed::Resources)));
-            let listed = server.listed(Listed::ResourceTemplates);
+            let listed = |kind| host.listed(server, kind);
+            prompts.extend(routes.add_prompts(server, &listed(Listed::Prompts)));
+            resources.extend(routes.add_resources(server, &listed(Listed::Resources)));
+            let listed = listed(Listed::ResourceTemplates);
             templates.extend(routes.add_templates(server, &listed));
         }
         Listing {
@@ -76,7 +77,7 @@ impl Listing {
             templates: List::of(Listed::ResourceTemplates.member(), templates),
             headers: headers.collect(),
             routes,
-            instructions: instructions(servers),
+            instructions: instructions(servers, host),
         }
     }
 }
@@ -140,10 +141,12 @@ impl List {
 
 /// A tool as its server wrote it, or as we would.
 pub(super) fn definition(tool: &Tool, servers: &[Server], host: &dyn Host) -> Box<RawValue> {
-    let source = tool.source().filter(|_| tool.kind() == "mcp");
-    let server = source.and_then(|name| servers.iter().find(|server| server.name() == name));
-    let verbatim = server.and_then(|server| server.definition(tool.name()));
-    let verbatim = verbatim.or_else(|| host.definition(tool));
+    let of_server = || {
+        let source = tool.source().filter(|_| tool.kind() == "mcp")?;
+        let server = servers.iter().find(|server| server.name() == source)?;
+        server.definition(tool.name())
+    };
+    let verbatim = host.definition(tool).or_else(of_server);
     verbatim.unwrap_or_else(|| {
         let described = to_raw_value(&described(tool));
         described.unwrap_or_else(|_| RawValue::NULL.to_owned())
@@ -165,10 +168,10 @@ fn described(tool: &Tool) -> Value {
     })
 }
 
-fn instructions(servers: &[Server]) -> Option<String> {
+fn instructions(servers: &[Server], host: &dyn Host) -> Option<String> {
     let mut all = String::new();
     for server in servers {
-        let said = server.greeting().and_then(|greeting| greeting.instructions);
+        let said = host.instructions(server);
         let Some(said) = said.filter(|said| !said.trim().is_empty()) else {
             continue;
         };

@@ -1,6 +1,6 @@
 //! Which server a prompt or a resource belongs to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::value::RawValue;
 
@@ -18,6 +18,8 @@ pub(super) struct Routes {
     /// By our name: the server, and its own name.
     prompts: HashMap<String, (Server, String)>,
     resources: HashMap<String, Server>,
+    /// Resources that a server lists and that are kept away.
+    withheld: HashSet<String>,
     templates: Vec<(Template, Server)>,
     /// All that have resources.
     with_resources: Vec<Server>,
@@ -34,6 +36,9 @@ impl Routes {
     pub(super) fn resource(&self, uri: &str) -> Vec<Server> {
         if let Some(server) = self.resources.get(uri) {
             return vec![server.clone()];
+        }
+        if self.withheld.contains(uri) {
+            return Vec::new();
         }
         let fitting = self.templates.iter().filter_map(|(template, server)| {
             let fit = template.fit(uri)?;
@@ -120,6 +125,12 @@ impl Routes {
             }
             self.resources.insert(uri, server.clone());
             listed.push(entry.clone());
+        }
+        let all = server.listed(Listed::Resources);
+        if all.len() > entries.len() {
+            let uris = all.iter().filter_map(|entry| member(entry, "uri"));
+            let withheld = uris.filter(|uri| !self.resources.contains_key(uri));
+            self.withheld.extend(withheld);
         }
         listed
     }

@@ -17,6 +17,22 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&unfinished, path)
 }
 
+/// Opens one to be read, if it is a file: a link in its place may lead anywhere.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits() as i32,
+    );
+    let file = options.open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no file")),
+    }
+}
+
 /// One change at a time, for as long as this lives.
 pub(crate) fn lock(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {

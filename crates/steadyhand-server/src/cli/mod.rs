@@ -6,6 +6,7 @@ mod arguments;
 mod batch;
 mod call;
 mod calls;
+mod changes;
 mod chat;
 mod codes;
 mod complete;
@@ -448,6 +449,7 @@ impl<'a> Session<'a> {
         check_depth()?;
         let mut options = Options::new(self.surroundings.clone());
         options.state = self.state();
+        options.pins = Some(self.pins(configuration.file.as_deref()));
         options.progress = self.screen.progress();
         // What is broken on purpose needs no alarm.
         let tells = self.screen.tells_starts(&configuration.root.log);
@@ -459,6 +461,10 @@ impl<'a> Session<'a> {
             }
         });
         adapt(&mut options);
+        // Who only looks writes nothing down; a server of the command line has no past.
+        if options.only_look || !options.servers.is_empty() {
+            options.pins = None;
+        }
         let starting = Runtime::start(configuration, options);
         match self.time_left() {
             None => Ok(starting.await),
@@ -478,6 +484,16 @@ impl<'a> Session<'a> {
             () = stopping => {}
             _ = interrupts.next() => {}
         }
+        let Some(pins) = runtime.pins().cloned() else {
+            return;
+        };
+        for change in pins.take_untold() {
+            self.screen.note(&format!(
+                "{}. See it: steadyhand tools changes",
+                change.words()
+            ));
+        }
+        let _ = tokio::task::spawn_blocking(move || pins.save()).await;
     }
 
     /// What is left of `--timeout`.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::error::{Exit, Failed};
 use super::remote::{Remote, in_path};
-use super::{Interrupts, Session, complete, starting, switch, value};
+use super::{Interrupts, Session, changes, complete, starting, switch, value};
 use crate::runtime::Runtime;
 use crate::views;
 
@@ -35,17 +35,17 @@ pub(super) enum ToolsCommand {
         #[arg(add = ArgValueCandidates::new(complete::tool_names))]
         tool: String,
     },
-    /// Tools of servers whose definition is another than before
+    /// What MCP servers say of themselves that is another than before, or new: tools, prompts, resources, instructions
     Changes,
-    /// Accept the definition of a tool as it is now
+    /// Accept a definition as it is now
     Accept {
-        /// The tool
+        /// What changed, as `tools changes` names it; the name of a server stands for everything of it
         #[arg(add = ArgValueCandidates::new(complete::tool_names))]
         tool: String,
     },
-    /// Reject the definition of a tool as it is now: it stays away until it has another one
+    /// Reject a definition as it is now: it stays away until its server has another one
     Reject {
-        /// The tool
+        /// What changed, as `tools changes` names it
         #[arg(add = ArgValueCandidates::new(complete::tool_names))]
         tool: String,
     },
@@ -63,9 +63,9 @@ pub(super) async fn run(
 ) -> Result<(), Failed> {
     let command = command.unwrap_or(&ToolsCommand::List);
     match command {
-        ToolsCommand::Changes => return changes(session).await,
-        ToolsCommand::Accept { tool } => return accept(session, tool).await,
-        ToolsCommand::Reject { tool } => return reject(session, tool).await,
+        ToolsCommand::Changes => return changes::list(session).await,
+        ToolsCommand::Accept { tool } => return changes::accept(session, tool).await,
+        ToolsCommand::Reject { tool } => return changes::reject(session, tool).await,
         ToolsCommand::Enable { tool } => return switch::set(session, tool, true).await,
         ToolsCommand::Disable { tool } => return switch::set(session, tool, false).await,
         ToolsCommand::List | ToolsCommand::Show { .. } | ToolsCommand::Reset { .. } => {}
@@ -89,66 +89,6 @@ pub(super) async fn run(
         session.stop(runtime, &mut Interrupts::listen()).await;
     }
     ended
-}
-
-async fn changes(session: &Session<'_>) -> Result<(), Failed> {
-    let remote = super::alerts::server(session, "definitions are compared").await?;
-    let view = remote.get("/v1/tool-changes").await?;
-    if session.screen.json {
-        session.screen.json(&view);
-        return Ok(());
-    }
-    let changes = view["changes"].as_array().cloned().unwrap_or_default();
-    if changes.is_empty() {
-        session.screen.note("Every tool is as it was.");
-        return Ok(());
-    }
-    let mut lines = Vec::new();
-    for change in &changes {
-        let text = |name: &str| change[name].as_str().unwrap_or_default().to_owned();
-        let kept = match (change["rejected"] == true, change["quarantined"] == true) {
-            (true, _) => "  (rejected, kept away)",
-            (false, true) => "  (kept away until it is accepted)",
-            (false, false) => "",
-        };
-        lines.push(format!("{} of {}{kept}", text("tool"), text("source")));
-        for word in change["suspicious"].as_array().into_iter().flatten() {
-            lines.push(format!("  ! {}", word.as_str().unwrap_or_default()));
-        }
-        for one in change["differences"].as_array().into_iter().flatten() {
-            lines.push(format!("  {}", one["at"].as_str().unwrap_or_default()));
-            lines.push(format!("  - {}", one["before"]));
-            lines.push(format!("  + {}", one["after"]));
-        }
-    }
-    session
-        .screen
-        .answer(&session.screen.foreign(&lines.join("\n")));
-    Ok(())
-}
-
-async fn accept(session: &Session<'_>, tool: &str) -> Result<(), Failed> {
-    let remote = super::alerts::server(session, "definitions are compared").await?;
-    let path = format!("/v1/tool-changes/{}/accept", in_path(tool));
-    let accepted = remote.post(&path, None).await?.body;
-    match session.screen.json {
-        true => session.screen.json(&accepted),
-        false => session.screen.note(&format!("{tool} counts as it is now.")),
-    }
-    Ok(())
-}
-
-async fn reject(session: &Session<'_>, tool: &str) -> Result<(), Failed> {
-    let remote = super::alerts::server(session, "definitions are compared").await?;
-    let path = format!("/v1/tool-changes/{}/reject", in_path(tool));
-    let rejected = remote.post(&path, None).await?.body;
-    match session.screen.json {
-        true => session.screen.json(&rejected),
-        false => session.screen.note(&format!(
-            "{tool} is rejected, and stays away until its server gives it another definition."
-        )),
-    }
-    Ok(())
 }
 
 /// Where the tools are: in a server, or in this process.

@@ -269,6 +269,7 @@ fn of_change(change: &Change) -> Option<Problem> {
         return None;
     }
     let message = match change.differences.is_empty() {
+        true if change.is_new => "it is new; it is kept away until it is accepted",
         true => "its definition is suspicious; it is kept away until it is accepted",
         false => "its definition changed; it is kept away until it is accepted",
     };

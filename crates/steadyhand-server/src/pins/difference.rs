@@ -12,7 +12,8 @@ const SHOWN_BYTES_MAX: usize = 2 * 1024;
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = ToolDifference)]
 pub(crate) struct Difference {
-    /// Where: `description`, or a JSON Pointer into the schema
+    /// Where: a JSON Pointer into the schema of the arguments, or a member and what is in it (`description`,
+    /// `annotations/idempotentHint`, `outputSchema/properties/id`)
     pub(crate) at: String,
     /// Null where nothing was
     pub(crate) before: Value,

@@ -1,7 +1,10 @@
-//! Definitions of tools that come from MCP servers, remembered as they were first seen: what a server changes later is
-//! shown, told, and – where wanted – kept away from models until somebody accepts it.
+//! What MCP servers say of themselves – tools, prompts, resources, instructions – remembered as it was first seen: what a
+//! server changes later is shown, told, and – where wanted – kept away from models until somebody accepts it.
 
+mod definition;
 mod difference;
+mod kind;
+mod look;
 mod store;
 mod suspicious;
 
@@ -10,16 +13,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
-use steadyhand::{Tool, clock};
 use utoipa::ToSchema;
 
 use crate::source::mcp::PinMode;
+use definition::Pinned;
 pub(crate) use difference::Difference;
-use store::{Pinned, Store};
+pub(crate) use kind::PinnedKind;
+pub(crate) use look::{Reviewed, Said};
+use store::{Place, Store};
 pub(crate) use suspicious::{found as suspicious_in, marked as suspicious_passages};
 
-/// Tools that are remembered.
-const TOOLS_MAX: usize = 20_000;
 /// Changes that are listed.
 const CHANGES_MAX: usize = 1_000;
 
@@ -33,19 +36,25 @@ pub struct Pins {
 
 struct State {
     store: Store,
+    /// By what they are about.
     changes: BTreeMap<String, Change>,
+    /// Definitions that wait to be accepted.
+    proposed: BTreeMap<Place, Pinned>,
     /// Changes nobody was told of yet.
     untold: Vec<String>,
     /// Tools whose change is over, and what ended it.
     settled: Vec<(String, String)>,
 }
 
-/// A tool whose definition is another one than before, or not what it seems
+/// A definition that is another one than before, new, or not what it seems
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = ToolChange)]
 pub(crate) struct Change {
-    /// The tool
+    /// What changed, as it is accepted or rejected: the name of a tool, or for example `github/prompts/review`,
+    /// `github/resources/file:///notes.md`, `github/templates/file:///{path}`, `github/instructions`
     pub(crate) tool: String,
+    /// What that is
+    pub(crate) kind: PinnedKind,
     /// The server it comes from
     pub(crate) source: String,
     /// When that was seen, in milliseconds since 1970
@@ -54,10 +63,17 @@ pub(crate) struct Change {
     pub(crate) quarantined: bool,
     /// Somebody rejected it: it stays away, and nobody is asked again until it is another one
     pub(crate) rejected: bool,
-    /// What is another than before; empty for a tool that is new
+    /// Its server was known before, and this is new
+    pub(crate) is_new: bool,
+    /// What it says about being safe to repeat, read-only or harmless is not believed until somebody accepts it
+    pub(crate) hints_held: bool,
+    /// What is another than before; empty for what is new
     pub(crate) differences: Vec<Difference>,
     /// What people do not see, or what speaks to the model and not of the tool
     pub(crate) suspicious: Vec<String>,
+    /// What tells it from others of its kind at its server.
+    #[serde(skip)]
+    key: String,
 }
 
 impl Change {
@@ -79,8 +95,21 @@ impl Change {
         }
         if self.quarantined {
             words.push_str("; it is kept away until it is accepted");
+        } else if self.hints_held {
+            words.push_str("; its hints are not used until it is accepted");
         }
         words
+    }
+
+    /// Whether it says the same as another one about the same.
+    fn is_like(&self, other: &Change) -> bool {
+        (self.quarantined, self.rejected, self.hints_held)
+            == (other.quarantined, other.rejected, other.hints_held)
+            && (&self.differences, &self.suspicious) == (&other.differences, &other.suspicious)
+    }
+
+    fn place(&self) -> Place {
+        (self.source.clone(), self.kind, self.key.clone())
     }
 }
 
@@ -91,6 +120,7 @@ impl Pins {
             inner: Arc::new(Mutex::new(State {
                 store: Store::open(path),
                 changes: BTreeMap::new(),
+                proposed: BTreeMap::new(),
                 untold: Vec::new(),
                 settled: Vec::new(),
             })),
@@ -98,32 +128,11 @@ impl Pins {
         }
     }
 
-    /// Looks at the tools a server has now. Gives back those that are kept away, and why.
-    pub(crate) fn look(
-        &self,
-        source: &str,
-        mode: PinMode,
-        tools: &[Tool],
-    ) -> Vec<(String, String)> {
-        if mode == PinMode::Off {
-            return Vec::new();
-        }
+    /// Looks at what a server says now. Reads the file, if another process has written it.
+    pub(crate) fn look(&self, source: &str, mode: PinMode, said: &Said) -> Reviewed {
         let mut state = self.state();
-        let mut kept_away = Vec::new();
-        for tool in tools {
-            let name = tool.name();
-            let reason = match state.look_at(source, mode, tool) {
-                Standing::Offered => continue,
-                Standing::KeptAway => format!(
-                    "its definition is not the one that was accepted; steadyhand tools changes shows it, steadyhand tools accept {name} takes it over"
-                ),
-                Standing::Rejected => format!(
-                    "its definition was rejected; steadyhand tools changes shows it, steadyhand tools accept {name} takes it over all the same"
-                ),
-            };
-            kept_away.push((name.to_owned(), reason));
-        }
-        kept_away
+        state.store.refresh();
+        state.look(source, mode, said)
     }
 
     /// Writes down what was seen. Nobody waits for it: a definition that is lost is seen for the first time again.
@@ -132,15 +141,16 @@ impl Pins {
         tokio::task::spawn_blocking(move || pins.save());
     }
 
-    fn save(&self) {
+    /// Writes down what was seen.
+    pub(crate) fn save(&self) {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(unsaved) = self.state().store.unsaved() else {
             return;
         };
         if let Err(error) = unsaved.write() {
             let path = unsaved.path.display();
-            tracing::error!(%error, %path, "the definitions of tools cannot be kept");
-            self.state().store.not_saved();
+            tracing::error!(%error, %path, "the definitions of MCP servers cannot be kept");
+            self.state().store.not_saved(unsaved);
         }
     }
 
@@ -148,7 +158,9 @@ impl Pins {
     pub(crate) fn accept(&self, tool: &str) -> Option<String> {
         let mut state = self.state();
         let change = state.changes.remove(tool)?;
-        state.store.accept(&change.source, tool);
+        let place = change.place();
+        let proposed = state.proposed.remove(&place);
+        state.store.accept(&place, proposed);
         state.settle(tool, "it was accepted");
         drop(state);
         self.save();
@@ -162,8 +174,11 @@ impl Pins {
         let change = state.changes.get_mut(tool)?;
         change.rejected = true;
         change.quarantined = true;
-        let source = change.source.clone();
-        state.store.reject(&source, tool);
+        let (source, place) = (change.source.clone(), change.place());
+        let proposed = state.proposed.get(&place).cloned();
+        if let Some(unwanted) = state.store.reject(&place, proposed) {
+            state.proposed.insert(place, unwanted);
+        }
         state.settle(tool, "it was rejected");
         drop(state);
         self.save();
@@ -190,6 +205,14 @@ impl Pins {
         state.changes.values().filter(is_due).cloned().collect()
     }
 
+    /// Changes that this process saw first, and told nobody of.
+    pub(crate) fn take_untold(&self) -> Vec<Change> {
+        let mut state = self.state();
+        let untold = std::mem::take(&mut state.untold);
+        let changes = untold.iter().filter_map(|it| state.changes.get(it));
+        changes.cloned().collect()
+    }
+
     /// Tools whose change is over since this was last asked, and what ended it.
     pub(crate) fn take_settled(&self) -> Vec<(String, String)> {
         std::mem::take(&mut self.state().settled)
@@ -200,83 +223,7 @@ impl Pins {
     }
 }
 
-#[derive(PartialEq, Eq)]
-enum Standing {
-    Offered,
-    /// Until somebody decides.
-    KeptAway,
-    /// Somebody has decided.
-    Rejected,
-}
-
 impl State {
-    fn look_at(&mut self, source: &str, mode: PinMode, tool: &Tool) -> Standing {
-        let now = Pinned::of(tool);
-        let known = self.store.get(source, tool.name());
-        let rejected = self.store.is_rejected(source, tool.name(), &now);
-        if known.is_some_and(|known| known.is(&now)) && !rejected {
-            if self
-                .changes
-                .remove(tool.name())
-                .is_some_and(|it| it.quarantined)
-            {
-                self.settle(tool.name(), "it is as it was before");
-            }
-            return Standing::Offered;
-        }
-        let differences = known
-            .filter(|known| !known.is(&now))
-            .map(|known| known.differences(&now))
-            .unwrap_or_default();
-        let suspicious = suspicious::found_in(tool);
-        let is_new = known.is_none();
-        if is_new && suspicious.is_empty() && !rejected {
-            self.remember(source, tool.name(), now);
-            return Standing::Offered;
-        }
-        let quarantined = rejected || mode == PinMode::Quarantine;
-        match quarantined {
-            true => self.store.propose(source, tool.name(), now),
-            false => {
-                self.store.keep_previous(source, tool.name());
-                self.remember(source, tool.name(), now);
-            }
-        }
-        let change = Change {
-            tool: tool.name().to_owned(),
-            source: source.to_owned(),
-            at_ms: clock::wall_ms(),
-            quarantined,
-            rejected,
-            differences,
-            suspicious,
-        };
-        let before = self.changes.get(tool.name());
-        let is_known = before.is_some_and(|before| {
-            before.quarantined
-                && (&before.differences, &before.suspicious)
-                    == (&change.differences, &change.suspicious)
-        });
-        if !is_known && (self.changes.len() < CHANGES_MAX || before.is_some()) {
-            if !rejected {
-                tracing::warn!(tool = change.tool, source, "{}", change.words());
-                self.untold.push(change.tool.clone());
-            }
-            self.changes.insert(change.tool.clone(), change);
-        }
-        match (rejected, quarantined) {
-            (true, _) => Standing::Rejected,
-            (false, true) => Standing::KeptAway,
-            (false, false) => Standing::Offered,
-        }
-    }
-
-    fn remember(&mut self, source: &str, tool: &str, definition: Pinned) {
-        if self.store.count() < TOOLS_MAX || self.store.get(source, tool).is_some() {
-            self.store.put(source, tool, definition);
-        }
-    }
-
     fn settle(&mut self, tool: &str, because: &str) {
         if self.settled.len() < CHANGES_MAX {
             self.settled.push((tool.to_owned(), because.to_owned()));

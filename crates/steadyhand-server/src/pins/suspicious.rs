@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::Value;
-use steadyhand::Tool;
+
+use super::kind::PinnedKind;
 
 /// Findings listed of one tool.
 const FOUND_MAX: usize = 20;
@@ -133,9 +134,23 @@ pub(crate) fn found(description: &str, schema: &Value) -> Vec<String> {
     found
 }
 
-/// The same for a tool as it is.
-pub(super) fn found_in(tool: &Tool) -> Vec<String> {
-    found(tool.description(), tool.schema())
+/// The same for a definition as its server wrote it: in every text of it that a model may read.
+pub(super) fn found_in(kind: PinnedKind, definition: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let members: &[&str] = match kind {
+        PinnedKind::Tool => &["description", "title", "annotations", "outputSchema"],
+        PinnedKind::Prompt => &["description", "title", "arguments"],
+        PinnedKind::Resource | PinnedKind::ResourceTemplate => &["description", "title", "name"],
+        PinnedKind::Instructions => &["instructions"],
+    };
+    for name in members {
+        in_value(name, &definition[name], &mut found);
+    }
+    if kind == PinnedKind::Tool {
+        in_value("", &definition["inputSchema"], &mut found);
+    }
+    found.truncate(FOUND_MAX);
+    found
 }
 
 fn in_value(at: &str, value: &Value, found: &mut Vec<String>) {

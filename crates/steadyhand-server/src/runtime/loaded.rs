@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use steadyhand::{Handler, Tool};
 use steadyhand_mcp::Server;
 
+use super::review::Review;
 use super::standing_before::{Disabled, Paced, Scrubbed, Why};
 use super::{Options, SourceProblem, policy};
 use crate::approvals::{Ask, NobodyToAsk};
@@ -20,6 +21,7 @@ use crate::config::secret;
 use crate::config::settings::{Approval, PolicySettings};
 use crate::config::{Configuration, ToolTable};
 use crate::progress::Progress;
+use crate::scrub;
 use crate::source::mcp::PinMode;
 use crate::source::{Context, Fault, LeftOut, Source};
 use steadyhand::wildcard::wild;
@@ -55,8 +57,8 @@ pub(super) struct Loaded {
     lacks_a_secret: bool,
     /// Tools of a server that are not used, since another source brings one of the same name.
     pub(super) shadowed: Vec<Shadowed>,
-    /// Tools of a server whose definitions are not the accepted ones, and why they are kept away.
-    kept_away: Vec<(String, String)>,
+    /// What its server says of itself, as it was looked at last.
+    pub(super) review: Arc<Review>,
 }
 
 /// A tool of a server that is not used, since another source brings one of the same name.
@@ -104,6 +106,7 @@ impl Loaded {
         let mut secrets = resolution.secrets;
         secrets.extend(table.secrets.iter().cloned());
         secrets.extend(literal_secrets(table, &settings));
+        scrub::known().learn(secrets.iter().map(ExposeSecret::expose_secret));
         let mut loaded = Loaded {
             name: table.name.clone(),
             pointer: table.pointer(),
@@ -122,7 +125,7 @@ impl Loaded {
             alias: table.alias.clone(),
             lacks_a_secret: unavailable.is_some(),
             shadowed: Vec::new(),
-            kept_away: Vec::new(),
+            review: Arc::default(),
             settings: None,
             unavailable,
             is_off: table.is_server() && settings["disabled"] == true,
@@ -133,6 +136,7 @@ impl Loaded {
         // A server is not started with what could not be looked up.
         if let (true, Some(reason)) = (table.is_server(), loaded.unavailable.clone()) {
             loaded.failed(reason, table, before);
+            loaded.look_at_definitions(options).await;
             loaded.tools = loaded.policies_laid(options);
             return loaded;
         }
@@ -170,9 +174,11 @@ impl Loaded {
                 }
             }
         }
-        loaded.look_at_definitions(options);
+        loaded.look_at_definitions(options).await;
         loaded.tools = match same {
-            Some(old) if old.has_policy_of(&loaded) => old.tools.clone(),
+            Some(old) if old.has_policy_of(&loaded) && old.has_tools_of(&loaded) => {
+                old.tools.clone()
+            }
             _ => loaded.policies_laid(options),
         };
         loaded
@@ -189,37 +195,60 @@ impl Loaded {
         let made = source.tools().await.ok()?;
         let mut next = self.clone();
         next.left_out = source.left_out();
-        next.raw = Vec::with_capacity(made.len());
-        next.tools = Vec::with_capacity(made.len());
-        let places: HashMap<&str, usize> = self
-            .made
-            .iter()
-            .enumerate()
-            .map(|(place, tool)| (tool.name(), place))
-            .collect();
-        for tool in &made {
-            let place = places.get(tool.name()).copied();
-            let same = place.filter(|place| self.made[*place].is_same_as(tool));
-            let (raw, with_policy) = match same {
-                Some(place) => (self.raw[place].clone(), self.tools[place].clone()),
-                None => {
-                    let raw = self.guarded(tool);
-                    let with_policy = self.with_policy(&raw, options);
-                    (raw, with_policy)
-                }
+        next.take_over(made);
+        next.look_at_definitions(options).await;
+        next.tools = Vec::with_capacity(next.made.len());
+        let places = self.places();
+        for (made, raw) in next.made.iter().zip(&next.raw) {
+            let place = places.get(made.name()).copied();
+            let is_same = |place: &usize| {
+                self.made[*place].is_same_as(made)
+                    && self.holds_hints_of(made.name()) == next.holds_hints_of(made.name())
             };
-            next.raw.push(raw);
+            let with_policy = match place.filter(is_same) {
+                Some(place) => self.tools[place].clone(),
+                None => next.with_policy(raw, options),
+            };
             next.tools.push(with_policy);
         }
-        next.made = made;
-        next.look_at_definitions(options);
         Some(next)
     }
 
-    /// Compares what a server says of its tools with what it said before.
-    fn look_at_definitions(&mut self, options: &Options) {
-        let pins = options.pins.as_ref().filter(|_| self.is_server());
-        let Some(pins) = pins else {
+    /// These are its tools from here on. One that is still the same keeps its handler.
+    fn take_over(&mut self, made: Vec<Tool>) {
+        let places = self.places();
+        let raw = made.iter().map(|tool| {
+            let place = places.get(tool.name()).copied();
+            match place.filter(|place| self.made[*place].is_same_as(tool)) {
+                Some(place) => self.raw[place].clone(),
+                None => self.guarded(tool),
+            }
+        });
+        self.raw = raw.collect();
+        self.made = made;
+    }
+
+    fn places(&self) -> HashMap<String, usize> {
+        let names = self.made.iter().map(|tool| tool.name().to_owned());
+        names.zip(0..).collect()
+    }
+
+    fn has_tools_of(&self, other: &Loaded) -> bool {
+        let pairs = self.made.iter().zip(&other.made);
+        self.made.len() == other.made.len()
+            && self.review.hints_held == other.review.hints_held
+            && pairs
+                .into_iter()
+                .all(|(one, another)| one.is_same_as(another))
+    }
+
+    fn holds_hints_of(&self, tool: &str) -> bool {
+        self.review.hints_held.contains(tool)
+    }
+
+    /// Compares what a server says of itself with what it said before.
+    async fn look_at_definitions(&mut self, options: &Options) {
+        let Some(server) = self.server().cloned() else {
             return;
         };
         let said = self
@@ -227,7 +256,11 @@ impl Loaded {
             .as_ref()
             .and_then(|settings| settings.get("pin"));
         let mode = said.and_then(|said| PinMode::deserialize(said).ok());
-        self.kept_away = pins.look(&self.name, mode.unwrap_or_default(), &self.made);
+        let pins = options.pins.as_ref().filter(|_| self.is_server());
+        let review = Review::of(&server, mode.unwrap_or_default(), pins).await;
+        // The tools and what was said of them at the same moment.
+        self.take_over(review.tools.clone());
+        self.review = Arc::new(review);
     }
 
     /// Whether its table is one of an MCP server.
@@ -262,7 +295,7 @@ impl Loaded {
             name: it.tool.clone(),
             reason: it.in_words(&self.name),
         });
-        let kept_away = self.kept_away.iter().map(|(tool, reason)| LeftOut {
+        let kept_away = self.review.kept_away.iter().map(|(tool, reason)| LeftOut {
             name: tool.clone(),
             reason: reason.clone(),
         });
@@ -289,7 +322,7 @@ impl Loaded {
     pub(super) fn offered(&self) -> impl Iterator<Item = &Tool> {
         let is_left_out = |tool: &&Tool| {
             let shadowed = self.shadowed.iter().map(|it| &it.tool);
-            let kept_away = self.kept_away.iter().map(|(name, _)| name);
+            let kept_away = self.review.kept_away.iter().map(|(name, _)| name);
             let mut left_out = shadowed.chain(kept_away);
             left_out.any(|name| name == tool.name()) || self.is_switched_off(tool.name())
         };
@@ -339,12 +372,7 @@ impl Loaded {
             "openapi" => ["GET *", "HEAD *"]
                 .iter()
                 .any(|pattern| self.means(pattern, tool.name())),
-            "mcp" => {
-                let definition = self.server().and_then(|it| it.definition(tool.name()));
-                let definition: Option<Value> =
-                    definition.and_then(|raw| serde_json::from_str(raw.get()).ok());
-                definition.is_some_and(|it| it["annotations"]["readOnlyHint"] == true)
-            }
+            "mcp" => self.review.only_reads(tool.name()),
             _ => false,
         }
     }
@@ -419,8 +447,15 @@ impl Loaded {
                 reason: reason.clone(),
                 why: Why::Secret,
             }),
-            None if self.secrets.is_empty() => own,
-            None => Arc::new(Scrubbed::new(own, self.secrets.clone())),
+            None => match self.server().map(Server::settings) {
+                Some(server) if server.has_secrets => match server.hide.clone() {
+                    Some(hide) => Arc::new(Scrubbed::by(own, hide)),
+                    None => own,
+                },
+                Some(_) => own,
+                None if self.secrets.is_empty() => own,
+                None => Arc::new(Scrubbed::new(own, self.secrets.clone())),
+            },
         };
         let tool = tool.clone().run_by(handler).from_source(self.name.as_str());
         match &self.alias {
@@ -465,6 +500,10 @@ impl Loaded {
             .iter()
             .any(|pattern| wild(pattern, raw.name()));
         let mut tool = raw.clone().run_by(handler);
+        if self.holds_hints_of(raw.name()) {
+            // What it says of itself is not what was accepted: only what the configuration says makes it repeatable.
+            tool = tool.adjusted(|policy| policy.safe_to_repeat = false);
+        }
         let remembers = match approval {
             None | Some(Approval::Never) => None,
             Some(Approval::Ask) => Some(true),

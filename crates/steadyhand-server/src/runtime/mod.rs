@@ -3,6 +3,7 @@
 mod inspect;
 mod loaded;
 pub mod policy;
+mod review;
 mod servers;
 mod standing_before;
 mod switch;
@@ -35,6 +36,7 @@ use crate::progress::Progress;
 use crate::source::{Context, mcp};
 use inspect::{clashes, clashes_of_servers, settle_clashes};
 use loaded::Loaded;
+pub(crate) use review::key_of;
 pub use servers::NotUsed;
 pub(crate) use switch::{NotSwitched, SWITCH, ToolSwitch};
 
@@ -76,7 +78,7 @@ pub struct Options {
     pub progress: Progress,
     /// Tools that need approval and have it: names, or patterns.
     pub approved: Vec<String>,
-    /// The definitions of tools that servers had before; without them nothing is compared.
+    /// What servers said of themselves before; without it nothing is compared.
     pub pins: Option<Pins>,
     /// Where calls wait for a person; without one there is nobody to ask.
     pub desk: Option<Desk>,
@@ -290,6 +292,11 @@ impl Runtime {
     /// A tool as its MCP server wrote it when it was recorded.
     pub(crate) fn recorded_definition(&self, tool: &str) -> Option<Box<RawValue>> {
         self.inner.options.replay.as_ref()?.mcp_definition(tool)
+    }
+
+    /// What servers said of themselves before.
+    pub(crate) fn pins(&self) -> Option<&Pins> {
+        self.inner.options.pins.as_ref()
     }
 
     /// Where state is kept.

@@ -360,10 +360,33 @@ impl Arrivals for OnTheirWay {
     }
 }
 
+/// What tells that a server says something else of itself than before.
+#[derive(PartialEq)]
+struct Versions {
+    tools: u64,
+    prompts: u64,
+    resources: u64,
+    instructions: Option<String>,
+    is_up: bool,
+}
+
+impl Versions {
+    fn of(state: &ServerState) -> Versions {
+        let greeting = state.greeting.as_ref();
+        Versions {
+            tools: state.tools_version,
+            prompts: state.prompts_version,
+            resources: state.resources_version,
+            instructions: greeting.and_then(|greeting| greeting.instructions.clone()),
+            is_up: state.phase == Phase::Running,
+        }
+    }
+}
+
 /// Follows a server as long as it lives: its tools are taken over, its failures told, and the breakers of its tools
 /// closed when it is back (SPEC D17).
 async fn follow(runtime: Weak<Inner>, mut changes: Receiver<ServerState>, name: String) {
-    let mut version = 0;
+    let mut versions = None;
     let (mut starts, mut deaths) = (0, 0);
     let mut was_down = false;
     loop {
@@ -372,8 +395,9 @@ async fn follow(runtime: Weak<Inner>, mut changes: Receiver<ServerState>, name: 
             return;
         };
         let runtime = Runtime { inner };
-        if state.tools_version != version {
-            version = state.tools_version;
+        let now = Versions::of(&state);
+        if versions.as_ref() != Some(&now) {
+            versions = Some(now);
             runtime.renew(&name).await;
         }
         // Those that died with it have counted against its tools; the next ones wait for it (SPEC V16).

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, ready};
 use secrecy::SecretString;
-use serde_json::value::RawValue;
 use steadyhand::{Category, Handler, Invocation, Output, ToolError};
-use steadyhand_mcp::Passage;
+use steadyhand_mcp::{Hide, Passage, hide_in_json, hide_in_value};
 use tokio::time::Instant;
 
 use crate::config::units::Rate;
@@ -100,36 +99,33 @@ impl Handler for Paced {
 /// Takes the secrets of a tool's configuration out of whatever it gives back.
 pub(super) struct Scrubbed {
     inner: Arc<dyn Handler>,
-    scrubber: Scrubber,
+    hide: Hide,
 }
 
 impl Scrubbed {
     pub(super) fn new(inner: Arc<dyn Handler>, secrets: Vec<SecretString>) -> Scrubbed {
-        Scrubbed {
+        let scrubber = Scrubber::new(secrets);
+        Scrubbed::by(
             inner,
-            scrubber: Scrubber::new(secrets),
-        }
+            Arc::new(move |text| scrubber.text(&text).unwrap_or(text)),
+        )
     }
-}
 
-impl Scrubbed {
+    pub(super) fn by(inner: Arc<dyn Handler>, hide: Hide) -> Scrubbed {
+        Scrubbed { inner, hide }
+    }
+
     /// The server's own answer, which goes to its client as it is, goes without them, too.
     fn scrub(&self, passage: &Passage) {
         match passage.take_answer() {
-            Some(Ok(result)) => match self.scrubber.text(result.get()) {
-                None => passage.put_result(result),
-                // Without an answer of its own, the outcome is what is told.
-                Some(scrubbed) => {
-                    if let Ok(scrubbed) = RawValue::from_string(scrubbed) {
-                        passage.put_result(scrubbed);
-                    }
-                }
-            },
+            Some(Ok(result)) => {
+                let hidden = hide_in_json(&result, &self.hide);
+                passage.put_result(hidden.unwrap_or(result));
+            }
             Some(Err(mut error)) => {
-                let scrubbed = self.scrubber.text(&error.message);
-                error.message = scrubbed.unwrap_or(error.message);
+                error.message = (self.hide)(error.message);
                 if let Some(data) = &mut error.data {
-                    self.scrubber.value(data);
+                    hide_in_value(data, &self.hide);
                 }
                 passage.put_error(error);
             }
@@ -149,10 +145,8 @@ impl Handler for Scrubbed {
                 self.scrub(passage);
             }
             match ran {
-                Ok(output) => Ok(output.map_parts(|value| self.scrubber.value(value))),
-                Err(error) => {
-                    Err(error.map_texts(|text| self.scrubber.text(&text).unwrap_or(text)))
-                }
+                Ok(output) => Ok(output.map_parts(|value| hide_in_value(value, &self.hide))),
+                Err(error) => Err(error.map_texts(|text| (self.hide)(text))),
             }
         })
     }

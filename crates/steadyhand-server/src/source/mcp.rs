@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 use steadyhand::wildcard::wild;
 use steadyhand::{SourceError, Tool, ToolSource};
 use steadyhand_mcp::{
-    Elicitation, Login, Phase, Pick, Protocol, RequestPolicy, Server, ServerSettings, StartPolicy,
-    When,
+    Elicitation, Hide, Login, Phase, Pick, Protocol, RequestPolicy, Server, ServerSettings,
+    StartPolicy, When,
 };
 
 use super::{Context, Fault, Kind, LeftOut, Settings, Source};
@@ -21,7 +21,7 @@ use crate::config::import::{self, ImportedServer};
 use crate::config::units::{Span, TIME_LIMIT};
 use crate::config::{Configuration, SecretText, Surroundings, ToolTable};
 use crate::logins;
-use crate::scrub::Scrubber;
+use crate::scrub::{self, Scrubber};
 
 /// The kind of all tables under `[mcp]`. No `kind = "…"` names it.
 pub static SERVER: Kind = Kind::of::<McpSettings>();
@@ -403,6 +403,7 @@ impl McpSettings {
     pub fn for_server(self, name: &str, context: &Context) -> Result<ServerSettings, Fault> {
         let mut this = self;
         let oauth = std::mem::take(&mut this.oauth);
+        let mut own_tokens = None;
         let mut settings = match &this.url {
             Some(url) => {
                 let mut settings = this.over_http(name, url.expose(), context)?;
@@ -413,7 +414,9 @@ impl McpSettings {
                     protocol: this.protocol,
                     transport: this.transport,
                 };
-                let account = Arc::new(logins::account(name, &login, &context.state));
+                let (account, tokens) = logins::account(name, &login, &context.state);
+                own_tokens = Some(tokens);
+                let account = Arc::new(account);
                 let login = Login::new(logins::identity(name, &login), account);
                 settings.as_http().login = Some(login);
                 settings
@@ -421,7 +424,16 @@ impl McpSettings {
             None => this.on_stdio(name, context),
         };
         let scrubber = Scrubber::new(context.secrets.clone());
-        settings.hide = Some(Arc::new(move |text| scrubber.text(&text).unwrap_or(text)));
+        settings.has_secrets = !scrubber.is_empty() || own_tokens.is_some();
+        let hide: Hide = Arc::new(move |text| {
+            let text = scrubber.text(&text).unwrap_or(text);
+            match &own_tokens {
+                Some(tokens) => tokens.hide(text),
+                None => text,
+            }
+        });
+        settings.hide = Some(Arc::clone(&hide));
+        settings.hide_listed = Some(Arc::new(move |text| scrub::known().hide(hide(text))));
         settings.protocol = protocol(this.protocol);
         settings.start = this.start.policy();
         settings.tools = Pick {

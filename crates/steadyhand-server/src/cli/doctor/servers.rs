@@ -27,6 +27,7 @@ pub(super) async fn check(patient: Patient<'_>) -> Vec<Check> {
         options.only_look = patient.running.is_some();
         // It is told here, in its place.
         options.degraded = Arc::new(|_, _| {});
+        options.pins = None;
     });
     let runtime = match tokio::time::timeout(LOOK_MAX, loading).await {
         Ok(Ok(runtime)) => runtime,

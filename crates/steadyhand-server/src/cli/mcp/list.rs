@@ -48,6 +48,7 @@ async fn started_here(session: &Session<'_>) -> Result<Value, Failed> {
     let runtime = session.runtime_of(configuration, |options| {
         // The list says it.
         options.degraded = Arc::new(|_, _| {});
+        options.pins = None;
     });
     let runtime = runtime.await?;
     starting::waited_for(session, &runtime).await?;

@@ -39,7 +39,7 @@ pub(super) async fn login(
     scopes: &[String],
 ) -> Result<(), Failed> {
     let settings = settings_of(session, name)?;
-    let account = logins::account(name, &settings, &session.state());
+    let (account, _) = logins::account(name, &settings, &session.state());
     let mut interrupts = Interrupts::listen();
     // Where to log in, and for what, is what the server says to somebody who shows nothing.
     let challenge = tokio::select! {
@@ -92,7 +92,7 @@ pub(super) async fn login(
 
 pub(super) async fn logout(session: &Session<'_>, name: &str) -> Result<(), Failed> {
     let settings = settings_of(session, name)?;
-    let account = logins::account(name, &settings, &session.state());
+    let (account, _) = logins::account(name, &settings, &session.state());
     let was_there = account.logged_in().unwrap_or_default().is_some();
     account.log_out().await.map_err(Failed::unexpected)?;
     session.screen.note(&match was_there {

@@ -19,6 +19,7 @@ pub(super) async fn run(session: &Session<'_>, name: &str) -> Result<(), Failed>
     let runtime = session.runtime_of(configuration, |options| {
         // It is told here, in its place.
         options.degraded = Arc::new(|_, _| {});
+        options.pins = None;
     });
     let runtime = runtime.await?;
     starting::waited_for(session, &runtime).await?;

@@ -8,7 +8,7 @@ use super::super::format::{counted, cut, line, visible, when};
 use super::super::parts::badge;
 use crate::access::{Identity, Right};
 use crate::overview;
-use crate::pins::{Change, Difference, suspicious_passages};
+use crate::pins::{Change, Difference, PinnedKind, suspicious_passages};
 
 /// Tools, and places in one of them, that are shown.
 const TOOLS: usize = 8;
@@ -54,7 +54,7 @@ pub(super) fn of_tool(change: &Change, identity: &Identity) -> Markup {
     };
     html! {
         section.panel id="changes" aria-labelledby="changes-title" data-testid="tool-change" data-tool=(change.tool) {
-            div.head { h2 id="changes-title" { @if change.differences.is_empty() { "Its definition is suspicious" } @else { "Its definition changed" } } }
+            div.head { h2 id="changes-title" { @if change.is_new { "It is new" } @else if change.differences.is_empty() { "Its definition is suspicious" } @else { "Its definition changed" } } }
             p { (state(change)) }
             (signs(change))
             div.change { (places(change, ALL_PLACES, &mut shown)) }
@@ -68,7 +68,18 @@ fn state(change: &Change) -> Markup {
         @if change.rejected { (badge("bad", "Rejected")) }
         @else if change.quarantined { (badge("bad", "Kept away")) }
         @else { (badge("warn", "Taken over")) }
-        span.mute { " from " (line(&change.source, 60)) ", seen " (when(change.at_ms)) }
+        span.mute { @if change.is_new { " new" } " " (kind(change.kind)) " from " (line(&change.source, 60)) ", seen " (when(change.at_ms)) }
+        @if change.hints_held { span.bad data-testid="hints-held" { " What it says of itself (read-only, safe to repeat, harmless) is not believed until it is accepted." } }
+    }
+}
+
+fn kind(kind: PinnedKind) -> &'static str {
+    match kind {
+        PinnedKind::Tool => "tool",
+        PinnedKind::Prompt => "prompt",
+        PinnedKind::Resource => "resource",
+        PinnedKind::ResourceTemplate => "template of resources",
+        PinnedKind::Instructions => "instructions",
     }
 }
 
@@ -118,6 +129,7 @@ pub(super) fn marked(text: &str) -> Markup {
 /// What may be done about it, by whom. Nothing but what was seen here is decided.
 fn buttons(change: &Change, identity: &Identity) -> Markup {
     let path = overview::page("tools", &change.tool);
+    let is_tool = change.kind == PinnedKind::Tool;
     let one = |action: &str, label: &str| {
         html! {
             form.inline method="post" action=(format!("{path}/{action}")) {
@@ -131,9 +143,9 @@ fn buttons(change: &Change, identity: &Identity) -> Markup {
             div.actions {
                 (one("accept", "Accept"))
                 @if !change.rejected { (one("reject", "Reject")) }
-                @if identity.may(Right::Administer) { (one("disable", "Disable")) }
+                @if is_tool && identity.may(Right::Administer) { (one("disable", "Disable")) }
             }
-            p.note { "Accept: models get it as it is now. " @if !change.rejected { "Reject: it stays away until its server gives it another definition. " } @if identity.may(Right::Administer) { "Disable: it stays away whatever it says; the configuration file says so." } }
+            p.note { "Accept: models get it as it is now. " @if !change.rejected { "Reject: it stays away until its server gives it another definition. " } @if is_tool && identity.may(Right::Administer) { "Disable: it stays away whatever it says; the configuration file says so." } }
         }
     }
 }

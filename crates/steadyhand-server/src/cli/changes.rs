@@ -1,0 +1,195 @@
+//! `steadyhand tools changes`, `accept` and `reject`: what MCP servers say of themselves that is another than before.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::error::{Exit, Failed};
+use super::remote::{Remote, in_path};
+use super::{Interrupts, Session, starting};
+use crate::pins::Pins;
+use crate::runtime::Runtime;
+
+/// Servers that are started for it have so long to list what is beside their tools.
+const LISTING: Duration = Duration::from_millis(700);
+
+/// Where definitions are compared: in a server of this configuration, or in this process.
+enum Place {
+    There(Remote),
+    Here(Runtime, Pins),
+}
+
+pub(super) async fn list(session: &Session<'_>) -> Result<(), Failed> {
+    let place = Place::find(session).await?;
+    let view = place.changes().await;
+    place.end(session).await;
+    let view = view?;
+    if session.screen.json {
+        session.screen.json(&view);
+        return Ok(());
+    }
+    let changes = view["changes"].as_array().cloned().unwrap_or_default();
+    if changes.is_empty() {
+        session.screen.note("Everything is as it was accepted.");
+        return Ok(());
+    }
+    let lines: Vec<String> = changes.iter().flat_map(in_words).collect();
+    session
+        .screen
+        .answer(&session.screen.foreign(&lines.join("\n")));
+    Ok(())
+}
+
+fn in_words(change: &Value) -> Vec<String> {
+    let text = |name: &str| change[name].as_str().unwrap_or_default().to_owned();
+    let is = |name: &str| change[name] == true;
+    let state = match (is("rejected"), is("quarantined"), is("hints_held")) {
+        (true, _, _) => "  (rejected, kept away)",
+        (false, true, _) => "  (kept away until it is accepted)",
+        (false, false, true) => "  (in use; its hints are not, until it is accepted)",
+        (false, false, false) => "",
+    };
+    let mut lines = vec![format!("{} of {}{state}", text("tool"), text("source"))];
+    if is("is_new") {
+        lines.push("  it is new".to_owned());
+    }
+    for word in change["suspicious"].as_array().into_iter().flatten() {
+        lines.push(format!("  ! {}", word.as_str().unwrap_or_default()));
+    }
+    for one in change["differences"].as_array().into_iter().flatten() {
+        lines.push(format!("  {}", one["at"].as_str().unwrap_or_default()));
+        lines.push(format!("  - {}", one["before"]));
+        lines.push(format!("  + {}", one["after"]));
+    }
+    lines
+}
+
+/// A name of a server stands for all that waits of it.
+pub(super) async fn accept(session: &Session<'_>, subject: &str) -> Result<(), Failed> {
+    let place = Place::find(session).await?;
+    let accepted = accept_at(&place, subject).await;
+    place.end(session).await;
+    for (name, answer) in accepted? {
+        match session.screen.json {
+            true => session.screen.json(&answer),
+            false => session.screen.note(&format!("{name} counts as it is now.")),
+        }
+    }
+    Ok(())
+}
+
+async fn accept_at(place: &Place, subject: &str) -> Result<Vec<(String, Value)>, Failed> {
+    let view = place.changes().await?;
+    let changes = view["changes"].as_array().into_iter().flatten();
+    let of_server = changes.filter(|change| change["source"] == subject);
+    let names: Vec<&str> = of_server.filter_map(|it| it["tool"].as_str()).collect();
+    let names = if names.is_empty() {
+        vec![subject]
+    } else {
+        names
+    };
+    let mut accepted = Vec::new();
+    for name in names {
+        accepted.push((name.to_owned(), place.decide(name, Decision::Accept).await?));
+    }
+    Ok(accepted)
+}
+
+pub(super) async fn reject(session: &Session<'_>, subject: &str) -> Result<(), Failed> {
+    let place = Place::find(session).await?;
+    let rejected = place.decide(subject, Decision::Reject).await;
+    place.end(session).await;
+    let rejected = rejected?;
+    match session.screen.json {
+        true => session.screen.json(&rejected),
+        false => session.screen.note(&format!(
+            "{subject} is rejected, and stays away until its server gives it another definition."
+        )),
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy)]
+enum Decision {
+    Accept,
+    Reject,
+}
+
+impl Decision {
+    /// As a route, and as its answer says it.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Decision::Accept => ("accept", "accepted"),
+            Decision::Reject => ("reject", "rejected"),
+        }
+    }
+}
+
+impl Place {
+    async fn find(session: &Session<'_>) -> Result<Place, Failed> {
+        if let Some(remote) = Remote::find(session).await {
+            return Ok(Place::There(remote));
+        }
+        let mut configuration = session.configuration()?;
+        configuration.tools.retain(|table| table.is_server());
+        for table in &mut configuration.tools {
+            table.set_start("when", json!("boot"));
+            table.set_start("waits", json!(["0s"]));
+        }
+        let pins = session.pins(configuration.file.as_deref());
+        let runtime = session.runtime_of(configuration, |options| {
+            options.pins = Some(pins.clone());
+            options.degraded = Arc::new(|_, _| {});
+        });
+        let runtime = runtime.await?;
+        starting::waited_for(session, &runtime).await?;
+        tokio::time::sleep(LISTING).await;
+        for server in runtime.servers() {
+            runtime.renew(&server.name).await;
+        }
+        // They are listed by this very command.
+        pins.take_untold();
+        Ok(Place::Here(runtime, pins))
+    }
+
+    async fn changes(&self) -> Result<Value, Failed> {
+        match self {
+            Place::There(remote) => remote.get("/v1/tool-changes").await,
+            Place::Here(_, pins) => {
+                let changes = pins.changes();
+                Ok(json!({"count": changes.len(), "changes": changes}))
+            }
+        }
+    }
+
+    async fn decide(&self, subject: &str, decision: Decision) -> Result<Value, Failed> {
+        let (verb, done) = decision.words();
+        match self {
+            Place::There(remote) => {
+                let path = format!("/v1/tool-changes/{}/{verb}", in_path(subject));
+                Ok(remote.post(&path, None).await?.body)
+            }
+            Place::Here(_, pins) => {
+                let source = match decision {
+                    Decision::Accept => pins.accept(subject),
+                    Decision::Reject => pins.reject(subject),
+                };
+                let source = source.ok_or_else(|| nothing_waits(subject))?;
+                Ok(json!({"name": subject, "source": source, done: true}))
+            }
+        }
+    }
+
+    async fn end(&self, session: &Session<'_>) {
+        if let Place::Here(runtime, _) = self {
+            session.stop(runtime, &mut Interrupts::listen()).await;
+        }
+    }
+}
+
+fn nothing_waits(subject: &str) -> Failed {
+    let message = format!("no change of {subject:?} waits to be accepted or rejected");
+    Failed::new(Exit::ToolError, "no_such_tool", message)
+        .help("steadyhand tools changes lists those that do")
+}
