@@ -1,5 +1,7 @@
 //! Definitions of a server's tools: remembered, compared, told, and kept away where that is wanted.
 
+mod whole;
+
 use serde_json::{Value, json};
 
 use crate::serve::{Served, until};
