@@ -1,11 +1,12 @@
 //! What is known of a server, kept on disk: so that a restart can answer at once, before the server is up.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use steadyhand_process::private;
 
 use crate::catalogue::{Catalogue, Greeting};
 use crate::era::Era;
@@ -60,11 +61,8 @@ impl Kept {
 
     /// What was kept, if it is of the same server.
     pub(crate) fn load(path: &Path, fingerprint: &str) -> Option<Kept> {
-        // Opening anything but a file could wait for ever.
-        if !std::fs::metadata(path).ok()?.is_file() {
-            return None;
-        }
-        let kept: Kept = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+        let bytes = private::read(path, FILE_BYTES_MAX as u64).ok()?;
+        let kept: Kept = serde_json::from_slice(&bytes).ok()?;
         (kept.version == VERSION && kept.fingerprint == fingerprint).then_some(kept)
     }
 
@@ -74,14 +72,9 @@ impl Kept {
         if text.len() > FILE_BYTES_MAX {
             return Err(io::Error::other("it is too large to be kept"));
         }
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
         let mut new = path.as_os_str().to_owned();
         new.push(format!(".{}", std::process::id()));
-        let new = PathBuf::from(new);
-        std::fs::write(&new, text)?;
-        std::fs::rename(&new, path)
+        private::replace(path, Path::new(&new), &text)
     }
 
     /// Takes secrets out of it: they may be known only since. Whether there were any.

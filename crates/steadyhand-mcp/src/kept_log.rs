@@ -1,9 +1,10 @@
 //! What a server printed, kept on disk beside its catalogue: for those who ask when the process that saw it is gone.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use steadyhand_process::private;
 
 use crate::names;
 use crate::record::LogLine;
@@ -30,17 +31,9 @@ pub(crate) fn path(state: &Path, server: &str) -> PathBuf {
 /// Adds lines; several processes may do so at once.
 pub(crate) fn append(path: &Path, lines: &[LogLine]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+        private::make_folder(folder)?;
     }
-    match only_files(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut file = private::open(path, OpenOptions::new().create(true).append(true))?;
     // In one piece: lines of others come before or after it.
     file.write_all(&written(lines)?)?;
     match file.metadata()?.len() > FILE_BYTES_MAX {
@@ -53,15 +46,7 @@ fn cut(path: &Path) -> io::Result<()> {
     let lines = read(&last_bytes(path, FILE_BYTES_KEPT)?);
     let mut new = path.as_os_str().to_owned();
     new.push(format!(".{}", std::process::id()));
-    let new = PathBuf::from(new);
-    let mut file = OpenOptions::new()
-        .create(true)
-        .write(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&new)?;
-    file.write_all(&written(&lines)?)?;
-    fs::rename(&new, path)
+    private::replace(path, Path::new(&new), &written(&lines)?)
 }
 
 fn written(lines: &[LogLine]) -> io::Result<Vec<u8>> {
@@ -81,17 +66,8 @@ fn read(bytes: &[u8]) -> Vec<LogLine> {
         .collect()
 }
 
-/// Opening a pipe could wait for ever; a link could lead anywhere.
-fn only_files(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path)?.is_file() {
-        true => Ok(()),
-        false => Err(io::Error::other(format!("{} is no file", path.display()))),
-    }
-}
-
 fn last_bytes(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    only_files(path)?;
-    let mut file = File::open(path)?;
+    let mut file = private::open_to_read(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(bytes_max)))?;
     let mut bytes = Vec::new();

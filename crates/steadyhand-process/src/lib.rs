@@ -29,6 +29,7 @@ mod find;
 mod group;
 mod guard;
 mod members;
+pub mod private;
 #[cfg(target_os = "linux")]
 mod proc;
 mod run;

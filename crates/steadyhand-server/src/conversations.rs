@@ -9,6 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use steadyhand::Message;
+use steadyhand_process::private;
 
 const FOLDER: &str = "conversations";
 const ENDING: &str = "jsonl";
@@ -61,7 +62,7 @@ impl Stored {
     /// Where its file cannot be made.
     pub fn begin(state: &Path) -> io::Result<Stored> {
         let folder = state.join(FOLDER);
-        make_private(&folder)?;
+        private::make_folder(&folder)?;
         forget_the_oldest(&folder);
         let random = uuid::Uuid::new_v4().simple().to_string();
         let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
@@ -166,7 +167,10 @@ pub fn find(state: &Path, id: Option<&str>) -> Result<Found, NotFound> {
 ///
 /// Where it cannot be written.
 pub fn save(path: &Path, messages: &[Message]) -> io::Result<()> {
-    let mut file = opened(path, OpenOptions::new().create(true).truncate(true))?;
+    let mut options = OpenOptions::new();
+    // A file of the user's own choice, which may be a link.
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.write(true).create(true).truncate(true).open(path)?;
     file.write_all(text_of(messages)?.as_bytes())
 }
 
@@ -181,17 +185,7 @@ fn text_of(messages: &[Message]) -> io::Result<String> {
 
 /// What people say is read by nobody else on this machine.
 fn opened(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options.read(true).write(true).open(path)
-}
-
-fn make_private(folder: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    private::open(path, options.read(true).write(true))
 }
 
 /// Their names, the oldest first: they begin with the time.

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use steadyhand_mcp::oauth::{
     Account, ClientAuth, ClientCredentials, Grant, OAuthSettings, TokenStore,
 };
+use steadyhand_process::private;
 
 use crate::access::private_file;
 use crate::config::document::plain;
@@ -128,14 +129,9 @@ impl LoginFile {
 
 impl TokenStore for LoginFile {
     fn load(&self) -> Result<Option<String>, String> {
-        match fs::metadata(&self.path) {
-            Ok(about) if about.len() > FILE_BYTES_MAX => Err(format!(
-                "{}: it is too large to be a login",
-                self.path.display()
-            )),
-            Ok(_) => {
-                let text = fs::read_to_string(&self.path);
-                let text = text.map_err(|error| self.failed(&error))?;
+        match private::read(&self.path, FILE_BYTES_MAX) {
+            Ok(bytes) => {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
                 self.learn(&text);
                 Ok(Some(text))
             }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use steadyhand::clock;
+use steadyhand_process::private;
 use utoipa::ToSchema;
 
 /// Kept in memory.
@@ -140,16 +141,14 @@ fn write_all(path: &Path, inbox: &Receiver<Arc<Refusal>>, unwritten: &AtomicU64)
 
 fn write(path: &Path, refusal: &Refusal) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
+        private::make_folder(folder)?;
     }
     if fs::metadata(path).is_ok_and(|about| about.len() > FILE_BYTES_MAX) {
         fs::rename(path, path.with_extension("1.ndjson"))?;
     }
     let mut options = OpenOptions::new();
     options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut line = serde_json::to_vec(refusal)?;
     line.push(b'\n');
-    options.open(path)?.write_all(&line)
+    private::open(path, &mut options)?.write_all(&line)
 }

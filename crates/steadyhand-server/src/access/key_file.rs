@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
+use steadyhand_process::private;
 
 use super::keys::{CannotKeep, Key};
 use super::private_file;
@@ -43,11 +44,8 @@ pub(super) struct Stamp {
 impl KeyFile {
     pub(super) fn read(&self) -> Result<Vec<Kept>, CannotKeep> {
         let failed = |why: String| CannotKeep::File(format!("{}: {why}", self.path.display()));
-        let bytes = match fs::metadata(&self.path) {
-            Ok(about) if about.len() > FILE_BYTES_MAX => {
-                return Err(failed("it is too large to be a file of keys".to_owned()));
-            }
-            Ok(_) => fs::read(&self.path).map_err(|error| failed(plain(&error)))?,
+        let bytes = match private::read(&self.path, FILE_BYTES_MAX) {
+            Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(failed(plain(&error))),
         };

@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 use steadyhand::redact::Secrets;
 use steadyhand::{Event, FailureCode, Observer, ObserverQueue, Outcome, Tool, Watch};
+use steadyhand_process::private;
 
 use super::line::{Call, Definition, Head, Line, Missing, Said, hidden};
 use super::{FILE_BYTES_MAX, LINE_BYTES_MAX, VERSION};
@@ -244,9 +245,7 @@ impl State {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);
         // What tools answered may be private.
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path).map_err(failed)?;
+        let mut file = private::open(path, &mut options).map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.len();
         let mut state = State {
             torn: bytes > 0 && !ends_a_line(&mut file).map_err(failed)?,

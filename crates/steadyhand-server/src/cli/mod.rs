@@ -49,6 +49,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use steadyhand_process::private;
 
 use crate::access::Door;
 use crate::config::settings::HistorySettings;
@@ -465,12 +466,35 @@ impl<'a> Session<'a> {
         if options.only_look || !options.servers.is_empty() {
             options.pins = None;
         }
+        if !options.only_look {
+            self.close_state_to_others();
+        }
         let starting = Runtime::start(configuration, options);
         match self.time_left() {
             None => Ok(starting.await),
             Some(left) => tokio::time::timeout(left, starting)
                 .await
                 .map_err(|_| Failed::timed_out(self.global.timeout.unwrap_or_default())),
+        }
+    }
+
+    /// What is kept is read by its owner alone, also what an older version has left open. Nothing else is touched: the
+    /// state folder may be one that has other things in it.
+    fn close_state_to_others(&self) {
+        let state = self.state();
+        let closed: usize = STATE_FOLDERS
+            .iter()
+            .map(|folder| private::close_to_others(&state.join(folder)))
+            .sum();
+        let is_ours = STATE_FOLDERS.iter().any(|it| state.join(it).is_dir())
+            && self.surroundings.home.as_ref() != Some(&state);
+        let closed = closed + usize::from(is_ours && private::close_folder(&state));
+        if closed > 0 {
+            tracing::warn!(
+                folder = %state.display(),
+                files_and_folders = closed,
+                "what is kept could be read by others on this machine: it is closed to them from here on"
+            );
         }
     }
 
@@ -521,6 +545,24 @@ impl<'a> Session<'a> {
     }
 }
 
+/// What the state folder has, wherever it is.
+const STATE_FOLDERS: [&str; 14] = [
+    "access",
+    "audit",
+    "conversations",
+    "documents",
+    "history",
+    "logins",
+    "mcp",
+    "models",
+    "openapi",
+    "pins",
+    "proxy-cases",
+    "proxy-conversations",
+    "refused",
+    "servers",
+];
+
 /// The file of a history: where the configuration says, or one of its own in the state folder.
 fn history_path(
     surroundings: &Surroundings,
@@ -529,7 +571,11 @@ fn history_path(
     settings: &HistorySettings,
 ) -> PathBuf {
     match &settings.path {
-        Some(path) => surroundings.path(path, &configuration.folder),
+        // A link that somebody has configured is meant.
+        Some(path) => {
+            let path = surroundings.path(path, &configuration.folder);
+            path.canonicalize().unwrap_or(path)
+        }
         None => {
             let name = presence::key_of(configuration.file.as_deref());
             state.join("history").join(format!("{name}.db"))

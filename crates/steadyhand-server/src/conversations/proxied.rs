@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use steadyhand::conversation::{self, Provider, What};
+use steadyhand_process::private;
 
 use super::seen::{self, ConversationSummary, SeenConversation, Through};
 use super::translate::translated;
@@ -76,7 +77,7 @@ pub(super) fn read(state: &Path, id: &str) -> Result<SeenConversation, NotFound>
         io::ErrorKind::NotFound => NotFound::NoSuch(id.to_owned()),
         _ => NotFound::Io(path.clone(), error),
     };
-    let file = File::open(&path).map_err(cannot)?;
+    let file = private::open_to_read(&path).map_err(cannot)?;
     let (changed_ms, bytes) = seen::facts(&file);
     let mut text = String::new();
     file.take(BYTES_MAX as u64 + HEAD_BYTES_MAX)

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use steadyhand::Message;
 use steadyhand::conversation::{Problem, Provider, What};
+use steadyhand_process::private;
 use utoipa::ToSchema;
 
 use super::{ENDING, FOLDER, NotFound, is_name, names, proxied};
@@ -228,7 +229,7 @@ pub fn list(state: &Path, before: Option<&str>) -> io::Result<Conversations> {
                 Through::Chat => &folder,
                 Through::Proxy => &kept,
             };
-            let file = File::open(folder.join(format!("{id}.{ENDING}")));
+            let file = private::open_to_read(&folder.join(format!("{id}.{ENDING}")));
             let changed_ms = file.map_or(0, |file| facts(&file).0);
             (format!("{changed_ms:013}.{id}"), through, id)
         })
@@ -253,7 +254,7 @@ pub fn list(state: &Path, before: Option<&str>) -> io::Result<Conversations> {
 
 /// None where it went away meanwhile.
 fn summary(folder: &Path, id: &str) -> Option<ConversationSummary> {
-    let file = File::open(folder.join(format!("{id}.{ENDING}"))).ok()?;
+    let file = private::open_to_read(&folder.join(format!("{id}.{ENDING}"))).ok()?;
     let (changed_ms, bytes) = facts(&file);
     let mut beginning = Vec::new();
     file.take(BEGINNING_BYTES)

@@ -11,6 +11,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
 };
+use steadyhand_process::private;
 
 use super::read::{self, Document, Skipped};
 use super::scan::{FoundFile, Scan};
@@ -192,13 +193,10 @@ pub(super) fn trouble(error: &rusqlite::Error, path: &Path) -> Trouble {
 /// Documents may be private, so their index is too. SQLite gives the files beside it the same mode.
 fn create_file(path: &Path) -> Result<(), Trouble> {
     let mut options = fs::OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let created = path
         .parent()
-        .map_or(Ok(()), fs::create_dir_all)
-        .and_then(|()| options.open(path));
+        .map_or(Ok(()), private::make_folder)
+        .and_then(|()| private::open(path, options.create(true).append(true)));
     created.map(drop).map_err(|error| {
         Trouble::Failed(format!(
             "the index {} cannot be created: {error}; make its folder writable or choose another with --state",

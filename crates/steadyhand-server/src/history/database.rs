@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use steadyhand_process::private;
 
 /// How long is waited for another process that holds the file.
 const BUSY: Duration = Duration::from_secs(1);
@@ -327,7 +328,11 @@ fn make_file(path: &Path) -> Result<(), Trouble> {
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
     {
-        fs::create_dir_all(folder).map_err(|error| failed("the folder of", error))?;
+        let made = match folder.exists() {
+            true => Ok(()),
+            false => private::make_folder(folder),
+        };
+        made.map_err(|error| failed("the folder of", error))?;
     }
     let mut options = OpenOptions::new();
     // Never one that is there: closing it again would give up the locks that SQLite holds on it in this process.
@@ -336,7 +341,9 @@ fn make_file(path: &Path) -> Result<(), Trouble> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.open(path) {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            private::refuse_link(path).map_err(|error| failed("the file", error))
+        }
         Err(error) => Err(failed("the file", error)),
     }
 }

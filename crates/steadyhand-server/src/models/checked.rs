@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use steadyhand_process::private;
 
 use super::check::{Grade, TaskResult};
 
 const FOLDER: &str = "models";
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// A check and when it was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,15 +56,13 @@ impl Checked {
     /// Where it cannot be written.
     pub fn keep(&self, state: &Path) -> io::Result<()> {
         let path = file_of(state, &self.name);
-        std::fs::create_dir_all(state.join(FOLDER))?;
         let unfinished = path.with_extension(format!("{}.new", std::process::id()));
-        std::fs::write(&unfinished, serde_json::to_vec_pretty(self)?)?;
-        std::fs::rename(unfinished, path)
+        private::replace(&path, &unfinished, &serde_json::to_vec_pretty(self)?)
     }
 
     /// What is remembered of a model, if it is still the same one.
     pub fn of(state: &Path, name: &str) -> Option<Checked> {
-        let text = std::fs::read(file_of(state, name)).ok()?;
+        let text = private::read(&file_of(state, name), FILE_BYTES_MAX).ok()?;
         serde_json::from_slice(&text).ok()
     }
 }

@@ -1,8 +1,10 @@
 //! A folder of small files that only their owner reads: so many, so large, the oldest make room.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use steadyhand_process::private;
 
 /// A bounded folder below the state folder.
 #[derive(Debug)]
@@ -38,20 +40,13 @@ impl Folder {
         if text.len() > self.bytes_max {
             return Err(io::Error::other("it is too large to be kept"));
         }
-        let mut folder = DirBuilder::new();
-        folder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
-        folder.create(&self.path)?;
+        private::make_folder(&self.path)?;
         let path = self.path.join(name);
         let unfinished = self
             .path
             .join(format!("{name}.{}.new", uuid::Uuid::new_v4()));
         let mut options = OpenOptions::new();
-        options.create_new(true).write(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&unfinished)?;
+        let mut file = private::open(&unfinished, options.create_new(true).write(true))?;
         let written = file
             .write_all(text)
             .and_then(|()| std::fs::rename(&unfinished, &path));

@@ -1,6 +1,5 @@
 //! A small file that says where a server of a configuration listens, so that commands find it.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -8,10 +7,12 @@ use std::path::{Path, PathBuf};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use steadyhand_process::private;
 
 use crate::history::is_alive;
 
 const FOLDER: &str = "servers";
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The file of a server that runs; it goes when this does.
 pub(crate) struct Presence {
@@ -70,7 +71,7 @@ impl Presence {
         };
         let path = file_of(state, configuration);
         let folder = path.parent().unwrap_or(state);
-        std::fs::create_dir_all(folder)?;
+        private::make_folder(folder)?;
         let before = read(&path).filter(Announced::is_alive);
         write(&path, &announced)?;
         Ok(Presence {
@@ -100,13 +101,7 @@ fn write(path: &Path, announced: &Announced) -> io::Result<()> {
     let text = serde_json::to_string_pretty(announced)?;
     // Whole or not at all: a command may look at any moment.
     let unfinished = path.with_extension(format!("{}.new", std::process::id()));
-    let _ = std::fs::remove_file(&unfinished);
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(&unfinished)?.write_all(text.as_bytes())?;
-    std::fs::rename(&unfinished, path)
+    private::replace(path, &unfinished, text.as_bytes())
 }
 
 impl Drop for Presence {
@@ -138,7 +133,7 @@ pub(crate) fn forget(state: &Path, configuration: Option<&Path>, gone: &Announce
 }
 
 fn read(path: &Path) -> Option<Announced> {
-    let text = std::fs::read(path).ok()?;
+    let text = private::read(path, FILE_BYTES_MAX).ok()?;
     serde_json::from_slice(&text).ok()
 }
 

@@ -77,7 +77,7 @@ pub struct McpSettings {
     pub elicitation: Option<ElicitationSettings>,
     /// false: progress does not renew the time limit of a call
     pub progress_extends: Option<bool>,
-    /// When it changes the definition of a tool: warn, quarantine (kept away until it is accepted) or off
+    /// When it says something else of itself than before: warn, quarantine (kept away until it is accepted) or off
     pub pin: Option<PinMode>,
     /// What to check when it does not start
     pub check: Vec<String>,

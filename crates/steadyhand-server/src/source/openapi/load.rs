@@ -10,6 +10,7 @@ use std::time::Duration;
 use reqwest::header::{ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use steadyhand_process::private;
 use tokio::time::Instant;
 use url::Url;
 
@@ -185,7 +186,8 @@ impl Copy {
 
     /// The first line holds what the server wants to hear again, the rest is the document.
     fn read(&self) -> Option<(Validators, String)> {
-        let text = read_text(&self.path, &mut { DOCUMENT_BYTES_MAX + 4096 }).ok()?;
+        let bytes = private::read(&self.path, DOCUMENT_BYTES_MAX as u64 + 4096).ok()?;
+        let text = String::from_utf8(bytes).ok()?;
         let (first, rest) = text.split_once('\n')?;
         Some((serde_json::from_str(first).ok()?, rest.to_owned()))
     }
@@ -209,17 +211,13 @@ impl Copy {
         {
             return Ok(());
         }
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
         let first = serde_json::to_string(&fetched.validators)?;
         // Written beside and moved: a reader finds the old copy or the new one, never half of one.
         let beside = self
             .path
             .with_extension(uuid::Uuid::new_v4().simple().to_string());
-        fs::write(&beside, format!("{first}\n{}", fetched.text))?;
-        fs::rename(&beside, &self.path).inspect_err(|_| {
-            let _ = fs::remove_file(&beside);
-        })
+        let text = format!("{first}\n{}", fetched.text);
+        private::replace(&self.path, &beside, text.as_bytes())
     }
 
     /// The kept document in place of one that could not be had.
