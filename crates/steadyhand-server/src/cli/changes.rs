@@ -82,7 +82,8 @@ pub(super) async fn accept(session: &Session<'_>, subject: &str) -> Result<(), F
 async fn accept_at(place: &Place, subject: &str) -> Result<Vec<(String, Value)>, Failed> {
     let view = place.changes().await?;
     let changes = view["changes"].as_array().into_iter().flatten();
-    let of_server = changes.filter(|change| change["source"] == subject);
+    let waits = |change: &&Value| change["source"] == subject && change["rejected"] != true;
+    let of_server = changes.filter(waits);
     let names: Vec<&str> = of_server.filter_map(|it| it["tool"].as_str()).collect();
     let names = if names.is_empty() {
         vec![subject]

@@ -327,6 +327,14 @@ impl Runtime {
         if let Some(why) = servers.find_map(|server| server.why_unusable(tool)) {
             return Some(why);
         }
+        let kept_away = generation
+            .sources
+            .iter()
+            .flat_map(|it| &it.review.kept_away);
+        if let Some((name, reason)) = kept_away.into_iter().find(|(name, _)| name == tool) {
+            let message = format!("{name} cannot be called: {reason}");
+            return Some(ToolError::answer(message).never_started());
+        }
         let mut sources = generation.sources.iter();
         let prefix = |name: &str| steadyhand_mcp::names::prefix(name);
         let unused = sources.find(|source| {
