@@ -91,5 +91,5 @@ fn bar(what: &str, total: u64) -> ProgressBar {
 
 #[allow(clippy::print_stderr, reason = "progress goes to stderr")]
 fn line(text: &str) {
-    eprintln!("{text}");
+    eprintln!("{}", super::screen::visible(text));
 }

@@ -119,7 +119,8 @@ impl Screen {
 
     /// A problem with its place in a file.
     pub(super) fn diagnostic(&self, problem: &Problem) {
-        self.drawn_to_stderr(error::drawn(problem, self.stderr_color, !self.plain).trim_end());
+        let drawn = error::drawn(problem, self.stderr_color, !self.plain);
+        self.drawn_to_stderr(visible_but_styles(&drawn).trim_end());
     }
 
     /// Dim, where colours are wanted.

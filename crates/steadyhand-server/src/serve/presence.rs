@@ -1,6 +1,6 @@
 //! A small file that says where a server of a configuration listens, so that commands find it.
 
-use std::io::{self, Write};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
