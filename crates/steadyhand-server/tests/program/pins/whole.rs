@@ -456,3 +456,42 @@ fn s07_what_hides_in_a_description_is_seen_in_lists_for_people_and_exact_for_mac
     let listed = place.json("tools list --json");
     assert_eq!(listed["tools"][0]["description"], evil);
 }
+
+#[test]
+fn s07_state_that_others_could_read_is_closed_and_no_link_in_it_is_followed() {
+    use std::fs::{Permissions, create_dir_all, metadata, read_dir, set_permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let place = workplace("", &json!({"tools": [send(json!({}))]}));
+    let state = place.file(STATE);
+    create_dir_all(state.join("access")).expect("a folder");
+    place.write(&format!("{STATE}/access/old.json"), "{}");
+    place.write("notes.txt", "of the user");
+    for (path, mode) in [
+        (state.clone(), 0o755),
+        (state.join("access"), 0o755),
+        (state.join("access/old.json"), 0o644),
+    ] {
+        set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
+    }
+    let elsewhere = place.file("elsewhere");
+    create_dir_all(&elsewhere).expect("a folder");
+    for folder in ["mcp", "pins", "history"] {
+        symlink(&elsewhere, state.join(folder)).expect("a link");
+    }
+    let (code, _, stderr) = parts(&place.run("call --local up__send to=ann -v"));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("symbolic link"), "{stderr}");
+    assert!(stderr.contains("could be read by others"), "{stderr}");
+    assert_eq!(
+        read_dir(&elsewhere).expect("a folder").count(),
+        0,
+        "{stderr}"
+    );
+    let mode =
+        |path: std::path::PathBuf| metadata(path).expect("there").permissions().mode() & 0o777;
+    assert_eq!(mode(state.clone()), 0o700);
+    assert_eq!(mode(state.join("access")), 0o700);
+    assert_eq!(mode(state.join("access/old.json")), 0o600);
+    assert_ne!(mode(place.file("notes.txt")), 0o600);
+}
