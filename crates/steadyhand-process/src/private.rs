@@ -32,16 +32,17 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the folder of a file, which may be a link that somebody has configured.
-pub fn make_folder_of(file: &Path) -> io::Result<()> {
-    match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() && !folder.exists() => make_folder(folder),
-        _ => Ok(()),
+/// Opens a file in a folder of ours as `options` say; one that is made by that is private. What is no file is refused,
+/// and so is a folder that is a link.
+pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        refuse_link(folder)?;
     }
+    open_in_any_folder(path, options)
 }
 
-/// Opens a file of ours as `options` say; one that is made by that is private. What is no file is refused.
-pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+/// The same in a folder of the user's choice, which may be a link.
+pub fn open_in_any_folder(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     // A pipe in its place would be waited for.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
@@ -92,7 +93,7 @@ pub fn replace(path: &Path, unfinished: &Path, bytes: &[u8]) -> io::Result<()> {
     })
 }
 
-/// Refuses a link in the place of a file that something else will open.
+/// Refuses a link in the place of a file or folder.
 pub fn refuse_link(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(about) if about.is_symlink() => Err(is_a_link(path)),
@@ -187,6 +188,8 @@ mod tests {
         symlink(place.path(), state.join("logins")).expect("a link");
         assert!(make_folder(&state.join("logins")).is_err());
         let inside = state.join("logins").join("x.json");
+        fs::write(place.path().join("x.json"), "forged").expect("a file");
+        assert!(read(&inside, 100).is_err());
         assert!(replace(&inside, &state.join("logins").join("x.new"), b"3").is_err());
         // The state folder itself may be one.
         symlink(&state, place.path().join("link")).expect("a link");

@@ -245,7 +245,7 @@ impl State {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);
         // What tools answered may be private.
-        let mut file = private::open(path, &mut options).map_err(failed)?;
+        let mut file = private::open_in_any_folder(path, &mut options).map_err(failed)?;
         let bytes = file.metadata().map_err(failed)?.len();
         let mut state = State {
             torn: bytes > 0 && !ends_a_line(&mut file).map_err(failed)?,

@@ -571,10 +571,14 @@ fn history_path(
     settings: &HistorySettings,
 ) -> PathBuf {
     match &settings.path {
-        // A link that somebody has configured is meant.
+        // A link that somebody has configured is meant, be it the file or its folder.
         Some(path) => {
             let path = surroundings.path(path, &configuration.folder);
-            path.canonicalize().unwrap_or(path)
+            let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+            let in_folder = folder.zip(path.file_name());
+            let in_folder = in_folder.map(|(folder, name)| folder.join(name));
+            let found = path.canonicalize().ok().or(in_folder);
+            found.unwrap_or(path)
         }
         None => {
             let name = presence::key_of(configuration.file.as_deref());

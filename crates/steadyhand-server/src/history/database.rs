@@ -328,11 +328,7 @@ fn make_file(path: &Path) -> Result<(), Trouble> {
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
     {
-        let made = match folder.exists() {
-            true => Ok(()),
-            false => private::make_folder(folder),
-        };
-        made.map_err(|error| failed("the folder of", error))?;
+        private::make_folder(folder).map_err(|error| failed("the folder of", error))?;
     }
     let mut options = OpenOptions::new();
     // Never one that is there: closing it again would give up the locks that SQLite holds on it in this process.
