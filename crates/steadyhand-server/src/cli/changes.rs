@@ -191,6 +191,6 @@ impl Place {
 
 fn nothing_waits(subject: &str) -> Failed {
     let message = format!("no change of {subject:?} waits to be accepted or rejected");
-    Failed::new(Exit::ToolError, "no_such_tool", message)
+    Failed::new(Exit::ToolError, "TOOL_NOT_FOUND", message)
         .help("steadyhand tools changes lists those that do")
 }

@@ -201,8 +201,7 @@ impl Excerpt {
 
     /// What would steer a terminal is not passed on.
     fn push_visible(&mut self, text: &str) {
-        let steers = |c: char| c != '\t' && (c.is_control() || steadyhand::visible::hides_alone(c));
-        let visible = text.chars().map(|c| match steers(c) {
+        let visible = text.chars().map(|c| match is_unseen(c) {
             true => char::REPLACEMENT_CHARACTER,
             false => c,
         });
@@ -212,9 +211,13 @@ impl Excerpt {
 
 fn is_short_line(line: &str) -> bool {
     first_chars(line, LINE_CHARS_MAX).len() == line.len()
-        && !line.chars().any(|c| {
-            c != '\t' && c != '\r' && (c.is_control() || steadyhand::visible::hides_alone(c))
-        })
+        && !line.chars().any(|c| c != '\r' && is_unseen(c))
+}
+
+/// Controls, hides or joins: one column each, so that what is drawn below a line stands below the right place.
+fn is_unseen(c: char) -> bool {
+    let joins = matches!(c, '\u{200c}' | '\u{200d}');
+    c != '\t' && (c.is_control() || joins || steadyhand::visible::hides_alone(c))
 }
 
 /// The start of the line that stands `lines` lines before the one that holds `at`.
