@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use steadyhand_process::private;
 use tokio::time::Instant;
 
 use super::super::database::Trouble;
@@ -136,7 +137,7 @@ impl Markers {
         make_folder(&self.lock).map_err(|error| failed(&error))?;
         let mut options = only_ours();
         options.create(true).truncate(false);
-        let file = options.open(&self.lock).map_err(|error| failed(&error))?;
+        let file = private::open(&self.lock, &mut options).map_err(|error| failed(&error))?;
         let begun = Instant::now();
         loop {
             match file.try_lock() {
@@ -213,8 +214,8 @@ enum One {
 
 fn read(path: &Path) -> Result<One, Trouble> {
     let mut bytes = Vec::with_capacity(2 * SLOT_BYTES);
-    let read =
-        File::open(path).and_then(|file| file.take(2 * SLOT_BYTES as u64).read_to_end(&mut bytes));
+    let read = private::open_to_read(path)
+        .and_then(|file| file.take(2 * SLOT_BYTES as u64).read_to_end(&mut bytes));
     match read {
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(One::Missing),
@@ -241,7 +242,7 @@ fn write(path: &Path, marker: &Marker, is_durable: bool) -> io::Result<()> {
     let mut marker = marker.clone();
     marker.revision = before.revision + 1;
     let place = (marker.revision % 2) * SLOT_BYTES as u64;
-    let mut file = only_ours().open(path)?;
+    let mut file = private::open(path, &mut only_ours())?;
     file.seek(SeekFrom::Start(place))?;
     file.write_all(&marker.slot()?)?;
     match is_durable {
@@ -255,7 +256,7 @@ fn make(path: &Path, marker: &Marker) -> io::Result<()> {
     make_folder(path)?;
     let unfinished = path.with_extension("marker.new");
     let _ = fs::remove_file(&unfinished);
-    let mut file = only_ours().create_new(true).open(&unfinished)?;
+    let mut file = private::open(&unfinished, only_ours().create_new(true))?;
     let slot = marker.slot()?;
     file.write_all(&[slot.as_slice(), slot.as_slice()].concat())?;
     file.sync_all()?;
@@ -281,17 +282,11 @@ fn make_folder(path: &Path) -> io::Result<()> {
     let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) else {
         return Ok(());
     };
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    private::make_folder(folder)
 }
 
 fn only_ours() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
 }
