@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 use steadyhand_process::{Exit, NotFound, Reason};
 
 use crate::causes::{self, Cause};
+use crate::settings::Hide;
 
 pub use text::continuing;
 pub(crate) use text::is_path;
@@ -123,6 +124,33 @@ pub enum What {
     },
     /// It answered with something that is no message: a web page, a text.
     NotMcp(String),
+}
+
+impl What {
+    /// The same without secrets that a server may have put into its words.
+    pub(crate) fn hidden(self, hide: &Hide) -> What {
+        match self {
+            What::NotStarted(text) => What::NotStarted(hide(text)),
+            What::Refused { code, message } => What::Refused {
+                code,
+                message: hide(message),
+            },
+            What::Malformed(text) => What::Malformed(hide(text)),
+            What::TooMany(text) => What::TooMany(hide(text)),
+            What::Unreachable(text) => What::Unreachable(hide(text)),
+            What::Broken(text) => What::Broken(hide(text)),
+            What::Status { code, text } => What::Status {
+                code,
+                text: hide(text),
+            },
+            What::Redirected { to } => What::Redirected { to: hide(to) },
+            What::NotMcp(text) => What::NotMcp(hide(text)),
+            other @ (What::NotFound { .. }
+            | What::Exited { .. }
+            | What::Silent { .. }
+            | What::Closed) => other,
+        }
+    }
 }
 
 impl Step {

@@ -396,6 +396,10 @@ impl Drop for Lasted {
 /// How it ended, and what it said last.
 fn last_words(server: &Inner, what: &What) -> String {
     let how = what.of_one_that_ran();
+    let how = match server.record.hide() {
+        Some(hide) => hide(how),
+        None => how,
+    };
     match server.record.stderr_tail(1).pop() {
         Some(said) => format!("{how}; its last words: {said}"),
         None => how,
@@ -426,6 +430,10 @@ impl Inner {
 
     fn failure(&self, step: Step, what: What, elapsed: Duration, attempts: u32) -> StartFailure {
         let noise = self.record.noise_of_start();
+        let what = match self.record.hide() {
+            Some(hide) => what.hidden(hide),
+            None => what,
+        };
         StartFailure {
             transport: self.settings.transport.word(),
             elapsed,

@@ -27,7 +27,9 @@ def answer(id, result):
 for line in sys.stdin:
     message = json.loads(line)
     method, id = message.get("method"), message.get("id")
-    if method == "initialize":
+    if method == "initialize" and "refuse" in said():
+        print(json.dumps({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": said()["refuse"]}}), flush=True)
+    elif method == "initialize":
         result = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}, "prompts": {}, "resources": {}},
                   "serverInfo": {"name": "up " + said().get("info", ""), "version": "1"}}
         if "instructions" in said():
@@ -494,4 +496,18 @@ fn s07_state_that_others_could_read_is_closed_and_no_link_in_it_is_followed() {
     assert_eq!(mode(state.join("access")), 0o700);
     assert_eq!(mode(state.join("access/old.json")), 0o600);
     assert_ne!(mode(place.file("notes.txt")), 0o600);
+}
+
+#[test]
+fn s07_a_server_that_refuses_to_start_with_its_secret_in_the_refusal_tells_nobody() {
+    let secret = "s3cr3t-Zq9~key+42";
+    let said = json!({"refuse": "no start with $PLAIN or $HEX", "tools": []});
+    let mut place = workplace("env = { UP_TOKEN = \"${env:MY_TOKEN}\" }", &said);
+    place.set("MY_TOKEN", secret);
+    let (code, shown, stderr) = parts(&place.run("mcp test up -v"));
+    assert_ne!(code, 0, "{shown}{stderr}");
+    let told = format!("{shown}{stderr}");
+    let hex: String = secret.bytes().map(|byte| format!("{byte:02X}")).collect();
+    assert!(told.contains("no start with [redacted]"), "{told}");
+    assert!(!told.contains(secret) && !told.contains(&hex), "{told}");
 }
