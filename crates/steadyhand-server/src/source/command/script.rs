@@ -390,7 +390,7 @@ fn words(parts: &[Part]) -> Vec<Word<'_>> {
                 words.extend(texts.iter().enumerate().map(|(inner, text)| Word {
                     at: format!("/command/{place}/{inner}"),
                     text: text.expose(),
-                }))
+                }));
             }
         }
     }
