@@ -70,29 +70,47 @@ pub(super) async fn accept(session: &Session<'_>, subject: &str) -> Result<(), F
     let place = Place::find(session).await?;
     let accepted = accept_at(&place, subject).await;
     place.end(session).await;
-    for (name, answer) in accepted? {
-        match session.screen.json {
-            true => session.screen.json(&answer),
-            false => session.screen.note(&format!("{name} counts as it is now.")),
+    for Accepted { change, answer } in accepted? {
+        if session.screen.json {
+            session.screen.json(&answer);
+            continue;
         }
+        // It may be another one than the last that was looked at: what was accepted is said.
+        for line in in_words(&change) {
+            session.screen.note(&line);
+        }
+        let name = answer["name"].as_str().unwrap_or_default();
+        session.screen.note(&format!("{name} counts as it is now."));
     }
     Ok(())
 }
 
-async fn accept_at(place: &Place, subject: &str) -> Result<Vec<(String, Value)>, Failed> {
+struct Accepted {
+    change: Value,
+    answer: Value,
+}
+
+async fn accept_at(place: &Place, subject: &str) -> Result<Vec<Accepted>, Failed> {
     let view = place.changes().await?;
     let changes = view["changes"].as_array().into_iter().flatten();
-    let waits = |change: &&Value| change["source"] == subject && change["rejected"] != true;
-    let of_server = changes.filter(waits);
-    let names: Vec<&str> = of_server.filter_map(|it| it["tool"].as_str()).collect();
-    let names = if names.is_empty() {
-        vec![subject]
-    } else {
-        names
+    let changes: Vec<&Value> = changes.collect();
+    let is_of_server = |change: &&&Value| change["source"] == subject && change["rejected"] != true;
+    let of_server: Vec<&Value> = changes.iter().filter(is_of_server).copied().collect();
+    let is_it = |change: &&&Value| change["tool"] == subject;
+    let wanted = match changes.iter().find(is_it) {
+        Some(one) => vec![*one],
+        None => of_server,
     };
+    if wanted.is_empty() {
+        return Err(nothing_waits(subject));
+    }
     let mut accepted = Vec::new();
-    for name in names {
-        accepted.push((name.to_owned(), place.decide(name, Decision::Accept).await?));
+    for change in wanted {
+        let name = change["tool"].as_str().unwrap_or_default();
+        accepted.push(Accepted {
+            answer: place.decide(name, Decision::Accept).await?,
+            change: change.clone(),
+        });
     }
     Ok(accepted)
 }
