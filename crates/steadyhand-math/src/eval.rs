@@ -29,8 +29,22 @@ impl Env {
                 self.descend()?;
                 let value = self.eval_compound(node)?;
                 self.ascend();
+                self.check_shape(&value)?;
                 Ok(value)
             }
+        }
+    }
+
+    /// A matrix without cells costs nothing to hold, but whoever writes it or takes it apart makes its empty rows: they
+    /// are bounded like cells.
+    fn check_shape(&self, value: &Value) -> Result<()> {
+        match value {
+            Value::Matrix(matrix) if matrix.cells.is_empty() => {
+                let lengths = matrix.size.iter().map(|length| (*length).max(1));
+                self.purse
+                    .check_cells(lengths.fold(1, usize::saturating_mul))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -435,7 +449,9 @@ impl Env {
         if !arguments.iter().all(is_finite) {
             refusals::check(builtin.name, arguments)?;
         }
-        (builtin.run)(self, arguments)
+        let value = (builtin.run)(self, arguments)?;
+        self.check_shape(&value)?;
+        Ok(value)
     }
 
     pub(crate) fn call_function(

@@ -74,13 +74,18 @@ impl Purse {
     }
 
     pub(crate) fn pay_cells(&mut self, cells: usize) -> Result<()> {
+        self.check_cells(cells)?;
+        self.pay(cells as u64)
+    }
+
+    pub(crate) fn check_cells(&self, cells: usize) -> Result<()> {
         if cells > self.limits.matrix_cells {
             return Err(MathError::limit(format!(
                 "Matrix too large: {cells} cells, at most {} are allowed",
                 self.limits.matrix_cells
             )));
         }
-        self.pay(cells as u64)
+        Ok(())
     }
 
     pub(crate) fn pay_text(&mut self, bytes: usize) -> Result<()> {

@@ -53,6 +53,23 @@ fn f11_what_would_take_too_much_is_refused_and_says_why() {
     check_refused("1:1e300", "Matrix too large");
     check_refused("a = []; a[100000, 100000] = 1", "Matrix too large");
     check_refused("setPowerset(1:60)", "Matrix too large");
+    // A matrix without cells has rows all the same, and each of them is written.
+    for empty in [
+        "zeros(1e15, 0)",
+        "ones(1e15, false)",
+        "size(zeros([1e15, 0]))",
+        "zeros(100000, 100000, 0)",
+        "resize([], [1e12, 0])",
+        "reshape([], [1e12, 0])",
+        "transpose(zeros(0, 1e12))",
+        "column(zeros(1e9, 0), 1)",
+        "row(zeros(0, 1e12), 1)",
+        "matrixFromFunction([1e9, 0], f(i) = 1)",
+        "zeros(1000, 1, 0) + zeros(1, 1000, 0)",
+        "map([1], f(x) = zeros(1e15, 0))",
+    ] {
+        check_refused(empty, "Matrix too large");
+    }
     check_refused(
         "bignumber(1000000)!",
         "Expression too expensive: it needs more than 1000000 steps",
