@@ -2,7 +2,7 @@
 //!
 //! Of our own, because the parsers there are have no bound on a line: what a provider sends must not fill the memory.
 
-use memchr::memchr;
+use memchr::memchr2;
 
 /// Cuts bytes into lines of a bounded length.
 #[derive(Debug)]
@@ -59,22 +59,32 @@ impl Lines {
         Ok(())
     }
 
-    /// The next whole line, without its end.
+    /// The next whole line, without its end: a line feed, a carriage return, or both, as event streams have them.
     pub fn next_line(&mut self) -> Option<&[u8]> {
-        let Some(length) = memchr(b'\n', &self.buffer[self.searched..]) else {
+        let Some(length) = memchr2(b'\n', b'\r', &self.buffer[self.searched..]) else {
             self.searched = self.buffer.len();
             return None;
         };
         let end = self.searched + length;
-        let start = std::mem::replace(&mut self.read, end + 1);
-        self.searched = self.read;
-        let line = &self.buffer[start..end];
-        Some(line.strip_suffix(b"\r").unwrap_or(line))
+        let next = match (self.buffer[end], self.buffer.get(end + 1)) {
+            (b'\n', _) => end + 1,
+            // Its line feed may be on the way.
+            (_, None) => {
+                self.searched = end;
+                return None;
+            }
+            (_, Some(b'\n')) => end + 2,
+            (_, Some(_)) => end + 1,
+        };
+        let start = std::mem::replace(&mut self.read, next);
+        self.searched = next;
+        Some(&self.buffer[start..end])
     }
 
     /// What came after the last end of a line: a last line may have none.
     pub fn rest(&self) -> &[u8] {
-        &self.buffer[self.read..]
+        let rest = &self.buffer[self.read..];
+        rest.strip_suffix(b"\r").unwrap_or(rest)
     }
 }
 

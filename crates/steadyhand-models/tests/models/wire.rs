@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use steadyhand::conversation::{Converted, convert_tools};
 use steadyhand::testing::strict;
 use steadyhand::{AiMessage, Content, InvalidToolCall, Message, ToolCall, ToolMessage};
+use steadyhand_models::wire::Lines;
 use steadyhand_models::wire::{Assembler, decode, encode};
 use steadyhand_models::{
     Delivery, Dialect, ModelErrorKind, ModelRequest, ModelSettings, Reply, Stop, ToolChoice,
@@ -357,4 +358,30 @@ fn a_refusal_is_what_the_model_says() {
     ]);
     assert_eq!(reply.stop, Stop::Refusal);
     assert_eq!(reply.message.content.text(), "I cannot help with that.");
+}
+
+#[test]
+fn lines_end_as_their_sender_likes_wherever_they_are_cut() {
+    let told = ["data: a", "", "data: b", ""];
+    for end in ["\n", "\r\n", "\r"] {
+        let text = told.map(|line| format!("{line}{end}")).concat();
+        for size in 1..=text.len() {
+            let mut lines = Lines::new(100);
+            let mut read = Vec::new();
+            for piece in text.as_bytes().chunks(size) {
+                lines.feed(piece).expect("it is short");
+                while let Some(line) = lines.next_line() {
+                    read.push(String::from_utf8_lossy(line).into_owned());
+                }
+            }
+            // A return at the very end may have its line feed on the way.
+            let is_open = end == "\r";
+            assert_eq!(
+                read,
+                told[..told.len() - usize::from(is_open)],
+                "{end:?} {size}"
+            );
+            assert_eq!(lines.rest(), b"", "{end:?} {size}");
+        }
+    }
 }
