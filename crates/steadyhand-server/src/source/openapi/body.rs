@@ -121,6 +121,10 @@ fn chosen<'d>(
     content: At<'d>,
     types: &'d Map<String, Value>,
 ) -> (&'d String, Media) {
+    let is_file = |written: &str| {
+        let schema = content.with(&types[written]).get("schema");
+        schema.is_some_and(|schema| Content::of(document, schema) == Content::Bytes)
+    };
     let kind = |written: &str| {
         let essence = written
             .split(';')
@@ -129,6 +133,8 @@ fn chosen<'d>(
             .trim()
             .to_ascii_lowercase();
         match essence.as_str() {
+            // Bytes are sent as bytes, JSON is what everything else is sent as.
+            "*/*" | "application/*" if is_file(written) => Media::Raw,
             "*/*" | "application/*" => Media::Json,
             "application/x-www-form-urlencoded" => Media::Form,
             "multipart/form-data" => Media::Multipart,

@@ -36,6 +36,7 @@ async fn v01_a_body_of_bytes_arrives_as_the_bytes() {
             "/b": { "put": { "operationId": "undescribed", "requestBody": body("application/octet-stream", json!({})) } },
             "/c": { "put": { "operationId": "picture", "requestBody": body("image/png", json!({ "schema": {} })) } },
             "/d": { "put": { "operationId": "any_picture", "requestBody": body("image/*", binary.clone()) } },
+            "/k": { "put": { "operationId": "anything", "requestBody": body("*/*", binary.clone()) } },
             "/e": { "put": { "operationId": "declared", "requestBody": body("application/x-own", json!({ "schema": { "type": "string", "contentMediaType": "application/x-own" } })) } },
             "/g": { "put": { "operationId": "zip", "requestBody": body("application/zip", string.clone()) } },
             "/h": { "put": { "operationId": "csv", "requestBody": body("text/csv", string.clone()) } },
@@ -50,6 +51,7 @@ async fn v01_a_body_of_bytes_arrives_as_the_bytes() {
         "undescribed",
         "picture",
         "any_picture",
+        "anything",
         "declared",
         "zip",
     ] {
