@@ -14,6 +14,7 @@ use hyper::{Method, Response, StatusCode, Uri};
 use steadyhand::{BudgetExceeded, CooperativeBudget};
 use tokio::time::{sleep, timeout};
 
+use super::challenge;
 use super::client::{self, Body, NoAnswer};
 use super::event_reader::{EventReader, NextEvent, Unreadable};
 use super::trouble::beginning;
@@ -378,14 +379,16 @@ impl Link {
             return Ok(false);
         };
         let challenge = bearer_challenge(&refusal.headers);
-        let is_too_narrow = challenge.is_some_and(|text| text.contains("insufficient_scope"));
+        let is_too_narrow = challenge
+            .as_ref()
+            .is_some_and(|text| text.contains("insufficient_scope"));
         let status = refusal.status.as_u16();
         if status != 401 && !(status == 403 && is_too_narrow) {
             return Ok(false);
         }
         let asked = credentials::Refusal {
             status,
-            challenge,
+            challenge: challenge.as_deref(),
             shown,
         };
         match login.credentials().refused(asked).await {
@@ -447,7 +450,7 @@ impl Link {
 
 /// The challenge that is about tokens; a server may name other ways to log in beside it. One that says where to log in
 /// comes first, then one that says what for.
-fn bearer_challenge(headers: &HeaderMap) -> Option<&str> {
+fn bearer_challenge(headers: &HeaderMap) -> Option<String> {
     let all = headers.get_all(WWW_AUTHENTICATE).iter();
     let all: Vec<&str> = all.filter_map(|value| value.to_str().ok()).collect();
     let worth = |text: &str| {
@@ -460,7 +463,9 @@ fn bearer_challenge(headers: &HeaderMap) -> Option<&str> {
         )
     };
     // Of equals the first.
-    all.iter().rev().max_by_key(|text| worth(text)).copied()
+    let field = all.iter().rev().max_by_key(|text| worth(text))?;
+    // What follows no rule is left to whoever can make something of it.
+    Some(challenge::plain_bearer(field).unwrap_or_else(|| (*field).to_owned()))
 }
 
 /// An address given relative to another.

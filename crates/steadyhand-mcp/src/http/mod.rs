@@ -1,5 +1,6 @@
 //! A server over HTTP: what all requests to it share. Each request is an exchange of its own, without a task.
 
+mod challenge;
 mod client;
 mod event_reader;
 mod exchange;

@@ -593,7 +593,9 @@ async fn resource_of(manager: &mut AuthorizationManager, id: &str) -> Result<Str
 /// The first, and what of the second is not among them.
 fn union(first: &[String], second: &[String]) -> Vec<String> {
     let more = second.iter().filter(|one| !first.contains(one));
-    first.iter().chain(more).cloned().collect()
+    let all = first.iter().chain(more);
+    // A server that grants no scope may say so by an empty one.
+    all.filter(|one| !one.is_empty()).cloned().collect()
 }
 
 async fn bounded<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
