@@ -178,16 +178,20 @@ fn get_cells(env: &mut Env, matrix: &Matrix, index: &[Value]) -> Result<Value> {
     for_each_position(&selections, &matrix.size, |at| {
         cells.push(matrix.cells[at].clone());
     });
-    let size: Vec<usize> = selections
-        .iter()
-        .filter(|selection| !selection.is_single)
-        .map(|selection| selection.positions.len())
-        .collect();
-    if size.is_empty() {
+    if selections.iter().all(|selection| selection.is_single) {
         return cells
             .pop()
             .ok_or_else(|| MathError::dimensions("Index out of range"));
     }
+    let size = match matrix.kind {
+        // A sparse matrix has rows and columns, whatever is taken from it.
+        MatrixKind::Sparse => shape,
+        _ => selections
+            .iter()
+            .filter(|selection| !selection.is_single)
+            .map(|selection| selection.positions.len())
+            .collect(),
+    };
     Ok(Matrix {
         kind: matrix.kind,
         size,
