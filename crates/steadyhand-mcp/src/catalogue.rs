@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use steadyhand::{ReservedBytes, clock};
+use steadyhand::{ReservedBytes, SchemaBudget, clock};
 use tokio::time::Instant;
 
 use crate::definition::{self, Definition, Unusable};
@@ -70,6 +70,7 @@ impl Catalogue {
         let mut names: HashSet<String> = HashSet::with_capacity(raw.len());
         let mut unusable = Vec::new();
         let mut positions = Vec::with_capacity(raw.len());
+        let mut budget = SchemaBudget::default();
         let until = Instant::now() + CHECKING_LIMIT;
         for (position, tool) in raw.iter().enumerate() {
             if Instant::now() > until {
@@ -80,7 +81,7 @@ impl Catalogue {
                 ));
                 break;
             }
-            let read = definition::read_raw(tool, position);
+            let read = definition::read_raw(tool, position, &mut budget);
             let read = read.and_then(|definition| match ParamHeaders::of(&definition.schema) {
                 Err(reason) if has_headers => Err(Unusable {
                     name: definition.name,

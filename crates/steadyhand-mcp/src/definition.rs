@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use steadyhand::check_schema;
+use steadyhand::SchemaBudget;
 
 const NAME_BYTES_MAX: usize = 256;
 /// More than this nobody should have to read, and a model would have to.
@@ -54,13 +54,17 @@ pub struct Unusable {
 const ONLY_AS_A_TASK: &str = "it runs only as a task (its execution.taskSupport is \"required\"), and Steadyhand does not run tasks yet";
 
 /// Reads one tool from its text: one that is nested too deeply to be read costs only itself.
-pub(crate) fn read_raw(raw: &RawValue, position: usize) -> Result<Definition, Unusable> {
+pub(crate) fn read_raw(
+    raw: &RawValue,
+    position: usize,
+    budget: &mut SchemaBudget,
+) -> Result<Definition, Unusable> {
     #[derive(Deserialize)]
     struct Named {
         name: String,
     }
     match serde_json::from_str(raw.get()) {
-        Ok(value) => read(value, position),
+        Ok(value) => read_within(value, position, budget),
         Err(error) => {
             let named = steadyhand::typed_json::from_str::<Named>(raw.get()).ok();
             Err(Unusable {
@@ -77,6 +81,14 @@ pub(crate) fn read_raw(raw: &RawValue, position: usize) -> Result<Definition, Un
 
 /// Reads one tool; `position` counts from 0 and names a tool without a name.
 pub fn read(raw: Value, position: usize) -> Result<Definition, Unusable> {
+    read_within(raw, position, &mut SchemaBudget::default())
+}
+
+fn read_within(
+    raw: Value,
+    position: usize,
+    budget: &mut SchemaBudget,
+) -> Result<Definition, Unusable> {
     let name = name_of(&raw, position)?;
     let unusable = |reason: String| Unusable {
         name: name.clone(),
@@ -88,7 +100,7 @@ pub fn read(raw: Value, position: usize) -> Result<Definition, Unusable> {
     };
     let mut notes = Vec::new();
     let schema = schema_of(&raw, &mut notes).map_err(&unusable)?;
-    check_schema(&schema).map_err(&unusable)?;
+    budget.check(&schema).map_err(&unusable)?;
     if runs_only_as_a_task(&raw) {
         return Err(unusable(ONLY_AS_A_TASK.to_owned()));
     }

@@ -140,12 +140,16 @@ impl ParameterNames {
             // The schema knows what is inside by the names it declares: so inside comes second when
             // names become those, and first when they cease to be.
             (Value::Object(fields), Pass::Before) => {
-                rename(fields, at, walk, |name| self.new_name(name, node, at, pass));
+                if walk.has_time_for(fields, node) {
+                    rename(fields, at, walk, |name| self.new_name(name, node, at, pass));
+                }
                 self.mend_inside(node, fields, at, walk, pass);
             }
             (Value::Object(fields), Pass::After) => {
                 self.mend_inside(node, fields, at, walk, pass);
-                rename(fields, at, walk, |name| self.new_name(name, node, at, pass));
+                if walk.has_time_for(fields, node) {
+                    rename(fields, at, walk, |name| self.new_name(name, node, at, pass));
+                }
             }
             (Value::Array(items), _) => {
                 if let Some(inner) = node.items() {
@@ -216,7 +220,28 @@ enum Pass {
 struct Walk {
     renamed: Vec<Renamed>,
     depth: usize,
+    names: usize,
 }
+
+impl Walk {
+    /// Whether the names of an object can still be looked at; arguments with more of them are passed on as they are.
+    fn has_time_for(&mut self, fields: &Map<String, Value>, node: &Node) -> bool {
+        let each = if node.has_patterns() {
+            NAMES_PER_PATTERN
+        } else {
+            1
+        };
+        self.names = self.names.saturating_add(fields.len() * each);
+        self.names <= NAMES_READ_MAX
+    }
+}
+
+/// So many names of arguments are looked at in one call; one that is compared with patterns counts for many.
+pub(crate) const NAMES_READ_MAX: usize = 20_000;
+const NAMES_PER_PATTERN: usize = 40;
+/// So many changes of names are reported, each with so much of the way to it.
+pub(crate) const RENAMED_MAX: usize = 5_000;
+const PLACE_BYTES_MAX: usize = 1_000;
 
 /// Where in the arguments we are, without a text for it until one is needed.
 enum At<'a> {
@@ -258,7 +283,8 @@ fn rename(
     }
     let leaves = what_must_stay(fields, &plan);
     let mut plan = plan.into_iter().zip(leaves).peekable();
-    let pointer = at.pointer();
+    let mut pointer = at.pointer();
+    pointer.truncate(pointer.floor_char_boundary(PLACE_BYTES_MAX));
     let named = std::mem::take(fields).into_iter().enumerate();
     *fields = named
         .map(|(index, (from, value))| {
@@ -266,13 +292,15 @@ fn rename(
                 return (from, value);
             };
             let kept = if left { from.clone() } else { to.clone() };
-            walk.renamed.push(Renamed {
-                value: shown::value(&from, &to, &value),
-                from,
-                to,
-                at: pointer.clone(),
-                left,
-            });
+            if walk.renamed.len() < RENAMED_MAX {
+                walk.renamed.push(Renamed {
+                    value: shown::value(&from, &to, &value),
+                    from,
+                    to,
+                    at: pointer.clone(),
+                    left,
+                });
+            }
             (kept, value)
         })
         .collect();

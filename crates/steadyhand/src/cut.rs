@@ -121,6 +121,30 @@ pub fn json_bytes(value: &Value, limit: usize) -> usize {
     }
 }
 
+/// The first `bytes` bytes of the value's JSON, or a few less.
+pub(crate) fn json_beginning(value: &Value, bytes: usize) -> String {
+    struct Beginning(Vec<u8>, usize);
+    impl io::Write for Beginning {
+        fn write(&mut self, chunk: &[u8]) -> io::Result<usize> {
+            let room = self.1.saturating_sub(self.0.len());
+            self.0.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            match room < chunk.len() {
+                true => Err(io::Error::other("enough")),
+                false => Ok(chunk.len()),
+            }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut beginning = Beginning(Vec::new(), bytes);
+    // The only possible error is our own stop.
+    let _ = serde_json::to_writer(&mut beginning, value);
+    let text = String::from_utf8_lossy(&beginning.0);
+    text.trim_end_matches('\u{fffd}').to_owned()
+}
+
 /// Whether arrays and objects are nested deeper than `levels`.
 pub(crate) fn depth_exceeds(value: &Value, levels: usize) -> bool {
     match value {

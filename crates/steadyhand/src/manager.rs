@@ -20,6 +20,7 @@ use crate::guard::breaker::{Breaker, BreakerState, Change};
 use crate::guard::limit::Limit;
 use crate::guard::retry::Budget;
 use crate::metrics::{BreakerView, LastFailure, Metrics, ToolMetrics};
+use crate::near_names::{COMPARED_CHARS_MAX, COMPARED_NAMES_MAX};
 use crate::observer::Observers;
 use crate::policy::Policy;
 use crate::schema::{self, CheckFailure, Mended, Rules, STEPS_MAX, Schema};
@@ -29,8 +30,6 @@ use crate::tool::Tool;
 
 const NAME_BYTES_MAX: usize = 256;
 const SUGGESTIONS_MAX: usize = 3;
-/// Near names are searched among this many tools at most: the search is on the path of a call.
-const COMPARED_MAX: usize = 2000;
 
 /// The collection of all tools. Cheap to clone: clones are the same collection.
 #[derive(Clone, Default)]
@@ -419,7 +418,7 @@ impl Catalogue {
         let mut near: Vec<(f64, &str)> = self
             .entries
             .iter()
-            .take(COMPARED_MAX)
+            .take(COMPARED_NAMES_MAX)
             .map(|entry| {
                 let name = entry.tool.name();
                 let whole = likeness(&wanted, &entry.folded);
@@ -451,7 +450,7 @@ fn folded(name: &str) -> String {
     name.chars()
         .filter(|c| c.is_alphanumeric())
         .flat_map(char::to_lowercase)
-        .take(NAME_BYTES_MAX)
+        .take(COMPARED_CHARS_MAX)
         .collect()
 }
 

@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 use super::challenge;
 use super::client::{self, Body, NoAnswer};
 use super::event_reader::{EventReader, NextEvent, Unreadable};
+use super::standing::resumable;
 use super::trouble::beginning;
 use super::{
     ANSWER_BYTES_MAX, Head, Kind, LAST_EVENT_ID, Link, SESSION_ID, SessionId, Trouble, show,
@@ -36,7 +37,7 @@ const LOGINS_MAX: usize = 3;
 /// The wait before a stream that was cut is taken up again, where the server names none; and the shortest and the
 /// longest it may name.
 const RESUME_WAIT: Duration = Duration::from_millis(1000);
-pub(super) const RESUME_WAIT_MIN: Duration = Duration::from_millis(50);
+const RESUME_WAIT_MIN: Duration = Duration::from_millis(50);
 const RESUME_WAIT_MAX: Duration = Duration::from_secs(60);
 /// A stream may be cut so often without a word of the server in between.
 const RESUMES_MAX: u32 = 5;
@@ -298,7 +299,7 @@ async fn read_events(
             };
             resumes = 0;
             if let Some(id) = &event.id {
-                last_event = (!id.is_empty()).then(|| id.clone());
+                last_event = resumable(id);
             }
             wait = event.retry.or(wait);
             if !event.is_message() {

@@ -9,14 +9,18 @@ use tokio::time::{Instant, sleep};
 
 use super::client::Body;
 use super::event_reader::{EventReader, NextEvent};
-use super::exchange::{RESUME_WAIT_MIN, content_type, get};
+use super::exchange::{content_type, get};
 use super::{Link, SessionId};
 use crate::mux::Outlet;
 use crate::wire::{Event, read_messages};
 
 /// The wait before it is opened again; it doubles while it does not last.
 const WAIT: Duration = Duration::from_secs(1);
+/// A server may ask for a shorter one, but not for less than this; that doubles, too, up to the usual wait.
+pub(crate) const REOPEN_WAIT_MIN: Duration = Duration::from_millis(250);
 const WAIT_MAX: Duration = Duration::from_secs(60);
+/// A longer id of an event is not sent back.
+pub(crate) const EVENT_ID_BYTES_MAX: usize = 4 * 1024;
 /// One that lasted so long was no failure.
 const LASTED: Duration = Duration::from_secs(10);
 
@@ -25,6 +29,7 @@ pub(crate) async fn keep(link: Arc<Link>, first: oneshot::Sender<()>) {
     let mut first = Some(first);
     let mut last_event: Option<String> = None;
     let mut wait = WAIT;
+    let mut wait_min = REOPEN_WAIT_MIN;
     let mut of_session: Option<u64> = None;
     let mut was_open = false;
     loop {
@@ -46,7 +51,7 @@ pub(crate) async fn keep(link: Arc<Link>, first: oneshot::Sender<()>) {
                 let mut said = None;
                 let ended = read(&link, body, &[], |event| {
                     if let Some(id) = &event.id {
-                        last_event = (!id.is_empty()).then(|| id.clone());
+                        last_event = resumable(id);
                     }
                     said = event.retry.or(said);
                 })
@@ -54,12 +59,12 @@ pub(crate) async fn keep(link: Arc<Link>, first: oneshot::Sender<()>) {
                 if ended.is_err() && link.look().await.is_err() {
                     return;
                 }
-                if opened.elapsed() > LASTED {
-                    wait = WAIT;
+                match opened.elapsed() > LASTED {
+                    true => (wait, wait_min) = (WAIT, REOPEN_WAIT_MIN),
+                    false => wait_min = (wait_min * 2).min(WAIT),
                 }
                 if let Some(said) = said {
-                    // However often it wants to be asked.
-                    wait = said.max(RESUME_WAIT_MIN);
+                    wait = said.max(wait_min);
                 }
             }
             // It has none: nothing is lost, but what it would say by itself.
@@ -79,6 +84,11 @@ pub(crate) async fn keep(link: Arc<Link>, first: oneshot::Sender<()>) {
         sleep(wait.min(WAIT_MAX)).await;
         wait = (wait * 2).min(WAIT_MAX);
     }
+}
+
+/// The id of an event from which a stream can be taken up again: it is sent back in a header.
+pub(super) fn resumable(id: &str) -> Option<String> {
+    (!id.is_empty() && id.len() <= EVENT_ID_BYTES_MAX).then(|| id.to_owned())
 }
 
 enum Opened {

@@ -9,7 +9,13 @@ use serde_json::Value;
 /// Names and subschemas that are read of one schema. Alternatives of alternatives can be combined in
 /// more ways than anyone has memory for; what is not read is left as it comes.
 const READ_MAX: usize = 50_000;
-const PATTERN_BYTES_MAX: usize = 256 * 1024;
+const PATTERN_BYTES_MAX: usize = 32 * 1024;
+/// The patterns of one schema together: each set costs something whatever is in it.
+const PATTERNS_BYTES_MAX: usize = 16 * 1024;
+const PATTERN_SET_BYTES: usize = 100;
+/// A longer name is not compared with patterns: it may be meant by one.
+const PATTERN_NAME_BYTES_MAX: usize = 128;
+const POINTER_BYTES_MAX: usize = 2_000;
 
 pub(super) type NodeId = usize;
 
@@ -47,6 +53,7 @@ impl Shape {
             known: HashMap::new(),
             unread: Vec::new(),
             read: 0,
+            pattern_bytes_left: PATTERNS_BYTES_MAX,
         };
         let parts = reader.all_that_apply(vec![schema]);
         reader.add(parts);
@@ -77,9 +84,15 @@ impl Node {
         self.declared.contains_key(name)
             || match &self.patterns {
                 Patterns::None => false,
-                Patterns::Some(patterns) => patterns.is_match(name),
+                Patterns::Some(patterns) => {
+                    name.len() > PATTERN_NAME_BYTES_MAX || patterns.is_match(name)
+                }
                 Patterns::Unreadable => true,
             }
+    }
+
+    pub(super) fn has_patterns(&self) -> bool {
+        matches!(self.patterns, Patterns::Some(_))
     }
 
     /// Other names than those it declares are not data of the caller's own.
@@ -110,6 +123,7 @@ struct Reader<'a> {
     known: HashMap<Vec<usize>, NodeId>,
     unread: Vec<(NodeId, Parts<'a>)>,
     read: usize,
+    pattern_bytes_left: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -164,7 +178,7 @@ impl<'a> Reader<'a> {
                 .and_then(Value::as_object)
                 .is_some_and(|schema| !schema.is_empty());
         }
-        self.read += parts.len() + fields.len();
+        self.read += fields.len();
         let items = self.id_of(items);
         let declared: HashMap<_, _, _> = fields
             .into_iter()
@@ -173,18 +187,23 @@ impl<'a> Reader<'a> {
         Node {
             leads_further: declared.values().any(Option::is_some),
             declared,
-            patterns: Patterns::of(&patterns),
+            patterns: self.patterns_of(&patterns),
             items,
             is_map,
         }
     }
 
     /// The schemas and all that they refer to for the same place.
-    fn all_that_apply(&self, schemas: Parts<'a>) -> Parts<'a> {
+    fn all_that_apply(&mut self, schemas: Parts<'a>) -> Parts<'a> {
         let mut parts = Parts::new();
         let mut seen: HashSet<usize> = HashSet::new();
         let mut open = schemas;
         while let Some(schema) = open.pop() {
+            // The same large part can be meant by thousands of names.
+            if self.read >= READ_MAX {
+                return Parts::new();
+            }
+            self.read += 1;
             if !schema.is_object() || !seen.insert(address(schema)) {
                 continue;
             }
@@ -204,7 +223,29 @@ impl<'a> Reader<'a> {
 
     /// What a reference within the schema itself points at. Others are never fetched.
     fn local(&self, reference: &str) -> Option<&'a Value> {
-        self.document.pointer(reference.strip_prefix('#')?)
+        let pointer = reference.strip_prefix('#')?;
+        let is_short = pointer.len() <= POINTER_BYTES_MAX;
+        is_short.then(|| self.document.pointer(pointer))?
+    }
+}
+
+impl Reader<'_> {
+    /// Compiled, as long as there are not too many to compile.
+    fn patterns_of(&mut self, patterns: &[&str]) -> Patterns {
+        let bytes: usize = patterns.iter().map(|pattern| pattern.len()).sum();
+        if patterns.is_empty() {
+            return Patterns::None;
+        }
+        match self
+            .pattern_bytes_left
+            .checked_sub(bytes + PATTERN_SET_BYTES)
+        {
+            Some(left) => {
+                self.pattern_bytes_left = left;
+                Patterns::of(patterns)
+            }
+            None => Patterns::Unreadable,
+        }
     }
 }
 

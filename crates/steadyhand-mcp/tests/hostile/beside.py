@@ -58,6 +58,37 @@ def bad_schema(server):
     )
 
 
+@mode("six of its tools have schemas that are small on paper and take for ever, or all memory")
+def heavy_schemas(server):
+    def doubled(keyword):
+        links = {f"a{at}": {keyword: [{"$ref": f"#/$defs/a{at + 1}"}] * 2} for at in range(40)}
+        return {"allOf": [{"$ref": "#/$defs/a0"}], "$defs": {**links, "a40": {}}}
+
+    def levels(count, names):
+        fields = {f"f{at}": {} for at in range(names)}
+        level = lambda at: {
+            "type": "object", "required": [*fields],
+            "properties": {name: {"$ref": f"#/$defs/a{at + 1}"} for name in fields}}
+        links = {f"a{at}": level(at) for at in range(count)}
+        return {"allOf": [{"$ref": "#/$defs/a0"}], "$defs": {**links, f"a{count}": {"type": "string"}}}
+
+    def tool(name, **schema):
+        return {"name": name, "description": name, "inputSchema": {"type": "object", **schema}}
+
+    def of_value(**schema):
+        return {"properties": {"value": schema}}
+
+    also_lists(
+        server,
+        tool("itself", allOf=[{"$ref": "#"}] * 100),
+        tool("all_of", **doubled("allOf")),
+        tool("one_of", **doubled("oneOf")),
+        tool("digits", **of_value(type="string", pattern="\\d" * 50_000)),
+        tool("places", **of_value(type="string", pattern="[01]*1[01]{2000}$")),
+        tool("levels", **levels(7, 40)),
+    )
+
+
 @mode("NUMBER notifications that the tools have changed (10,000), then the answer")
 def list_changed_storm(server):
     def trouble(id, params):

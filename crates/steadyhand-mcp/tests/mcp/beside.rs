@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steadyhand::FailureCode::{Cancelled, Timeout};
+use steadyhand::FailureCode::{Cancelled, Timeout, ValidationError};
 use steadyhand::{Call, Effect};
 use steadyhand_mcp::Elicitation;
 use tokio_util::sync::CancellationToken;
@@ -201,6 +201,44 @@ async fn v05_one_odd_tool_costs_itself_and_says_why() {
         .map(|tool| tool.name().to_owned())
         .collect();
     assert_eq!(names, ["echo", "note", "heard", "trouble"]);
+    stage.over().await;
+}
+
+#[tokio::test]
+async fn s01_a_tool_whose_schema_takes_too_long_is_listed_as_unusable_and_the_others_run() {
+    let stage = Stage::of(&["heavy_schemas"]).await;
+    let state = stage.server.state();
+    let unusable: Vec<&str> = state
+        .unusable
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect();
+    assert_eq!(unusable, ["all_of", "one_of", "digits"]);
+    for tool in &state.unusable {
+        assert!(tool.reason.contains("its schema"), "{tool}");
+    }
+    // Its arguments decide how long the check of this one takes.
+    let noise: String = (0..400_000_u32)
+        .map(|at| {
+            if at.wrapping_mul(2_654_435_761) >> 31 == 0 {
+                '0'
+            } else {
+                '1'
+            }
+        })
+        .collect();
+    let call = Call::new("places", json!({"value": noise}));
+    let (outcome, text) = tokio::join!(
+        stage.executor.execute(call),
+        stage.text("echo", json!({"message": "meanwhile"}))
+    );
+    let failure = outcome.failure().expect("it takes too long to check");
+    assert_eq!(failure.code, ValidationError);
+    assert!(text.contains("meanwhile"), "{text}");
+    // Nothing is sent to a tool whose arguments do not fit.
+    let outcome = stage.executor.execute(Call::new("levels", json!({}))).await;
+    let failure = outcome.failure().expect("forty arguments are missing");
+    assert_eq!(failure.code, ValidationError);
     stage.over().await;
 }
 

@@ -8,6 +8,9 @@ mod causes;
 mod definitions;
 mod events;
 mod failures;
+mod fuzz;
+#[path = "../../../steadyhand/tests/shared/fuzzing.rs"]
+mod fuzzing;
 mod hostile;
 mod http;
 mod logs;

@@ -4,6 +4,9 @@ mod cancelling;
 mod corpus;
 mod crash;
 mod demo;
+mod fuzz;
+#[path = "../../../steadyhand/tests/shared/fuzzing.rs"]
+mod fuzzing;
 mod guard;
 mod http;
 mod langchain;

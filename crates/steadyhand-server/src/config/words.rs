@@ -31,14 +31,5 @@ pub(crate) fn dotted(pointer: &str) -> String {
 
 /// The name that was probably meant.
 pub(crate) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    names
-        .map(|name| {
-            (
-                strsim::jaro_winkler(&wrong.to_lowercase(), &name.to_lowercase()),
-                name,
-            )
-        })
-        .filter(|(likeness, _)| *likeness >= 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
+    steadyhand::near_names::nearest_name(wrong, names)
 }

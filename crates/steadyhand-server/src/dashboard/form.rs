@@ -4,6 +4,7 @@
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 use steadyhand::Problem;
+use steadyhand::cut::json_bytes;
 
 use super::Request;
 use super::format::{json, line, visible};
@@ -15,6 +16,11 @@ use crate::overview;
 const DEPTH_MAX: usize = 3;
 const FIELDS_MAX: usize = 60;
 const CHOICES_MAX: usize = 200;
+/// All choices of a field together, as JSON; and an example in an empty field.
+const CHOICES_BYTES_MAX: usize = 16 * 1024;
+const EXAMPLE_BYTES_MAX: usize = 300;
+/// All fields of a form, in all groups: a group that is meant by many names is shown for each of them.
+pub(crate) const FORM_FIELDS_MAX: usize = 600;
 /// What a field is called: this, then the JSON Pointer of its value.
 const PREFIX: &str = "arg:";
 
@@ -84,6 +90,7 @@ fn kind<'a>(schema: &'a Value, depth: usize) -> Kind<'a> {
     if let Some(choices) = schema["enum"]
         .as_array()
         .filter(|list| list.len() <= CHOICES_MAX)
+        .filter(|_| json_bytes(&schema["enum"], CHOICES_BYTES_MAX) <= CHOICES_BYTES_MAX)
     {
         return Kind::Choice(choices);
     }
@@ -107,11 +114,35 @@ fn kind<'a>(schema: &'a Value, depth: usize) -> Kind<'a> {
         "number" => Kind::Number { is_whole: false },
         "boolean" => Kind::Boolean,
         "object" if depth < DEPTH_MAX => match schema["properties"].as_object() {
-            Some(properties) if !properties.is_empty() => Kind::Group(properties),
+            Some(properties) if (1..=FIELDS_MAX).contains(&properties.len()) => {
+                Kind::Group(properties)
+            }
             _ => Kind::Json,
         },
         _ => Kind::Json,
     }
+}
+
+/// The depth that the fields of a form begin with, so that there are not more of them than may be.
+fn first_depth(properties: &Map<String, Value>, root: &Value) -> usize {
+    let fits = |depth: &usize| count(properties, root, *depth, &mut { FORM_FIELDS_MAX }).is_some();
+    (1..DEPTH_MAX).find(fits).unwrap_or(DEPTH_MAX)
+}
+
+/// Takes the fields off what is left; `None` when nothing is.
+fn count(
+    properties: &Map<String, Value>,
+    root: &Value,
+    depth: usize,
+    left: &mut usize,
+) -> Option<()> {
+    for schema in properties.values() {
+        *left = left.checked_sub(1)?;
+        if let Kind::Group(inner) = kind(resolved(schema, root), depth) {
+            count(inner, root, depth + 1, left)?;
+        }
+    }
+    Some(())
 }
 
 /// The form of a tool.
@@ -133,7 +164,7 @@ pub(super) fn form(tool: &str, schema: &Value, filled: &Filled, is_safe: bool) -
             @if let Some((tone, message)) = &filled.message { p.(tone) role="alert" { (line(message, 400)) } }
             @if let Some(of) = &filled.replay_of { input type="hidden" name="replay_of" value=(of); }
             @if let Some(properties) = properties {
-                (fields(properties, root, schema, "", &filled.arguments, &filled.problems, 1))
+                (fields(properties, root, schema, "", &filled.arguments, &filled.problems, first_depth(properties, schema)))
                 @if properties.is_empty() { p.mute { "It takes no arguments." } }
             }
             (elsewhere(&filled.problems, properties))
@@ -254,7 +285,9 @@ fn text_of(value: &Value) -> Option<String> {
 fn example(schema: &Value) -> Option<String> {
     let first = schema["examples"].as_array().and_then(|all| all.first());
     let default = Some(&schema["default"]).filter(|value| !value.is_null());
-    text_of(first.or(default)?)
+    let example = first.or(default)?;
+    let is_short = json_bytes(example, EXAMPLE_BYTES_MAX) <= EXAMPLE_BYTES_MAX;
+    is_short.then(|| text_of(example))?
 }
 
 /// `1 to 100`.
@@ -286,7 +319,8 @@ pub(super) fn arguments(
     let root = resolved(schema, schema);
     let mut arguments = Map::new();
     if let Some(properties) = root["properties"].as_object() {
-        read(properties, schema, "", sent, 1, &mut arguments);
+        let depth = first_depth(properties, schema);
+        read(properties, schema, "", sent, depth, &mut arguments);
     }
     Ok(Value::Object(arguments))
 }

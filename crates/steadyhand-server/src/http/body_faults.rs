@@ -9,12 +9,17 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::openapi;
+use steadyhand::cut::json_bytes;
+
 use crate::config::words::{dotted, nearest};
 
 /// So many are told; the others are for the next try.
 const FAULTS_MAX: usize = 5;
-/// A value in a text is shown up to this length.
+/// In a body of up to this length all faults are looked for.
+pub(crate) const SEARCHED_BYTES_MAX: usize = 64 * 1024;
+/// A value in a text is shown up to this length; all of it up to that one.
 const SHOWN_BYTES_MAX: usize = 80;
+const TEXT_BYTES_MAX: usize = 4 * 1024;
 
 /// The schemas of all bodies, by name. Made when the first body does not fit.
 static SCHEMAS: LazyLock<HashMap<String, BodySchema>> = LazyLock::new(body_schemas);
@@ -47,9 +52,22 @@ fn body_schemas() -> HashMap<String, BodySchema> {
 /// What does not fit, each fault with its place: `name is missing`. None where the schema finds nothing.
 pub(crate) fn of<T: ToSchema>(value: &Value) -> Option<String> {
     let schema = SCHEMAS.get(&*T::name())?;
-    let errors = schema.validator.iter_errors(value).take(FAULTS_MAX);
-    let faults: Vec<String> = errors.map(|error| fault(&error, schema)).collect();
-    (!faults.is_empty()).then(|| faults.join("; "))
+    // All faults are collected before the first of them is seen: of a large body only the first is looked for.
+    let is_large = json_bytes(value, SEARCHED_BYTES_MAX) > SEARCHED_BYTES_MAX;
+    let faults: Vec<String> = match is_large {
+        true => {
+            let first = schema.validator.validate(value).err();
+            first
+                .map(|error| fault(&error, schema))
+                .into_iter()
+                .collect()
+        }
+        false => {
+            let errors = schema.validator.iter_errors(value).take(FAULTS_MAX);
+            errors.map(|error| fault(&error, schema)).collect()
+        }
+    };
+    (!faults.is_empty()).then(|| steadyhand::cut::text(&faults.join("; "), TEXT_BYTES_MAX))
 }
 
 fn fault(error: &ValidationError<'_>, schema: &BodySchema) -> String {
@@ -78,7 +96,7 @@ fn fault(error: &ValidationError<'_>, schema: &BodySchema) -> String {
         }
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             let known = || schema.fields.iter().map(String::as_str);
-            let unknown = unexpected.iter().map(|name| {
+            let unknown = unexpected.iter().take(FAULTS_MAX).map(|name| {
                 let meant = nearest(name, known()).filter(|_| place.is_empty());
                 match meant {
                     Some(meant) => format!("there is no field {name:?} (did you mean {meant}?)"),

@@ -259,10 +259,14 @@ pub(crate) async fn switch(app: &App, name: &str, on: bool) -> Result<ToolSwitch
         })
 }
 
+/// What an answer repeats of a name that nobody knows.
+const NAME_SHOWN_BYTES_MAX: usize = 300;
+
 pub(crate) fn no_such_tool(app: &App, name: &str) -> Refused {
     let help = match views::tools::near(&app.runtime, name) {
         Some(near) => format!("Did you mean {near}? GET /v1/tools lists all"),
         None => "GET /v1/tools lists all".to_owned(),
     };
+    let name = steadyhand::cut::text(name, NAME_SHOWN_BYTES_MAX);
     Refused::new(Why::NoSuchTool, format!("there is no tool {name:?}"), help)
 }

@@ -20,6 +20,9 @@ mod documents;
 mod faults;
 mod first_minute;
 mod flex_chat;
+#[path = "../../../steadyhand/tests/shared/fuzzing.rs"]
+#[allow(dead_code, reason = "other crates use more of it")]
+mod fuzzing;
 mod gateway;
 mod history;
 mod hostile;

@@ -1,5 +1,8 @@
 //! Calls that a model wrote as text: found only on request, and only where tool and arguments are right.
 
+use std::collections::HashMap;
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
 use super::ids;
@@ -7,7 +10,7 @@ use super::problem::{Code, Fix};
 use super::provider::Provider;
 use super::wire::text;
 use crate::call::{Arguments, Call};
-use crate::schema::{self, Mended, Rules, STEPS_INLINE, Schema};
+use crate::schema::{self, Mended, Rules, STEPS_INLINE, Schema, SchemaBudget};
 
 /// The longest text that is searched.
 const TEXT_BYTES_MAX: usize = 256 * 1024;
@@ -15,6 +18,10 @@ const TEXT_BYTES_MAX: usize = 256 * 1024;
 const CALLS_MAX: usize = 32;
 /// How many pieces of it are looked at.
 const PIECES_MAX: usize = 1_000;
+/// How many of what may be calls are checked.
+const CHECKS_MAX: usize = 100;
+/// What compiling the schemas of their tools may take together, of the processor's time, beyond what is usual.
+const COMPILE_TIME_MAX: Duration = Duration::from_millis(50);
 
 /// The calls in a text, and what is left of it: bare JSON, fenced JSON, or `<tool_call>` (SPEC D15).
 ///
@@ -26,6 +33,12 @@ pub fn recover_calls(said: &str, tools: &[Value]) -> (Vec<Call>, String) {
     }
     let mut calls = Vec::new();
     let mut rest = String::new();
+    let mut checker = Checker {
+        tools,
+        compiled: HashMap::new(),
+        checks_left: CHECKS_MAX,
+        budget: SchemaBudget::of(COMPILE_TIME_MAX),
+    };
     let mut pieces = Pieces::of(said);
     let mut done = 0;
     for _ in 0..PIECES_MAX {
@@ -33,7 +46,7 @@ pub fn recover_calls(said: &str, tools: &[Value]) -> (Vec<Call>, String) {
             break;
         };
         rest.push_str(&said[done..piece.start]);
-        match read(piece.json, tools) {
+        match read(piece.json, &mut checker) {
             Some(found) => calls.extend(found),
             None => rest.push_str(&said[piece.start..piece.end]),
         }
@@ -195,7 +208,7 @@ impl<'a> Mark<'a> {
 }
 
 /// All the calls of one piece, or none: half of what was meant must not run.
-fn read(json: &str, tools: &[Value]) -> Option<Vec<Call>> {
+fn read(json: &str, checker: &mut Checker<'_>) -> Option<Vec<Call>> {
     let values: Vec<Value> = serde_json::Deserializer::from_str(json.trim())
         .into_iter()
         .collect::<Result<_, _>>()
@@ -204,11 +217,57 @@ fn read(json: &str, tools: &[Value]) -> Option<Vec<Call>> {
         Value::Array(items) => items,
         other => vec![other],
     });
-    let calls: Option<Vec<Call>> = calls.map(|value| one(value, tools)).collect();
-    calls.filter(|calls| !calls.is_empty() && calls.len() <= CALLS_MAX)
+    let values: Vec<Value> = calls.take(CALLS_MAX + 1).collect();
+    if values.is_empty() || values.len() > CALLS_MAX {
+        return None;
+    }
+    let calls = values.into_iter().map(|value| one(value, checker));
+    calls.collect()
 }
 
-fn one(value: Value, tools: &[Value]) -> Option<Call> {
+/// Checks arguments, each tool's schema compiled once.
+struct Checker<'a> {
+    tools: &'a [Value],
+    compiled: HashMap<usize, Option<Schema>>,
+    checks_left: usize,
+    budget: SchemaBudget,
+}
+
+impl<'a> Checker<'a> {
+    fn find(&self, name: &str) -> Option<&'a Value> {
+        let is_it =
+            |tool: &&Value| text(tool, "name") == Some(name) || text(tool, "lc_name") == Some(name);
+        self.tools.iter().find(is_it)
+    }
+
+    fn takes(&mut self, schema: &Value, args: &Value) -> bool {
+        let Some(left) = self.checks_left.checked_sub(1) else {
+            return false;
+        };
+        self.checks_left = left;
+        let rules = Rules {
+            strict: false,
+            coerce: false,
+            args_bytes_max: TEXT_BYTES_MAX,
+        };
+        let mut copy = Arguments::Json(args.clone());
+        let mut mended = Mended::default();
+        let Ok(read) = schema::read(&mut copy, schema, rules, None, &mut mended) else {
+            return false;
+        };
+        let compiled = self
+            .compiled
+            .entry(std::ptr::from_ref(schema) as usize)
+            .or_insert_with(|| self.budget.compile(schema).ok());
+        let steps = &mut STEPS_INLINE.clone();
+        let checked = compiled
+            .as_ref()
+            .map(|compiled| compiled.check(read, schema, rules, &mut mended, steps));
+        matches!(checked, Some(Ok(())))
+    }
+}
+
+fn one(value: Value, checker: &mut Checker<'_>) -> Option<Call> {
     let Value::Object(mut fields) = value else {
         return None;
     };
@@ -221,25 +280,13 @@ fn one(value: Value, tools: &[Value]) -> Option<Call> {
         .or_else(|| fields.get("function"))
         .and_then(Value::as_str)?
         .to_owned();
-    let tool = tools
-        .iter()
-        .find(|tool| text(tool, "name") == Some(&name) || text(tool, "lc_name") == Some(&name))?;
+    let tool = checker.find(&name)?;
     let args = arguments(&mut fields)?;
     let schema = tool.get("schema").or_else(|| tool.get("parameters"))?;
-    let rules = Rules {
-        strict: false,
-        coerce: false,
-        args_bytes_max: TEXT_BYTES_MAX,
-    };
-    let mut copy = Arguments::Json(args.clone());
-    let mut mended = Mended::default();
-    let read = schema::read(&mut copy, schema, rules, None, &mut mended).ok()?;
-    let is_valid = Schema::compile(schema)
-        .ok()?
-        .check(read, schema, rules, &mut mended, &mut STEPS_INLINE.clone())
-        .is_ok();
     // The tool gets what the model wrote (SPEC V20).
-    is_valid.then(|| Call::with_id("", name, args))
+    checker
+        .takes(schema, &args)
+        .then(|| Call::with_id("", name, args))
 }
 
 fn arguments(fields: &mut Map<String, Value>) -> Option<Value> {

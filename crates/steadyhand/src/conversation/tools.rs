@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::provider::Provider;
 use super::wire::{is_legal_name, legal_name, text};
 use crate::cut::json_bytes;
-use crate::schema::{SCHEMA_BYTES_MAX, Schema};
+use crate::schema::{SCHEMA_BYTES_MAX, verdict};
 
 /// What OpenAI takes, and others with it.
 const TOOLS_MAX: usize = 128;
@@ -151,7 +151,7 @@ fn one(provider: Provider, name: &str, tool: &Value) -> Result<Value, String> {
     }
     let description = text(tool, "description").unwrap_or_default();
     let schema = object_schema(tool);
-    Schema::compile(&schema)?;
+    verdict(&schema)?;
     let schema = dialect(provider, schema)?;
     if json_bytes(&schema, SCHEMA_BYTES_MAX) > SCHEMA_BYTES_MAX {
         return Err(format!(

@@ -1,5 +1,7 @@
 //! Mends common slips in arguments, where a tool allows it: guided by the schema, and reported (SPEC D12).
 
+use std::collections::HashSet;
+
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
@@ -28,6 +30,8 @@ pub(super) fn mend(
     steps: &mut Steps,
 ) -> Result<(), GivenUp> {
     for _ in 0..ROUNDS_MAX {
+        // Several parts of a schema may say the same of one value, which is read once.
+        let mut seen = HashSet::new();
         let changes: Vec<(String, Change)> = validator
             .errors(args, ERRORS_READ_MAX, steps)?
             .into_iter()
@@ -42,6 +46,9 @@ pub(super) fn mend(
                         names.iter().map(|name| name.to_string()).collect()
                     }
                 };
+                if !seen.insert((at.clone(), wanted.clone())) {
+                    return None;
+                }
                 let change = change(error.instance(), &wanted, &at, document)?;
                 Some((at, change))
             })

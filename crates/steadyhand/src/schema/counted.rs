@@ -8,11 +8,15 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
-use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, unique};
+use jsonschema::json::{Array, Json, Node, NodeIdentity, Object};
 use jsonschema::{JsonType, Keyword, ValidationError, ValidationOptions, Validator};
 use serde_json::{Map, Number, Value, json};
+
+use super::patterns::{Pattern, Patterns};
+use super::{patterns, unique};
 
 use crate::guard::attempt::panic_text;
 
@@ -20,20 +24,26 @@ use crate::guard::attempt::panic_text;
 const STACK_BYTES_MAX: usize = 768 * 1024;
 /// Between two readings a check may pass through many parts of a schema. The stack tells how many they are.
 const STACK_BYTES_PER_STEP: usize = 4 * 1024;
-/// An error that is reported takes about as long, and as much memory, as this many readings of a value.
+/// An error that is reported takes about as long as this many readings of a value. It may keep a copy of the value and of
+/// the way to it: so many bytes of those are another step.
 const STEPS_PER_ERROR: u64 = 50;
+const ERROR_BYTES_PER_STEP: usize = 4;
 /// The steps of compiling one schema, and those of one part that leads to others.
 const COMPILE_STEPS: Steps = Steps::new(2_000_000);
 const STEPS_PER_COMPILED_PART: u64 = 400;
 /// A text is compared with patterns and formats, many bytes a step.
 const STEPS_PER_TEXT: u64 = 32;
 const TEXT_BYTES_PER_STEP: usize = 64;
-/// How often a pattern with look-around or back-references may try before it gives up on a text.
-pub(super) const BACKTRACKS_MAX: usize = 50_000;
+/// A text that has to be a regular expression is parsed.
+const STEPS_PER_REGEX_BYTE: usize = 4;
+/// A value of a list whose values must differ is written down to be compared.
+const STEPS_PER_COMPARED_NODE: u64 = 4;
+const NANOS_PER_COMPARED_NODE: u64 = 200;
 /// The time of the processor that one check, or compiling one schema, may take.
 const PROCESSOR_TIME_MAX: Duration = Duration::from_millis(150);
-/// The clock is looked at once in so many steps.
+/// The clock is looked at once in so many steps, and before matches of patterns that may take longer together.
 const STEPS_PER_CLOCK_READING: u64 = 256;
+const MATCHES_PER_CLOCK_READING: Duration = Duration::from_micros(100);
 
 /// How much a check may still do: so many steps, in so much time of the processor. The time is the bound for all that
 /// no count of steps shows.
@@ -80,45 +90,83 @@ pub(crate) enum GivenUp {
     Steps,
     /// References lead deeper than a check may follow.
     Depth,
+    /// A pattern of the schema cannot be compiled; this is where it stands, and the pattern.
+    Pattern(String),
     /// The validator itself failed, with this text.
     Panic(String),
 }
 
 /// A compiled schema.
 #[derive(Debug)]
-pub(super) struct CountedValidator(Validator<CountedJson>);
+pub(super) struct CountedValidator {
+    validator: Validator<CountedJson>,
+    costs: Costs,
+}
+
+/// What work costs with one schema.
+#[derive(Debug, Clone, Copy, Default)]
+struct Costs {
+    /// The time that its patterns for names of members may take for each byte of a name.
+    nanos_per_byte_of_names: u64,
+    /// The length of the longest way to a part of it.
+    path_bytes: usize,
+}
 
 impl CountedValidator {
     pub(super) fn compile(
         schema: &Value,
         with: impl FnOnce(Options<'_>) -> Options<'_>,
     ) -> Result<CountedValidator, Uncompiled> {
+        let costs = Costs {
+            nanos_per_byte_of_names: patterns::nanos_per_byte_of_names(schema),
+            path_bytes: longest_path_bytes(schema),
+        };
         let schema = readable(schema).map_err(Uncompiled::Refused)?;
-        let options = jsonschema::options_for::<CountedJson>().with_keyword(READS, |_, _, _| {
-            spend(STEPS_PER_COMPILED_PART);
-            Ok(Box::new(ReadsKeyword))
-        });
+        let patterns = Patterns::default();
+        let options = jsonschema::options_for::<CountedJson>()
+            .with_keyword(READS, |_, _, _| {
+                spend(STEPS_PER_COMPILED_PART);
+                Ok(Box::new(ReadsKeyword))
+            })
+            .with_keyword("pattern", move |_, value, place| {
+                let pattern = value.as_str().unwrap_or_default();
+                spend(STEPS_PER_COMPILED_PART + pattern.len() as u64);
+                let Some(compiled) = patterns.get(pattern) else {
+                    give_up(GivenUp::Pattern(format!("{}: {pattern}", place.as_str())));
+                };
+                let text = pattern.to_owned();
+                Ok(Box::new(PatternKeyword { compiled, text }))
+            })
+            .with_format("regex", |text: &str| {
+                spend((text.len() * STEPS_PER_REGEX_BYTE) as u64);
+                jsonschema_regex::is_valid_ecma_regex(text)
+            });
         let options = with(options);
-        let built = bounded(&mut COMPILE_STEPS.clone(), || options.build(&schema));
+        let built = bounded(&mut COMPILE_STEPS.clone(), Meter::of(costs), || {
+            options.build(&schema)
+        });
         let validator = built
             .map_err(Uncompiled::GivenUp)?
             .map_err(Uncompiled::Invalid)?;
-        Ok(CountedValidator(validator))
+        Ok(CountedValidator { validator, costs })
     }
 
     pub(super) fn is_valid(&self, value: &Value, steps: &mut Steps) -> Result<bool, GivenUp> {
-        bounded(steps, || self.0.is_valid(Counted(value)))
+        bounded(steps, Meter::of(self.costs), || {
+            self.validator.is_valid(Counted(value))
+        })
     }
 
-    /// At most `max` violations, and whether there are more.
+    /// At most `max` violations.
     pub(super) fn errors<'a>(
         &'a self,
         value: &'a Value,
         max: usize,
         steps: &mut Steps,
     ) -> Result<Vec<ValidationError<'a>>, GivenUp> {
-        bounded(steps, || {
-            self.0.iter_errors(Counted(value)).take(max).collect()
+        bounded(steps, self.meter_of_errors(value), || {
+            let errors = self.validator.iter_errors(Counted(value));
+            errors.take(max).collect()
         })
     }
 
@@ -128,19 +176,29 @@ impl CountedValidator {
         value: &'a Value,
         steps: &mut Steps,
     ) -> Result<Option<ValidationError<'a>>, GivenUp> {
-        bounded(steps, || self.0.validate(Counted(value)).err())
+        bounded(steps, self.meter_of_errors(value), || {
+            self.validator.validate(Counted(value)).err()
+        })
+    }
+
+    /// Each error names the ways to its place in the schema and in the value.
+    fn meter_of_errors(&self, value: &Value) -> Meter {
+        let paths = longest_path_bytes(value) + 2 * self.costs.path_bytes;
+        Meter {
+            steps_per_error: STEPS_PER_ERROR + (paths / ERROR_BYTES_PER_STEP) as u64,
+            ..Meter::of(self.costs)
+        }
     }
 }
 
 /// Does work that counts its steps, until it is done or they are used up.
-fn bounded<T>(steps: &mut Steps, work: impl FnOnce() -> T) -> Result<T, GivenUp> {
+fn bounded<T>(steps: &mut Steps, meter: Meter, work: impl FnOnce() -> T) -> Result<T, GivenUp> {
     let here = 0u8;
     let meter = Meter {
         steps: steps.left,
-        until_clock: STEPS_PER_CLOCK_READING,
         time: steps.time,
-        clock: None,
         stack_end: stack_address(&here).saturating_sub(STACK_BYTES_MAX),
+        ..meter
     };
     let outer = METER.replace(Some(meter));
     let result = catch_unwind(AssertUnwindSafe(work));
@@ -161,10 +219,40 @@ struct Meter {
     time: Duration,
     /// The processor time when it was last looked at. Most work is done before that.
     clock: Option<Duration>,
+    /// What the matches since then may have taken at most.
+    matches: Duration,
     stack_end: usize,
+    steps_per_error: u64,
+    nanos_per_byte_of_names: u64,
 }
 
 impl Meter {
+    fn of(costs: Costs) -> Meter {
+        Meter {
+            steps: 0,
+            until_clock: STEPS_PER_CLOCK_READING,
+            time: Duration::ZERO,
+            clock: None,
+            matches: Duration::ZERO,
+            stack_end: 0,
+            steps_per_error: STEPS_PER_ERROR,
+            nanos_per_byte_of_names: costs.nanos_per_byte_of_names,
+        }
+    }
+
+    /// Whether a match may begin that takes so long at worst.
+    fn allows(&mut self, worst: Duration) -> Result<(), GivenUp> {
+        self.matches = self.matches.saturating_add(worst);
+        if self.matches > MATCHES_PER_CLOCK_READING {
+            self.read_clock()?;
+            self.matches = worst;
+        }
+        match worst < self.time {
+            true => Ok(()),
+            false => Err(GivenUp::Steps),
+        }
+    }
+
     fn spend(&mut self, cost: u64) -> Result<(), GivenUp> {
         let here = 0u8;
         let stack_left = stack_address(&here).checked_sub(self.stack_end);
@@ -204,7 +292,7 @@ fn stack_address(local: &u8) -> usize {
 }
 
 /// How long this thread has run. A busy machine does not make a check longer, so it does not refuse one.
-fn processor_time() -> Duration {
+pub(super) fn processor_time() -> Duration {
     #[cfg(unix)]
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime)
         .try_into()
@@ -215,20 +303,108 @@ fn processor_time() -> Duration {
     time
 }
 
-/// Takes steps off what is left; unwinds when nothing is. The panic hook is not called: nothing is wrong here.
+/// Takes steps off what is left; unwinds when nothing is.
 fn spend(cost: u64) {
-    let Some(mut meter) = METER.get() else {
-        return;
-    };
-    let spent = meter.spend(cost);
-    METER.set(Some(meter));
-    if let Err(given_up) = spent {
-        resume_unwind(Box::new(given_up));
+    if let Err(given_up) = metered(|meter| meter.spend(cost)) {
+        give_up(given_up);
     }
+}
+
+/// Whether there is so much time left for a match.
+fn allows(worst: Duration) -> bool {
+    metered(|meter| meter.allows(worst)).is_ok()
+}
+
+fn metered(work: impl FnOnce(&mut Meter) -> Result<(), GivenUp>) -> Result<(), GivenUp> {
+    let Some(mut meter) = METER.get() else {
+        return Ok(());
+    };
+    let done = work(&mut meter);
+    METER.set(Some(meter));
+    done
+}
+
+/// Ends the work where it began. The panic hook is not called: nothing is wrong here.
+fn give_up(why: GivenUp) -> ! {
+    resume_unwind(Box::new(why))
 }
 
 fn spend_on_text(text: &str) {
     spend(STEPS_PER_TEXT + (text.len() / TEXT_BYTES_PER_STEP) as u64);
+}
+
+/// A name is compared with all patterns for names, one after the other.
+fn spend_on_name(name: &str) {
+    spend_on_text(name);
+    let nanos = METER.get().map_or(0, |meter| meter.nanos_per_byte_of_names);
+    let worst = Duration::from_nanos(nanos.saturating_mul(name.len() as u64 + 1));
+    if nanos > 0 && !allows(worst) {
+        give_up(GivenUp::Steps);
+    }
+}
+
+/// Whoever reports an error may copy the value.
+fn spend_on_error(value: &Value) {
+    let steps = METER.get().map_or(0, |meter| meter.steps_per_error);
+    spend(steps + (kept_bytes(value) / ERROR_BYTES_PER_STEP) as u64);
+}
+
+/// About what a value takes in memory.
+fn kept_bytes(value: &Value) -> usize {
+    std::mem::size_of::<Value>()
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(kept_bytes).sum(),
+            Value::Object(members) => members
+                .iter()
+                .map(|(name, member)| 2 * name.len() + 32 + kept_bytes(member))
+                .sum(),
+            _ => 0,
+        }
+}
+
+/// The length of the longest JSON Pointer to a value in it.
+fn longest_path_bytes(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(|item| 8 + longest_path_bytes(item)).max(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, member)| 1 + name.len() + longest_path_bytes(member))
+            .max(),
+        _ => None,
+    }
+    .unwrap_or(0)
+}
+
+/// `pattern`, within the time that is left.
+struct PatternKeyword {
+    compiled: Arc<Pattern>,
+    text: String,
+}
+
+impl PatternKeyword {
+    fn matches(&self, value: Counted<'_>) -> bool {
+        let Some(text) = value.as_string() else {
+            return true;
+        };
+        match self.compiled.is_match(&text, allows) {
+            Ok(matches) => matches,
+            Err(given_up) => give_up(given_up),
+        }
+    }
+}
+
+impl<'i> Keyword<'i, CountedJson> for PatternKeyword {
+    fn validate(&self, value: Counted<'i>) -> Result<(), ValidationError<'i>> {
+        match self.matches(value) {
+            true => Ok(()),
+            false => Err(ValidationError::custom(self.text.clone())),
+        }
+    }
+
+    fn is_valid(&self, value: Counted<'i>) -> bool {
+        self.matches(value)
+    }
 }
 
 /// The keyword of parts that would read nothing.
@@ -250,8 +426,7 @@ impl<'i> Keyword<'i, CountedJson> for ReadsKeyword {
 }
 
 /// Options of a validator, in whichever way it gets schemas from elsewhere.
-pub(super) type Options<'a> =
-    ValidationOptions<'a, std::sync::Arc<dyn jsonschema::Retrieve>, CountedJson>;
+pub(super) type Options<'a> = ValidationOptions<'a, Arc<dyn jsonschema::Retrieve>, CountedJson>;
 
 /// Why a schema could not be compiled.
 pub(super) enum Uncompiled {
@@ -481,7 +656,7 @@ impl<'a> Node<'a, CountedJson> for Counted<'a> {
     }
 
     fn to_value(&self) -> Cow<'a, Value> {
-        spend(STEPS_PER_ERROR);
+        spend_on_error(self.0);
         Cow::Borrowed(self.0)
     }
 
@@ -516,7 +691,7 @@ impl<'a> Iterator for CountedMembers<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (name, value) = self.0.next()?;
-        spend_on_text(name);
+        spend_on_name(name);
         Some((name, Counted(value)))
     }
 }
@@ -535,8 +710,11 @@ impl<'a> Array<'a, CountedJson> for CountedArray<'a> {
     }
 
     fn is_unique(&self) -> bool {
-        let nodes = self.0.iter().map(count_nodes).sum();
-        spend(nodes);
+        let nodes: u64 = self.0.iter().map(count_nodes).sum();
+        spend(nodes * STEPS_PER_COMPARED_NODE);
+        if !allows(Duration::from_nanos(nodes * NANOS_PER_COMPARED_NODE)) {
+            give_up(GivenUp::Steps);
+        }
         unique::is_unique(self.0)
     }
 }

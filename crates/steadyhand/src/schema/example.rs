@@ -1,5 +1,7 @@
 //! Makes examples from a schema: values that would do, for people and models that sent others.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Number, Value, json};
 
 use crate::cut::json_bytes;
@@ -12,6 +14,12 @@ const DEPTH_MAX: usize = 8;
 const EXAMPLE_BYTES_MAX: usize = 1024;
 /// How many schemas are read for one example.
 const SCHEMAS_READ_MAX: usize = 256;
+/// Longer references are not followed: each is read once for every step on its way.
+const REFERENCE_BYTES_MAX: usize = 2_000;
+/// How many of the sent arguments go into an example, and with how many names a wrong one is compared.
+const ARGUMENTS_TAKEN_MAX: usize = 64;
+const NAMES_COMPARED_MAX: usize = 256;
+const COMPARED_NAME_BYTES_MAX: usize = 64;
 
 /// Arguments that would have passed: as many of the sent ones as possible, the faulty ones replaced.
 /// None where we cannot make any: an example that does not validate would be a lie.
@@ -22,11 +30,12 @@ pub(super) fn valid_arguments(
     validator: &CountedValidator,
     steps: &mut Steps,
 ) -> Option<Value> {
-    let plain = value(document, document)?;
+    let plain = value(document, document).filter(Value::is_object)?;
     let mut mended = plain.clone();
     let properties = document.get("properties").and_then(Value::as_object);
     if let (Some(fields), Some(sent)) = (mended.as_object_mut(), sent.as_object()) {
-        for (name, field) in sent {
+        let faulty: HashSet<String> = problems.iter().map(|one| top_name(&one.at)).collect();
+        for (name, field) in sent.iter().take(ARGUMENTS_TAKEN_MAX) {
             // A name that the tool does not know is not taught to anybody; its value may be the one that is missing.
             let name = match properties {
                 Some(known) if !known.contains_key(name) => {
@@ -38,12 +47,9 @@ pub(super) fn valid_arguments(
                 }
                 _ => name,
             };
-            let place = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
-            let is_told = |at: &str| at == place || at.starts_with(&format!("{place}/"));
-            let is_sent = sent.contains_key(name);
-            let faulty = is_sent && problems.iter().any(|problem| is_told(&problem.at));
-            let secret = redact::is_secret_name(name) || redact::value(field) != *field;
-            if !faulty && !secret {
+            let is_faulty = sent.contains_key(name) && faulty.contains(name);
+            let is_shown = || !redact::is_secret_name(name) && redact::value(field) == *field;
+            if !is_faulty && is_small(field) && is_shown() {
                 fields.insert(name.clone(), field.clone());
             }
         }
@@ -53,8 +59,19 @@ pub(super) fn valid_arguments(
         .find(|example| is_small(example) && validator.is_valid(example, steps) == Ok(true))
 }
 
+/// The argument that a JSON Pointer leads into.
+fn top_name(pointer: &str) -> String {
+    let name = pointer.split('/').nth(1).unwrap_or_default();
+    name.replace("~1", "/").replace("~0", "~")
+}
+
 /// The name that somebody probably meant who wrote another one.
 fn meant<'a>(written: &str, known: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+    if written.len() > COMPARED_NAME_BYTES_MAX {
+        return None;
+    }
+    let known = known.filter(|name| name.len() <= COMPARED_NAME_BYTES_MAX);
+    let known = known.take(NAMES_COMPARED_MAX);
     let likeness =
         |name: &String| strsim::jaro_winkler(&written.to_lowercase(), &name.to_lowercase());
     let likely = known.map(|name| (likeness(name), name));
@@ -73,7 +90,7 @@ pub(super) fn value(schema: &Value, document: &Value) -> Option<Value> {
     maker.make(schema, 0).filter(is_small)
 }
 
-fn is_small(example: &Value) -> bool {
+pub(super) fn is_small(example: &Value) -> bool {
     json_bytes(example, EXAMPLE_BYTES_MAX) <= EXAMPLE_BYTES_MAX
 }
 
@@ -93,6 +110,7 @@ pub(super) fn follow<'a>(schema: &'a Value, document: &'a Value) -> &'a Value {
     let target = schema
         .get("$ref")
         .and_then(Value::as_str)
+        .filter(|reference| reference.len() <= REFERENCE_BYTES_MAX)
         .and_then(|reference| reference.strip_prefix('#'))
         .and_then(|pointer| document.pointer(pointer));
     target.unwrap_or(schema)
@@ -165,7 +183,10 @@ impl Maker<'_> {
         let count = schema.get("minItems").and_then(Value::as_u64).unwrap_or(1);
         let items = schema.get("items").unwrap_or(&Value::Null);
         let item = self.make(items, depth + 1).unwrap_or(json!("…"));
-        Some(Value::Array(vec![item; count.clamp(1, 4) as usize]))
+        let count = count.clamp(1, 4) as usize;
+        // Lists of lists grow with each level.
+        let fits = json_bytes(&item, EXAMPLE_BYTES_MAX) * count <= EXAMPLE_BYTES_MAX;
+        fits.then(|| Value::Array(vec![item; count]))
     }
 }
 

@@ -15,6 +15,10 @@ use crate::redact;
 const SHOWN_BYTES_MAX: usize = 80 + 96;
 const OPTIONS_MAX: usize = 20;
 const MESSAGE_BYTES_MAX: usize = 4096;
+/// Alternatives that allow more values than this are not listed.
+const OPTIONS_READ_MAX: usize = 1_000;
+/// Where a problem is, in the arguments.
+const PLACE_BYTES_MAX: usize = 2_000;
 /// Alternatives inside alternatives are explained this deep.
 const ALTERNATIVES_DEPTH_MAX: usize = 4;
 
@@ -76,6 +80,11 @@ fn add_problems(
     if problems.len() >= ERRORS_READ_MAX {
         return;
     }
+    // Of those that are only counted nobody sees an example.
+    let document = match problems.len() < 2 * PROBLEMS_MAX {
+        true => document,
+        false => &Value::Null,
+    };
     let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) =
         error.kind()
     else {
@@ -109,15 +118,19 @@ fn add_problems(
 fn options_of(context: &[Vec<ValidationError<'static>>], place: &str) -> Option<Vec<Value>> {
     let mut options = Vec::new();
     for error in context.iter().flatten() {
-        if error.instance_path().as_str() != place {
+        if error.instance_path().as_str() != place || options.len() > OPTIONS_READ_MAX {
             return None;
         }
         match error.kind() {
             ValidationErrorKind::Constant { expected_value } => {
-                options.push(Value::clone(expected_value));
+                options.push(cut::value(expected_value, MESSAGE_BYTES_MAX).into_owned());
             }
             ValidationErrorKind::Enum { options: more } => {
-                options.extend(more.as_array().into_iter().flatten().cloned());
+                let more = more.as_array().map_or(&[][..], Vec::as_slice);
+                if more.len() > OPTIONS_READ_MAX {
+                    return None;
+                }
+                options.extend(more.iter().cloned());
             }
             ValidationErrorKind::Type {
                 kind: TypeKind::Single(wanted),
@@ -136,13 +149,20 @@ fn one_of(options: &[Value], place: &str, error: &ValidationError<'_>) -> Proble
     let listed = list(&Value::Array(options.to_vec()));
     let name = parameter_name(place);
     let got = shown(place, error.instance());
+    let message = format!("'{name}' must be one of {listed}, got {got}");
     Problem {
-        at: place.to_owned(),
+        at: cut::text(place, PLACE_BYTES_MAX),
         code: "enum".to_owned(),
-        message: format!("'{name}' must be one of {listed}, got {got}"),
-        expected: Some(format!("one of {listed}")),
+        message: cut::text(&message, MESSAGE_BYTES_MAX / 4),
+        expected: Some(cut::text(
+            &format!("one of {listed}"),
+            MESSAGE_BYTES_MAX / 4,
+        )),
         got: Some(got),
-        example: options.first().cloned(),
+        example: options
+            .first()
+            .filter(|first| example::is_small(first))
+            .cloned(),
     }
 }
 
@@ -234,9 +254,10 @@ fn problem(error: &ValidationError<'_>, document: &Value) -> Problem {
             let schema = example::subschema(document, &at);
             example = schema.and_then(|schema| example::value(schema, document));
             let expected = schema.map_or("a value".to_owned(), describe);
+            let message = format!("missing '{}'", parameter_name(&at));
             return Problem {
-                message: format!("missing '{}'", parameter_name(&at)),
-                at,
+                message: cut::text(&message, MESSAGE_BYTES_MAX / 4),
+                at: cut::text(&at, PLACE_BYTES_MAX),
                 code: "required".to_owned(),
                 expected: Some(expected),
                 got: Some("nothing".to_owned()),
@@ -264,13 +285,10 @@ fn problem(error: &ValidationError<'_>, document: &Value) -> Problem {
                 ),
             )
         }
-        ValidationErrorKind::Constant { expected_value } => (
-            expected_value.to_string(),
-            format!(
-                "'{name}' must be {expected_value}, got {}",
-                shown(place, instance)
-            ),
-        ),
+        ValidationErrorKind::Constant { expected_value } => {
+            let wanted = beginning(expected_value, MESSAGE_BYTES_MAX);
+            rule(&name, place, instance, &wanted)
+        }
         ValidationErrorKind::Minimum { limit } => {
             rule(&name, place, instance, &format!("at least {limit}"))
         }
@@ -313,6 +331,13 @@ fn problem(error: &ValidationError<'_>, document: &Value) -> Problem {
             instance,
             &format!("text that matches {pattern}"),
         ),
+        // `pattern`, as it is compiled here (`counted`).
+        ValidationErrorKind::Custom { message, .. } => rule(
+            &name,
+            place,
+            instance,
+            &format!("text that matches {message}"),
+        ),
         ValidationErrorKind::Format { format } => {
             rule(&name, place, instance, &format!("a valid {format}"))
         }
@@ -335,7 +360,7 @@ fn problem(error: &ValidationError<'_>, document: &Value) -> Problem {
         example = example::value(schema, document);
     }
     Problem {
-        at,
+        at: cut::text(&at, PLACE_BYTES_MAX),
         code: error.kind().keyword().to_owned(),
         message: cut::text(&message, MESSAGE_BYTES_MAX / 4),
         expected: Some(cut::text(&expected, MESSAGE_BYTES_MAX / 4)),
@@ -440,12 +465,21 @@ fn list(options: &Value) -> String {
     let mut names: Vec<String> = options
         .iter()
         .take(OPTIONS_MAX)
-        .map(|option| cut::text(&option.to_string(), SHOWN_BYTES_MAX))
+        .map(|option| beginning(option, SHOWN_BYTES_MAX))
         .collect();
     if options.len() > OPTIONS_MAX {
         names.push(format!("… ({} in all)", options.len()));
     }
     names.join(", ")
+}
+
+/// A value as JSON, cut to so many bytes. No more of it is written than that.
+fn beginning(value: &Value, bytes_max: usize) -> String {
+    let bytes = cut::json_bytes(value, bytes_max);
+    match bytes <= bytes_max {
+        true => value.to_string(),
+        false => cut::text(&cut::json_beginning(value, 4 * bytes_max), bytes_max),
+    }
 }
 
 /// `/address/street/0` as people say it: `address.street[0]`.
@@ -475,7 +509,8 @@ fn escape(part: &str) -> String {
 /// What a schema wants, in a few words.
 fn describe(schema: &Value) -> String {
     if let Some(options) = schema.get("enum") {
-        return format!("one of {}", list(options));
+        let options = format!("one of {}", list(options));
+        return cut::text(&options, MESSAGE_BYTES_MAX / 4);
     }
     match schema.get("type") {
         Some(Value::String(name)) => name.clone(),
@@ -496,6 +531,7 @@ fn required_parameters(document: &Value) -> String {
             names
                 .iter()
                 .filter_map(Value::as_str)
+                .filter(|name| name.len() <= SHOWN_BYTES_MAX)
                 .take(OPTIONS_MAX)
                 .collect()
         })

@@ -4,10 +4,13 @@ mod coerce;
 mod counted;
 mod example;
 mod explain;
+mod extent;
+mod patterns;
 mod resources;
 mod surplus;
+mod unique;
+mod verdicts;
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use jsonschema::error::ValidationErrorKind;
@@ -16,28 +19,35 @@ use serde_json::{Map, Value};
 
 pub use coerce::Coercion;
 pub(crate) use counted::{GivenUp, Steps};
+pub use verdicts::SchemaBudget;
+/// What schemas and the texts around them may cost.
+pub mod limits {
+    pub use super::extent::{REFERENCE_BYTES_MAX, SCHEMA_ID_BYTES_MAX, SCHEMA_PATH_BYTES_MAX};
+    pub use super::patterns::{
+        LARGE_PATTERNS_MAX, PATTERN_BYTES_MAX, PATTERN_POSITIONS_MAX,
+        PATTERN_TRANSLATION_BYTES_MAX, PATTERNS_MAX,
+    };
+    pub use super::verdicts::{SCHEMAS_TIME_MAX, VERDICTS_MAX};
+    pub use super::{DEPTH_MAX, SCHEMA_BYTES_MAX};
+}
+pub(crate) use verdicts::verdict;
 
 use crate::call::Arguments;
 use crate::cut::{self, depth_exceeds, json_bytes, surely_fits};
 use crate::exact::InexactInteger;
 use crate::failure::{Effect, Failure, FailureCode, Problem};
 use crate::tool::Preparation;
-use counted::{BACKTRACKS_MAX, CountedValidator, Uncompiled};
+use counted::{CountedValidator, Uncompiled};
+use patterns::{BACKTRACKS_OF_NAMES, REGEX_BYTES_MAX};
 
 /// The largest schema of a tool, in bytes of JSON.
-pub(crate) const SCHEMA_BYTES_MAX: usize = 256 * 1024;
+pub const SCHEMA_BYTES_MAX: usize = 256 * 1024;
 /// How deep arguments and schemas may be nested.
-pub(crate) const DEPTH_MAX: usize = 128;
+pub const DEPTH_MAX: usize = 128;
 /// How many violations are reported one by one; the others are counted.
 const PROBLEMS_MAX: usize = 10;
 /// How many violations are looked at.
 const ERRORS_READ_MAX: usize = 200;
-
-/// How large one compiled regular expression of a schema may be, and how many different ones it may have.
-const REGEX_BYTES_MAX: usize = 1024 * 1024;
-const PATTERNS_MAX: usize = 500;
-/// How many of them may count (`{2,64}`) or name a class of characters (`\p{L}`): those can become large.
-const LARGE_PATTERNS_MAX: usize = 40;
 
 /// The steps of a check on the thread that asks for it. Longer ones belong on a thread of their own.
 pub(crate) const STEPS_INLINE: Steps = Steps::new(20_000).within(Duration::from_millis(2));
@@ -59,12 +69,12 @@ pub(crate) struct Schema {
 
 /// Says what is wrong with a JSON Schema for a tool's arguments, if anything is (SPEC V06).
 pub fn check_schema(schema: &Value) -> Result<(), String> {
-    Schema::compile(schema).map(drop)
+    verdict(schema)
 }
 
 /// Arguments that fit a schema: for those who want to see a call before they write one.
 pub fn example_arguments(schema: &Value) -> Option<Value> {
-    let example = example::value(schema, schema)?;
+    let example = example::value(schema, schema).filter(Value::is_object)?;
     let compiled = Schema::compile(schema).ok()?;
     let valid = compiled
         .validator
@@ -141,11 +151,12 @@ impl Schema {
                 "its schema must have \"type\": \"object\" at the top, not {root_type}: arguments are an object"
             ));
         }
-        check_patterns(schema)?;
+        extent::check(schema)?;
+        patterns::check(schema)?;
         let validator = CountedValidator::compile(&resources::addressed(schema), |options| {
             let options = options.should_validate_formats(true).with_pattern_options(
                 PatternOptions::fancy_regex()
-                    .backtrack_limit(BACKTRACKS_MAX)
+                    .backtrack_limit(BACKTRACKS_OF_NAMES)
                     .size_limit(REGEX_BYTES_MAX),
             );
             match schema.get("$schema") {
@@ -278,6 +289,10 @@ fn unusable(why: &GivenUp) -> String {
                 .to_owned()
         }
         GivenUp::Depth => "its schema has parts within parts, too deep to follow".to_owned(),
+        GivenUp::Pattern(which) => format!(
+            "its schema has a pattern that is too large, or no regular expression, at {}",
+            cut::text(which, DROPPED_NAME_BYTES_MAX)
+        ),
         GivenUp::Panic(text) => format!("its schema cannot be used: {text}"),
     }
 }
@@ -315,48 +330,11 @@ impl CheckFailure {
             CheckFailure::GivenUp(GivenUp::Depth) => {
                 "they are nested too deep to check against the tool's schema".to_owned()
             }
-            CheckFailure::GivenUp(GivenUp::Panic(text)) => {
+            CheckFailure::GivenUp(GivenUp::Pattern(text) | GivenUp::Panic(text)) => {
                 format!("they could not be checked against the tool's schema: {text}")
             }
         };
         refused("budget", message)
-    }
-}
-
-/// Refuses a schema with more regular expressions than there is memory for.
-fn check_patterns(schema: &Value) -> Result<(), String> {
-    let mut patterns = HashSet::new();
-    collect_patterns(schema, &mut patterns);
-    let all = patterns.len();
-    if all > PATTERNS_MAX {
-        return Err(format!(
-            "its schema has {all} different patterns; {PATTERNS_MAX} are allowed"
-        ));
-    }
-    let large = patterns.iter().filter(|one| one.contains('{')).count();
-    if large > LARGE_PATTERNS_MAX {
-        return Err(format!(
-            "its schema has {large} different patterns that count repetitions or name classes of characters; {LARGE_PATTERNS_MAX} are allowed"
-        ));
-    }
-    Ok(())
-}
-
-/// Whatever stands where a pattern may stand counts, in whichever part of the schema: a reference may lead there.
-fn collect_patterns<'a>(schema: &'a Value, patterns: &mut HashSet<&'a str>) {
-    match schema {
-        Value::Array(items) => items
-            .iter()
-            .for_each(|item| collect_patterns(item, patterns)),
-        Value::Object(members) => {
-            patterns.extend(members.get("pattern").and_then(Value::as_str));
-            let by_name = members.get("patternProperties").and_then(Value::as_object);
-            patterns.extend(by_name.into_iter().flat_map(Map::keys).map(String::as_str));
-            members
-                .values()
-                .for_each(|value| collect_patterns(value, patterns));
-        }
-        _ => {}
     }
 }
 

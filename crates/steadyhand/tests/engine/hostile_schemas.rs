@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use steadyhand::conversation::{Provider, convert_tools};
 use steadyhand::{
     Call, Effect, FailureCode, Tool, ToolError, ToolExecutor, ToolManager, example_arguments,
 };
@@ -582,11 +583,298 @@ fn lists() -> Vec<Hostile> {
     ]
 }
 
+/// Patterns that take long to read, or long for each character of a text.
+fn patterns() -> Vec<Hostile> {
+    let pattern = |pattern: &str| list_of(json!({"type": "string", "pattern": pattern}));
+    let one = |text: String| json!({"list": [text]});
+    // Neither pattern nor text repeats itself, so no table of an engine is large enough.
+    let mut bits = 1_u32;
+    let mut bit = || {
+        bits = bits.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        if bits >> 31 == 0 { '0' } else { '1' }
+    };
+    let noise: String = (0..900_000).map(|_| bit()).collect();
+    let mut all = Vec::new();
+    for (name, text) in [
+        (
+            "two thousand places for each character",
+            "[01]*1[01]{2000}$",
+        ),
+        (
+            "ten thousand places for each character",
+            "[01]*1[01]{10000}$",
+        ),
+        ("sixty places for each character", "[01]*1[01]{60}$"),
+        ("twelve places for each character", "[01]*1[01]{11}$"),
+        (
+            "look-ahead before two thousand places",
+            "(?!2)[01]*1[01]{2000}$",
+        ),
+        (
+            "look-ahead before each character of a long text",
+            "(?!2)[01]*2",
+        ),
+        (
+            "look-behind before each character of a long text",
+            "(?<=[01])[01]*2",
+        ),
+        ("back-reference in a long text", "(0|1)[01]*\\1{3}2"),
+        ("lazy, greedy and counted", "(?=(([01]*?)*[01]{1,50})*2)"),
+    ] {
+        all.push(hostile(name, pattern(text), one(noise.clone())));
+    }
+    let letters = |count: usize| "\\p{L}".repeat(count);
+    for (name, text) in [
+        ("a pattern of 50,000 classes of letters", letters(50_000)),
+        ("a pattern of 1,500 classes of letters", letters(1_500)),
+        ("a pattern of 100,000 digits", "\\d".repeat(100_000)),
+        ("a pattern of 4,000 digits", "\\d".repeat(4_000)),
+        (
+            "a pattern of 80,000 control characters",
+            "\\cA".repeat(80_000),
+        ),
+        (
+            "a pattern of 2,500 control characters",
+            "\\cA".repeat(2_500),
+        ),
+        ("a pattern of 60 spaces", "\\s".repeat(60)),
+        (
+            "look-ahead in look-ahead",
+            format!("{}a{}", "(?=".repeat(1_900), ")".repeat(1_900)),
+        ),
+        (
+            "look-ahead a million times",
+            "(?:(?=a){1000}){1000}".to_owned(),
+        ),
+        (
+            "a number of repetitions that is no number",
+            "a{99999999999999999999}".to_owned(),
+        ),
+        (
+            "repetitions in repetitions",
+            "((((((a{9}){9}){9}){9}){9}){9}){9}".to_owned(),
+        ),
+    ] {
+        all.push(hostile(name, pattern(&text), one("a".repeat(20))));
+    }
+    let regex = list_of(json!({"format": "regex"}));
+    for (name, text) in [
+        ("half a million brackets as a pattern", "(".repeat(500_000)),
+        ("letters as a pattern", letters(150_000)),
+        ("groups as a pattern", "(?<a>b)".repeat(100_000)),
+    ] {
+        all.push(hostile(name, regex.clone(), one(text)));
+    }
+    let names = json!({"type": "object", "patternProperties": {"(?!2)[01]*2": {"type": "string"}, "[01]*1[01]{500}$": {"type": "string"}}, "additionalProperties": false});
+    all.push(hostile(
+        "a name of half a megabyte against patterns",
+        names,
+        json!({(noise[..500_000].to_owned()): 1}),
+    ));
+    all
+}
+
+/// Errors that copy what they are about, and explanations that compare everything with everything.
+fn reports() -> Vec<Hostile> {
+    let long = "x".repeat(900_000);
+    let value = |schema: Value| json!({"type": "object", "properties": {"value": schema}});
+    let digits = json!({"list": "[".to_owned() + &"0,".repeat(400_000) + "0]"});
+    let enumeration = (0..20_000).collect::<Vec<u32>>();
+    let named = |count: usize, name: &str, value: &Value| {
+        let fields = (0..count).map(|at| (format!("{name}{at}"), value.clone()));
+        Value::Object(fields.collect())
+    };
+    let leaves = nested(
+        58,
+        json!({"type": "object", "properties": fields(1_500, &json!({"type": "string"}))}),
+        |inner| json!({"type": "object", "properties": {("n".repeat(1_500)): inner}}),
+    );
+    let long_address = format!("http://example.com/{}", "a".repeat(100_000));
+    vec![
+        hostile(
+            "a long text, ten thousand alternatives",
+            value(json!({"anyOf": repeated(&json!({"type": "integer"}), 8_000)})),
+            json!({"value": long}),
+        ),
+        hostile(
+            "a long text, ten thousand choices",
+            value(json!({"oneOf": (0..8_000).map(|at| json!({"const": at})).collect::<Vec<_>>()})),
+            json!({"value": long}),
+        ),
+        hostile(
+            "a list that fits none of many alternatives",
+            value(json!({"anyOf": repeated(&json!({"items": {"type": "string"}}), 500)})),
+            json!({"value": (0..100_000).collect::<Vec<u32>>()}),
+        ),
+        hostile(
+            "many choices of many values",
+            json!({"type": "object", "properties": {"value": {"anyOf": repeated(&json!({"$ref": "#/$defs/e"}), 3_000)}}, "$defs": {"e": {"enum": enumeration}}}),
+            json!({"value": "no"}),
+        ),
+        hostile(
+            "a constant of 200 kilobytes, two thousand times",
+            json!({"type": "object", "properties": {"list": {"items": {"$ref": "#/$defs/c"}}}, "$defs": {"c": {"const": "y".repeat(200_000)}}}),
+            json!({"list": repeated(&json!("no"), 50_000)}),
+        ),
+        hostile(
+            "a long name before many wrong items",
+            json!({"type": "object", "additionalProperties": {"items": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}),
+            json!({("n".repeat(500_000)): (0..50_000).collect::<Vec<u32>>()}),
+        ),
+        hostile(
+            "sixty thousand unknown names like five thousand known ones",
+            json!({"type": "object", "required": ["missing"], "properties": named(5_000, "a_long_name_of_a_parameter_", &json!({"type": "string"}))}),
+            named(30_000, "a_long_name_of_a_parmeter_", &json!(1)),
+        ),
+        hostile(
+            "one wrong name of half a megabyte",
+            json!({"type": "object", "required": ["missing"], "properties": {("n".repeat(200_000)): {"type": "string"}}}),
+            json!({("m".repeat(500_000)): 1}),
+        ),
+        hostile(
+            "two hundred parts that would read a text as JSON",
+            json!({"type": "object", "properties": {"list": {"allOf": repeated(&json!({"type": ["array", "object"]}), 200)}}}),
+            digits,
+        ),
+        hostile("long names in deep places", leaves, json!({})),
+        hostile(
+            "a long address and many references",
+            json!({"type": "object", "$id": long_address, "properties": (0..4_000).map(|at| (format!("p{at}"), json!({"$ref": format!("#/$defs/d{}", at % 50)}))).collect::<Map<_, _>>(),
+                "$defs": (0..50).map(|at| (format!("d{at}"), json!({"type": "string"}))).collect::<Map<_, _>>()}),
+            json!({}),
+        ),
+        hostile(
+            "addresses within addresses",
+            nested(
+                100,
+                json!({"type": "object"}),
+                |inner| json!({"$id": format!("{}/", "a".repeat(400)), "type": "object", "properties": {"a": inner}}),
+            ),
+            json!({}),
+        ),
+        hostile(
+            "a reference of 200 kilobytes",
+            json!({"type": "object", "properties": {"a": {"$ref": format!("#/{}", "a/".repeat(100_000))}}}),
+            json!({}),
+        ),
+        hostile(
+            "lists of lists of a kilobyte",
+            json!({"type": "object", "required": ["list"], "properties": {"list": nested(7, json!({"const": "k".repeat(900)}), |inner| json!({"type": "array", "minItems": 4, "items": inner}))}}),
+            json!({}),
+        ),
+        hostile(
+            "a type of many types",
+            value(
+                json!({"type": ["string", "number"], "enum": (0..9_000).map(|at| json!([at])).collect::<Vec<_>>()}),
+            ),
+            json!({"value": [[1]]}),
+        ),
+    ]
+}
+
+/// What converts a schema for a provider of models reads all of it, too.
+fn conversions() -> Vec<Hostile> {
+    let objects = |count: usize| json!({"type": "object", "required": names(count), "properties": fields(count, &json!({"type": "string"}))});
+    let with_defs = |schema: Value, part: Value| {
+        let mut schema = schema;
+        schema["$defs"] = json!({"p": part});
+        schema
+    };
+    let part = json!({"$ref": "#/$defs/p"});
+    vec![
+        hostile(
+            "not within not",
+            json!({"type": "object", "properties": {"a": nested(110, json!({"type": "string"}), |inner| json!({"type": "string", "not": inner}))}}),
+            json!({}),
+        ),
+        hostile(
+            "contains within contains",
+            json!({"type": "object", "properties": {"a": nested(110, json!({"type": "string"}), |inner| json!({"type": "array", "items": {"type": "string"}, "contains": inner}))}}),
+            json!({}),
+        ),
+        hostile(
+            "a choice of one large part, a thousand times",
+            with_defs(
+                json!({"type": "object", "anyOf": repeated(&part, 1_000)}),
+                objects(1_500),
+            ),
+            json!({}),
+        ),
+        hostile(
+            "all of one large part, a thousand times",
+            with_defs(
+                json!({"type": "object", "allOf": repeated(&part, 1_000)}),
+                objects(1_500),
+            ),
+            json!({}),
+        ),
+        hostile(
+            "a description of 100 kilobytes, a thousand times",
+            with_defs(
+                json!({"type": "object", "properties": fields(1_000, &part)}),
+                json!({"type": "string", "description": "d".repeat(100_000)}),
+            ),
+            json!({}),
+        ),
+        hostile(
+            "a group of groups of groups",
+            json!({"type": "object", "properties": fields(60, &json!({"$ref": "#/$defs/a0"})), "$defs": {
+                "a0": {"type": "object", "properties": fields(60, &json!({"$ref": "#/$defs/a1"}))},
+                "a1": {"type": "object", "properties": fields(60, &json!({"$ref": "#/$defs/a2"}))},
+                "a2": {"type": "object", "properties": fields(60, &json!({"type": "string"}))}}}),
+            json!({}),
+        ),
+        hostile(
+            "thousands of names for one part of thousands",
+            json!({"type": "object", "properties": fields(3_000, &json!({"$ref": "#/$defs/all"})), "$defs": {
+                "all": {"allOf": repeated(&json!({"properties": {"x": {"type": "string"}}}), 2_000)}}}),
+            json!({}),
+        ),
+    ]
+}
+
+/// Lists of different values that a simple hash takes for the same.
+fn collisions() -> Vec<Hostile> {
+    let unique = json!({"type": "object", "properties": {"list": {"uniqueItems": true}}});
+    let brackets = |mut shape: u32| {
+        // Each bit opens a list or closes one.
+        let mut open = vec![Vec::new()];
+        for _ in 0..20 {
+            match (shape & 1, open.len()) {
+                (0, _) => open.push(Vec::new()),
+                (_, 2..) => {
+                    let inner = open.pop().unwrap_or_default();
+                    open[0].push(Value::Array(inner));
+                }
+                _ => open[0].push(json!([])),
+            }
+            shape >>= 1;
+        }
+        Value::Array(open.into_iter().map(Value::Array).collect())
+    };
+    vec![
+        hostile(
+            "lists that differ in their brackets only",
+            unique.clone(),
+            json!({"list": (0..12_000).map(brackets).collect::<Vec<_>>()}),
+        ),
+        hostile(
+            "integers that are one float",
+            unique.clone(),
+            json!({"list": (0..40_000_u64).map(|at| u64::MAX - at).collect::<Vec<_>>()}),
+        ),
+        hostile(
+            "objects that differ in an empty list",
+            unique,
+            json!({"list": (0..10_000).map(|at| nested(at % 60, json!({"a": nested(at / 60 % 60, json!([]), |inner| json!([inner]))}), |inner| json!([inner]))).collect::<Vec<_>>()}),
+        ),
+    ]
+}
+
 fn all() -> Vec<Hostile> {
-    [doubling(), circles(), growth(), depth(), texts(), lists()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let first = [doubling(), circles(), growth(), depth(), texts(), lists()];
+    let second = [patterns(), reports(), conversions(), collisions()];
+    first.into_iter().chain(second).flatten().collect()
 }
 
 /// What became of one of them.
@@ -596,9 +884,58 @@ struct Row {
     ended: Duration,
     /// The longest that a call of another tool waited on the same thread.
     probe: Duration,
+    /// How long it took to convert the definition for all providers.
+    converted: Duration,
+    /// How much memory it took, where the system tells.
+    megabytes: u64,
+}
+
+/// Longer texts about a schema or arguments are nothing anybody reads.
+const REPORT_BYTES_MAX: usize = 32 * 1024;
+/// A definition as a provider gets it.
+const CONVERTED_BYTES_MAX: usize = 1024 * 1024;
+
+fn is_bounded(text: &str, name: &str) {
+    assert!(
+        text.len() < REPORT_BYTES_MAX,
+        "{name}: {} bytes",
+        text.len()
+    );
+}
+
+/// What asks for tools in a provider's words goes through every schema.
+fn convert(hostile: &Hostile) {
+    let definition = json!({"name": "t", "description": "d", "schema": hostile.schema});
+    for provider in Provider::ALL {
+        let converted = convert_tools(provider, [&definition]);
+        for tool in &converted.tools {
+            let bytes = tool.to_string().len();
+            assert!(
+                bytes < CONVERTED_BYTES_MAX,
+                "{}: {bytes} bytes",
+                hostile.name
+            );
+        }
+        for left_out in &converted.left_out {
+            is_bounded(&left_out.reason, hostile.name);
+        }
+    }
 }
 
 async fn attempt(hostile: &Hostile) -> Row {
+    let resident = forget_peak();
+    let mut row = checked(hostile).await;
+    let started = Instant::now();
+    // What is refused here is refused there, by the same verdict.
+    if !row.verdict.starts_with("refused") {
+        convert(hostile);
+    }
+    row.converted = started.elapsed();
+    row.megabytes = memory("VmHWM:").saturating_sub(resident);
+    row
+}
+
+async fn checked(hostile: &Hostile) -> Row {
     let manager = ToolManager::new();
     let answer = |_: Value| async { Ok::<_, ToolError>("ran") };
     let accepted = manager.add(Tool::with_schema(
@@ -610,17 +947,22 @@ async fn attempt(hostile: &Hostile) -> Row {
     accepted.expect("a good tool");
 
     let started = Instant::now();
-    let added = manager.add(Tool::with_schema("t", "d", hostile.schema.clone(), answer));
-    let _ = example_arguments(&hostile.schema);
+    let added = manager.add(Tool::with_schema("t", "d", hostile.schema.clone(), answer).coerce());
+    if let Some(example) = example_arguments(&hostile.schema) {
+        is_bounded(&example.to_string(), hostile.name);
+    }
     let compiled = started.elapsed();
     let mut row = Row {
         verdict: String::new(),
         compiled,
         ended: Duration::ZERO,
         probe: Duration::ZERO,
+        converted: Duration::ZERO,
+        megabytes: 0,
     };
     if let Err(refused) = added {
         assert_eq!(refused.name, "t");
+        is_bounded(&refused.fault, hostile.name);
         row.verdict = format!("refused: {}", refused.fault);
         return row;
     }
@@ -652,19 +994,26 @@ async fn attempt(hostile: &Hostile) -> Row {
                 hostile.name
             );
             assert_eq!(failure.effect, Effect::None, "{}", hostile.name);
-            assert!(failure.message.len() < 16 * 1024, "{}", hostile.name);
+            let whole = serde_json::to_string(&outcome.structured()).expect("JSON");
+            is_bounded(&whole, hostile.name);
             failure.message.chars().take(100).collect()
         }
     };
     row
 }
 
-/// The most memory that this process has had so far, where the system tells.
-fn peak_megabytes() -> u64 {
+/// What the system says of this process's memory, in megabytes.
+fn memory(of: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = peak.and_then(|peak| peak.split_whitespace().next()?.parse::<u64>().ok());
+    let line = status.lines().find_map(|line| line.strip_prefix(of));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     kilobytes.unwrap_or_default() / 1024
+}
+
+/// From here on the peak is that of what comes. Gives back what is in use now.
+fn forget_peak() -> u64 {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+    memory("VmRSS:")
 }
 
 /// Prints its rows with `--nocapture`: `scripts/hostile-schemas` reads them.
@@ -672,21 +1021,68 @@ fn peak_megabytes() -> u64 {
 #[test]
 fn s01_every_hostile_schema_ends_in_a_refusal_or_an_outcome_while_other_calls_are_answered() {
     let all = all();
-    assert!(all.len() >= 60, "{}", all.len());
+    assert!(all.len() >= 120, "{}", all.len());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .expect("a runtime");
+    let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
     for hostile in &all {
         let row = runtime.block_on(attempt(hostile));
         println!(
-            "hostile-schema-row|{}|{:.1}|{:.1}|{:.1}|{}|{}",
+            "hostile-schema-row|{}|{:.1}|{:.1}|{:.1}|{:.1}|{}|{}",
             hostile.name,
-            row.compiled.as_secs_f64() * 1e3,
-            row.ended.as_secs_f64() * 1e3,
-            row.probe.as_secs_f64() * 1e3,
-            peak_megabytes(),
+            ms(row.compiled),
+            ms(row.ended),
+            ms(row.probe),
+            ms(row.converted),
+            row.megabytes,
             row.verdict.replace('\n', " "),
+        );
+    }
+}
+
+/// Schemas and texts as people have them.
+#[tokio::test]
+async fn s01_ordinary_patterns_are_tried_on_long_texts() {
+    let text = "A line of an ordinary text, 012. ".repeat(20_000);
+    let base64 = "QUJD".repeat(200_000);
+    for (pattern, fits, fits_not) in [
+        (r"^(?!\s*$)[\s\S]+", &text, &" ".repeat(600)),
+        (r"^[A-Za-z0-9+/]*={0,2}$", &base64, &text),
+        (
+            r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
+            &base64,
+            &text,
+        ),
+        (
+            r"^(?=.*[A-Z])(?=.*\d)[A-Za-z\d]{8,64}$",
+            &"Passw0rd".to_owned(),
+            &"password".to_owned(),
+        ),
+        (
+            r"^[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63}){0,8}$",
+            &"a.name.example".to_owned(),
+            &"a name".to_owned(),
+        ),
+        (r"^(a|b)\1$", &"aa".to_owned(), &"ab".to_owned()),
+    ] {
+        let manager = ToolManager::new();
+        let schema = json!({"type": "object", "properties": {"value": {"type": "string", "pattern": pattern}}});
+        let answer = |_: Value| async { Ok::<_, ToolError>("ran") };
+        let added = manager.add(Tool::with_schema("t", "d", schema, answer));
+        added.expect("an ordinary schema");
+        let executor = ToolExecutor::new(manager);
+        let call = |value: &String| executor.execute(Call::new("t", json!({"value": value})));
+        let outcome = call(fits).await;
+        assert!(outcome.is_success(), "{pattern}: {:?}", outcome.failure());
+        let refused = call(fits_not).await;
+        let failure = refused.failure().expect("it does not fit");
+        assert_eq!(failure.problems[0].code, "pattern", "{pattern}");
+        assert!(
+            failure.message.contains("must be text that matches"),
+            "{pattern}: {}",
+            failure.message
         );
     }
 }

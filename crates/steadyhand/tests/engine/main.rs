@@ -13,6 +13,10 @@ mod drops;
 mod events;
 mod f_rows;
 mod fuzz;
+mod fuzz_texts;
+#[path = "../shared/fuzzing.rs"]
+#[allow(dead_code, reason = "other crates use more of it")]
+mod fuzzing;
 mod hostile_schemas;
 mod json_schema_suite;
 mod key_store;

@@ -9,6 +9,7 @@ mod host;
 mod hostile;
 mod outage;
 mod real;
+mod reopening;
 mod sessions;
 
 /// One that does what it should.

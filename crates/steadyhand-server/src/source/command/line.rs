@@ -1,6 +1,7 @@
 //! `command` and `stdin` of the settings, read and compared with the arguments that the tool has.
 
 use serde_json::Value;
+use steadyhand::near_names::{COMPARED_NAMES_MAX, compared};
 
 use super::CommandSettings;
 use super::arguments::{ArgumentList, Part, Place};
@@ -107,9 +108,11 @@ impl Line {
 
 fn nearest<'a>(name: &str, schema: &'a Value) -> Option<&'a str> {
     let names = schema.get("properties")?.as_object()?.keys();
-    let near = |known: &&String| strsim::damerau_levenshtein(name, known) <= 1 + name.len() / 4;
+    let wrong = compared(name);
     names
-        .filter(near)
-        .min_by_key(|known| strsim::damerau_levenshtein(name, known))
-        .map(String::as_str)
+        .take(COMPARED_NAMES_MAX)
+        .map(|known| (strsim::damerau_levenshtein(&wrong, &compared(known)), known))
+        .filter(|(distance, _)| *distance <= 1 + wrong.len() / 4)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known.as_str())
 }

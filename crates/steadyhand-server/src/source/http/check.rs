@@ -1,6 +1,7 @@
 //! Do the places in an endpoint's settings and the arguments of its schema fit together?
 
 use serde_json::{Map, Value, json};
+use steadyhand::near_names::{COMPARED_NAMES_MAX, compared};
 
 use super::plan::Plan;
 use super::{Fault, HttpSettings};
@@ -66,11 +67,12 @@ pub(super) fn schema_from_places(plan: &Plan) -> Value {
 
 /// The known name that someone who wrote `name` may have meant.
 pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let lower = name.to_lowercase();
+    let lower = compared(name);
     known
+        .take(COMPARED_NAMES_MAX)
         .map(|candidate| {
             (
-                strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()),
+                strsim::damerau_levenshtein(&lower, &compared(candidate)),
                 candidate,
             )
         })

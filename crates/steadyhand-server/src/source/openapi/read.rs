@@ -13,6 +13,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use steadyhand::near_names::{COMPARED_NAMES_MAX, compared};
 use url::Url;
 
 use super::arguments::Arguments;
@@ -361,10 +362,12 @@ impl<'d> Found<'d> {
 fn nothing_meant(pattern: &str, found: &[Found<'_>], names: &[String]) -> String {
     let ways = found.iter().map(Found::way);
     let ids = found.iter().filter_map(|it| it.id().map(str::to_owned));
+    let wrong = compared(pattern);
     let nearest = ways
         .chain(ids)
         .chain(names.iter().cloned())
-        .map(|known| (strsim::jaro_winkler(pattern, &known), known))
+        .take(COMPARED_NAMES_MAX)
+        .map(|known| (strsim::jaro_winkler(&wrong, &compared(&known)), known))
         .filter(|(likeness, _)| *likeness >= 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0));
     match nearest {

@@ -8,7 +8,6 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use jsonschema::PatternOptions;
 use serde_json::{Map, Value, json};
 
 use super::circle;
@@ -28,15 +27,9 @@ impl Patterns {
         if let Some(known) = self.0.borrow().get(pattern) {
             return *known;
         }
-        // The same engine and limits as where the tool's arguments are checked.
-        let options = PatternOptions::fancy_regex()
-            .backtrack_limit(100_000)
-            .size_limit(1024 * 1024);
-        let compiled = jsonschema::options()
-            .with_draft(jsonschema::Draft::Draft202012)
-            .with_pattern_options(options)
-            .build(&json!({ "pattern": pattern }))
-            .is_ok();
+        // With the limits of where the tool's arguments are checked.
+        let schema = json!({"type": "object", "additionalProperties": { "pattern": pattern }});
+        let compiled = steadyhand::check_schema(&schema).is_ok();
         self.0.borrow_mut().insert(pattern.to_owned(), compiled);
         compiled
     }

@@ -1,6 +1,7 @@
 //! The configuration: everything wrong told at once, every value with its origin, secrets kept.
 
 mod all_at_once;
+mod fuzz;
 mod long_lines;
 mod mistakes;
 mod origins;

@@ -106,6 +106,19 @@ async fn r08_metrics_count_what_happened_and_r04_a_breaker_is_closed_by_hand() {
 }
 
 #[tokio::test]
+async fn s01_a_name_of_sixty_kilobytes_is_answered_in_a_few_words() {
+    let served = Served::start().await;
+    let name = "weathe".repeat(10_000);
+    let reply = served.get(&format!("/v1/tools/{name}")).await;
+    assert!(matches!(reply.status, 404 | 414 | 431), "{}", reply.status);
+    assert!(reply.text.len() < 2_000, "{} bytes", reply.text.len());
+    let name = "weathe".repeat(1_000);
+    let reply = served.get(&format!("/v1/tools/{name}")).await;
+    assert_eq!(reply.status, 404);
+    assert!(reply.text.len() < 2_000, "{} bytes", reply.text.len());
+}
+
+#[tokio::test]
 async fn r08_the_same_figures_are_there_for_prometheus() {
     let served = Served::start().await;
     served.call("weather", json!({"city": "Oslo"})).await;

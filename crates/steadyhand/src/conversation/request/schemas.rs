@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::conversation::place::escape;
 use crate::conversation::problem::{Code, Log};
-use crate::schema::Schema;
+use crate::schema::verdict;
 
 /// How deep a schema is looked into.
 const DEPTH_MAX: usize = 64;
@@ -39,7 +39,7 @@ pub(super) fn anthropic(index: usize, schema: Option<&Value>, log: &mut Log) {
         .says(format!("{place}.type: Input should be 'object'"));
         return;
     }
-    if Schema::compile(schema).is_err() {
+    if verdict(schema).is_err() {
         log.found(at, Code::BadToolSchema, "this is no JSON Schema")
             .says(format!("{place}: JSON schema is invalid. It must match JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12). Learn more about tool use at https://docs.claude.com/en/docs/tool-use."));
     }

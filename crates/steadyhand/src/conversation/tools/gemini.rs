@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::rewrite::{each, give_items};
 use super::roots::add_note;
+use crate::cut;
 
 /// What `parameters` may say.
 const KEPT: [&str; 20] = [
@@ -28,6 +29,9 @@ const KEPT: [&str; 20] = [
     "anyOf",
     "propertyOrdering",
 ];
+
+/// What a note says of a keyword that does not fit. Notes stand in notes, and each is quoted once more in the next one.
+const NOTE_BYTES_MAX: usize = 1_000;
 
 /// One function of a request's tools.
 pub(super) fn declaration(name: &str, description: &str, mut schema: Value) -> Value {
@@ -105,7 +109,12 @@ fn fit(fields: &mut Map<String, Value>) {
         };
         let is_silent = key.starts_with('$') || key == "additionalProperties";
         if !is_silent {
-            notes.push(format!("{key}: {value}"));
+            let key = cut::text(key, NOTE_BYTES_MAX);
+            let said = match cut::json_bytes(&value, NOTE_BYTES_MAX) > NOTE_BYTES_MAX {
+                true => format!("{}…", cut::json_beginning(&value, NOTE_BYTES_MAX)),
+                false => value.to_string(),
+            };
+            notes.push(format!("{key}: {said}"));
         }
     }
     if !notes.is_empty() {
@@ -114,6 +123,7 @@ fn fit(fields: &mut Map<String, Value>) {
 }
 
 /// What belongs to arrays and to objects goes with them where a value may be one of several kinds.
+const KINDS_MAX: usize = 7;
 const OF_KINDS: [&str; 3] = ["items", "properties", "required"];
 
 fn of_kind(kind: &Value, fields: &Map<String, Value>) -> Value {
@@ -134,12 +144,14 @@ fn of_kind(kind: &Value, fields: &Map<String, Value>) -> Value {
 /// One type, and whether it may be null.
 fn fit_type(fields: &mut Map<String, Value>) {
     if let Some(Value::Array(kinds)) = fields.get("type").cloned() {
-        let real: Vec<Value> = kinds
-            .iter()
-            .filter(|kind| *kind != "null")
-            .cloned()
-            .collect();
-        if real.len() < kinds.len() {
+        // Each takes a copy of what belongs to it.
+        let mut real: Vec<Value> = Vec::new();
+        for kind in kinds.iter().filter(|kind| *kind != "null") {
+            if real.len() < KINDS_MAX && !real.contains(kind) {
+                real.push(kind.clone());
+            }
+        }
+        if kinds.contains(&json!("null")) {
             fields.insert("nullable".to_owned(), json!(true));
         }
         match real.as_slice() {

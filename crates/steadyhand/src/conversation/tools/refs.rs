@@ -8,6 +8,8 @@ use crate::schema::SCHEMA_BYTES_MAX;
 const NESTING_MAX: usize = 8;
 /// How many schemas the result may have.
 const NODES_MAX: usize = SCHEMA_BYTES_MAX / 16;
+/// How long its names and texts may be together.
+const TEXT_BYTES_MAX: usize = 4 * SCHEMA_BYTES_MAX;
 
 /// The schema with every reference replaced by what it refers to.
 pub(super) fn inline(schema: Value) -> Result<Value, String> {
@@ -18,6 +20,7 @@ pub(super) fn inline(schema: Value) -> Result<Value, String> {
         document: &schema,
         following: Vec::new(),
         nodes: 0,
+        text_bytes: 0,
     };
     let mut written = writer.write(&schema)?;
     if let Some(root) = written.as_object_mut() {
@@ -42,12 +45,18 @@ struct Writer<'a> {
     document: &'a Value,
     following: Vec<String>,
     nodes: usize,
+    text_bytes: usize,
 }
 
 impl Writer<'_> {
     fn write(&mut self, schema: &Value) -> Result<Value, String> {
         self.nodes += 1;
-        if self.nodes > NODES_MAX {
+        self.text_bytes += match schema {
+            Value::String(text) => text.len(),
+            Value::Object(fields) => fields.keys().map(String::len).sum(),
+            _ => 0,
+        };
+        if self.nodes > NODES_MAX || self.text_bytes > TEXT_BYTES_MAX {
             return Err("its schema is too large once its references are written out".to_owned());
         }
         match schema {

@@ -2,6 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::cut;
+
+/// What a reason shows of a name.
+const NAME_SHOWN_BYTES_MAX: usize = 200;
+
 /// Where a schema has schemas by name.
 const BY_NAME: [&str; 3] = ["properties", "$defs", "definitions"];
 /// Where it has one.
@@ -116,6 +121,7 @@ pub(super) fn check_keys(schema: &Value) -> Result<(), String> {
     let names = schema["properties"].as_object().into_iter().flatten();
     for (name, _) in names {
         if name.is_empty() || name.len() > 64 || !name.bytes().all(legal) {
+            let name = cut::text(name, NAME_SHOWN_BYTES_MAX);
             return Err(format!(
                 "its argument {name:?} has a name the provider refuses"
             ));

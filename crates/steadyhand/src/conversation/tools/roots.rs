@@ -1,5 +1,7 @@
 //! A plain object at the root of a schema, for providers that take no choice there.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value, json};
 
 /// How many references at the root lead from one to the next.
@@ -19,14 +21,11 @@ pub(super) fn plain(schema: Value) -> Result<Value, String> {
         let Value::Array(branches) = branches else {
             continue;
         };
-        let branches: Vec<Value> = branches
-            .iter()
-            .map(|branch| follow(branch, &document))
-            .collect();
+        let branches = distinct(branches.iter().map(|branch| follow(branch, &document)));
         let is_object = |branch: &Value| {
             branch.get("type").is_none_or(|kind| kind == "object") && branch.is_object()
         };
-        if !branches.iter().all(is_object) {
+        if !branches.iter().all(|branch| is_object(branch)) {
             return Err(format!(
                 "its arguments are a choice ({key}) in which not all are objects"
             ));
@@ -45,12 +44,10 @@ fn unfold(root: &mut Map<String, Value>, document: &Value) {
         let Some(target) = root.shift_remove("$ref") else {
             return;
         };
-        let Value::Object(found) = follow(&json!({ "$ref": target }), document) else {
-            continue;
-        };
-        let found = Value::Object(found);
+        let reference = json!({ "$ref": target });
+        let found = follow(&reference, document);
         if found.get("properties").is_some() || found.get("required").is_some() {
-            merge(root, std::slice::from_ref(&found), "allOf");
+            merge(root, &[found], "allOf");
         }
         for (key, value) in found.as_object().into_iter().flatten() {
             root.entry(key.clone()).or_insert_with(|| value.clone());
@@ -59,15 +56,28 @@ fn unfold(root: &mut Map<String, Value>, document: &Value) {
     root.shift_remove("$ref");
 }
 
-fn follow(branch: &Value, document: &Value) -> Value {
+fn follow<'a>(branch: &'a Value, document: &'a Value) -> &'a Value {
     let target = branch.get("$ref").and_then(Value::as_str);
     let found = target
         .and_then(|target| target.strip_prefix('#'))
         .and_then(|pointer| document.pointer(pointer));
-    found.unwrap_or(branch).clone()
+    found.unwrap_or(branch)
 }
 
-fn merge(root: &mut Map<String, Value>, branches: &[Value], key: &str) {
+/// Each part once: a few bytes can refer to a large part a thousand times.
+fn distinct<'a>(parts: impl Iterator<Item = &'a Value>) -> Vec<&'a Value> {
+    let mut seen = HashSet::new();
+    parts
+        .filter(|part| seen.insert(std::ptr::from_ref(*part) as usize))
+        .collect()
+}
+
+fn required_by(branch: &Value) -> impl Iterator<Item = &str> {
+    let names = branch["required"].as_array().into_iter().flatten();
+    names.filter_map(Value::as_str)
+}
+
+fn merge(root: &mut Map<String, Value>, branches: &[&Value], key: &str) {
     let mut properties = take_object(root, "properties");
     let mut required = take_list(root, "required");
     for branch in branches {
@@ -77,26 +87,26 @@ fn merge(root: &mut Map<String, Value>, branches: &[Value], key: &str) {
                 .or_insert_with(|| schema.clone());
         }
     }
-    let of_branch = |branch: &Value| branch["required"].as_array().cloned().unwrap_or_default();
-    let all: Vec<Value> = branches.iter().flat_map(of_branch).collect();
-    for name in all {
+    let mut wanted_by: HashMap<&str, usize> = HashMap::new();
+    for branch in branches {
+        let names: HashSet<&str> = required_by(branch).collect();
+        for name in names {
+            *wanted_by.entry(name).or_default() += 1;
+        }
+    }
+    let known = required.iter().filter_map(Value::as_str);
+    let mut known: HashSet<String> = known.map(str::to_owned).collect();
+    for name in branches.iter().flat_map(|branch| required_by(branch)) {
         // All of `allOf` hold; of a choice only what every branch wants.
-        let holds = key == "allOf"
-            || branches
-                .iter()
-                .all(|branch| of_branch(branch).contains(&name));
-        if holds && !required.contains(&name) {
-            required.push(name);
+        let holds = key == "allOf" || wanted_by.get(name) == Some(&branches.len());
+        if holds && known.insert(name.to_owned()) {
+            required.push(json!(name));
         }
     }
     let wanted: Vec<String> = branches
         .iter()
-        .map(of_branch)
+        .map(|branch| required_by(branch).collect::<Vec<_>>().join(", "))
         .filter(|names| !names.is_empty())
-        .map(|names| {
-            let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
-            names.join(", ")
-        })
         .collect();
     if key != "allOf" && !wanted.is_empty() {
         let note = format!("Give one of these: {}.", wanted.join("; or "));
