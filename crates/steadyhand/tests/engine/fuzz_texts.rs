@@ -104,12 +104,8 @@ fn s01_changed_schemas_and_arguments_end_in_a_refusal_or_an_outcome() {
 /// What was found, and made small.
 #[test]
 fn s01_what_was_found_by_changing_schemas_stays_mended() {
-    for (schema, arguments) in [
-        // The example was a text: nothing said that arguments are an object.
-        (r#"{"unevaluatedProperties":false}"#, "{}"),
-    ] {
-        schema_holds(schema, arguments).expect(schema);
-    }
+    // The example was a text: nothing said that arguments are an object.
+    schema_holds(r#"{"unevaluatedProperties":false}"#, "{}").expect("an example or none");
 }
 
 const BODIES: &[&str] = &[
