@@ -5,12 +5,13 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
-use steadyhand::{Call, Outcome, Tool, ToolManager};
+use steadyhand::{Call, Outcome, Permission, Tool, ToolManager};
 use steadyhand_mcp::serve::{Host, ServedOperation};
 use steadyhand_mcp::{Entries, Listed, Server};
 use tokio::sync::watch;
 
-use crate::http::{Limits, Running};
+use crate::access::budget_permit;
+use crate::admission::Admission;
 use crate::runtime::Runtime;
 use crate::telemetry::otlp::ServerSpans;
 
@@ -18,7 +19,9 @@ use crate::telemetry::otlp::ServerSpans;
 pub(crate) struct Behind {
     runtime: Runtime,
     /// Calls go on the list of a server, and within its limits.
-    list: Option<(Arc<Running>, Limits)>,
+    admission: Option<Arc<Admission>>,
+    /// What the calls of the one client of a process are counted by, if by anything.
+    permit: Option<Permission>,
     /// Where spans of requests go.
     spans: Option<ServerSpans>,
 }
@@ -26,9 +29,11 @@ pub(crate) struct Behind {
 impl Behind {
     /// For the one client of a process.
     pub(crate) fn alone(runtime: Runtime) -> Behind {
+        let permit = budget_permit(&runtime.generation().configuration, "this client");
         Behind {
             runtime,
-            list: None,
+            admission: None,
+            permit,
             spans: None,
         }
     }
@@ -36,23 +41,31 @@ impl Behind {
     /// For the clients of a server.
     pub(crate) fn of_server(
         runtime: Runtime,
-        running: Arc<Running>,
-        limits: Limits,
+        admission: Arc<Admission>,
         spans: ServerSpans,
     ) -> Behind {
         Behind {
             runtime,
-            list: Some((running, limits)),
+            admission: Some(admission),
+            permit: None,
             spans: Some(spans),
         }
     }
 
     async fn run(&self, mut call: Call, caller: &Arc<str>) -> Result<Outcome, String> {
-        let place = match &self.list {
-            None => None,
-            Some((running, limits)) => {
-                let place = running.enter(&mut call, caller, limits);
-                Some(place.map_err(|refused| refused.in_words())?)
+        let place = match &self.admission {
+            None => {
+                call.permit = call.permit.or_else(|| self.permit.clone());
+                None
+            }
+            Some(admission) => {
+                let place = admission
+                    .running
+                    .enter(&mut call, caller, &admission.limits);
+                let place = place.map_err(|refused| refused.in_words())?;
+                // A client of the older protocols may come back for the answer: its call goes on.
+                let held = admission.hold_arguments(&call);
+                Some((place, held.map_err(|refused| refused.in_words())?))
             }
         };
         let outcome = self.runtime.executor().execute(call).await;

@@ -1,6 +1,7 @@
 //! The program `steadyhand` as a library: configuration, sources that need I/O, the command line.
 
 pub mod access;
+mod admission;
 pub mod alerts;
 pub mod approvals;
 mod behind;

@@ -16,6 +16,7 @@ use crate::failure::{Effect, Failure, FailureCode};
 use crate::failures;
 use crate::guard::attempt::{Bounded, Ended, contained};
 use crate::manager::Entry;
+use crate::permit::Permission;
 use crate::tool_error::ToolError;
 
 /// No gate holds a call longer, whatever it says itself.
@@ -41,6 +42,8 @@ pub struct Asked<'a> {
     pub caller: Option<&'a str>,
     /// The conversation it belongs to.
     pub conversation: Option<&'a str>,
+    /// Whom limits count it for, where the permit of the call says so.
+    pub owner: Option<&'a str>,
     call: &'a Call,
     waiting: Waiting<'a>,
 }
@@ -64,6 +67,7 @@ impl<'a> Asked<'a> {
             args: call.args.checked(),
             caller: call.caller.as_deref(),
             conversation: call.conversation.as_deref(),
+            owner: call.permit.as_ref().and_then(Permission::owner),
             call,
             waiting: Waiting(&case.progress),
         }

@@ -79,6 +79,24 @@ impl Outcome {
         self.execution_time.saturating_sub(self.approval_time)
     }
 
+    /// The same without its result, where there is no room for that. The call has run to its end: that stays, as
+    /// `OVERLOADED` with the effect `done`. A failure stays what it is, without what its fallback gave.
+    pub fn without_result(mut self, why: &str) -> Outcome {
+        self.fallback = None;
+        if self.result.is_ok() {
+            let message = format!("the result cannot be handed on: {why}");
+            let mut failure = Failure::new(FailureCode::Overloaded, Effect::Done, message)
+                .for_people(format!(
+                    "The result of {} is too large to be handed on now.",
+                    self.tool_name
+                ));
+            failure.result_lost = true;
+            failure.complete(false);
+            self.result = Err(Box::new(failure));
+        }
+        self
+    }
+
     /// Why the tool did not answer.
     pub fn failure(&self) -> Option<&Failure> {
         self.result.as_ref().err().map(|failure| &**failure)

@@ -19,6 +19,12 @@ pub trait Permit: Send + Sync {
     /// Why it may not, in words. Asked once for each call that is refused for it.
     fn refusal(&self, tool: &str) -> String;
 
+    /// Whom limits count the call for: who the caller has proved to be, never what it calls itself. None where
+    /// there is only one.
+    fn owner(&self) -> Option<&str> {
+        None
+    }
+
     /// Asked once for each call that would be run, its arguments checked: a budget may be used up.
     fn admit(&self, _asked: &Asked<'_>) -> Result<(), ToolError> {
         Ok(())
@@ -30,8 +36,14 @@ pub trait Permit: Send + Sync {
 pub struct Permission(Arc<dyn Permit>);
 
 impl Permission {
-    pub(crate) fn new(permit: Arc<dyn Permit>) -> Permission {
+    /// What every call of an application may carry.
+    pub fn new(permit: Arc<dyn Permit>) -> Permission {
         Permission(permit)
+    }
+
+    /// Whom limits count the call for: see [`Permit::owner`].
+    pub fn owner(&self) -> Option<&str> {
+        self.0.owner()
     }
 
     pub(crate) fn allows(&self, tool: &str) -> bool {

@@ -133,7 +133,7 @@ fn is_for_client(error: &RpcError, era: Era) -> bool {
 }
 
 /// An outcome as the result of a call. A failure is a result, too: the model is to read it.
-fn of_outcome(outcome: &Outcome, era: Era) -> Value {
+pub(super) fn of_outcome(outcome: &Outcome, era: Era) -> Value {
     let text = match outcome.message().content {
         Content::Text(text) => text,
         _ => String::new(),

@@ -12,6 +12,7 @@ use super::errors;
 use super::gateway::{Handled, Inner, Origin};
 use super::headers;
 use super::inquiry::Inquiry;
+use super::message::held_bytes;
 use super::parking::{self, Subject};
 use super::request::{Meta, Params, text};
 use super::work::Work;
@@ -53,6 +54,7 @@ impl Inner {
             return Ok(Handled::Work(Box::new(resumed)));
         }
         let given = parking::given(params.input_responses)?;
+        let memory = origin.memory();
         let client = origin.client;
         let inquiry = Inquiry::new(Arc::clone(&client), origin.sink, meta.progress_token, given);
         let said = origin.caller.unwrap_or_else(|| Arc::clone(&client.name));
@@ -112,7 +114,12 @@ impl Inner {
             if let (Some(operation), Some(failure)) = (&operation, outcome.failure()) {
                 operation.tool_failed(failure.code.as_str());
             }
-            answer::of_call(&outcome, passage.as_deref(), client.era, inner.host.tools())
+            let (era, tools) = (client.era, inner.host.tools());
+            let answer = answer::of_call(&outcome, passage.as_deref(), era, tools)?;
+            held_bytes(answer, &memory).or_else(|full| {
+                let outcome = outcome.without_result(&full.to_string());
+                answer::of(&answer::of_outcome(&outcome, era))
+            })
         };
         Ok(Handled::Work(Box::new(Work::new(
             inquiry,

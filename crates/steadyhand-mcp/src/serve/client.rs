@@ -4,14 +4,18 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use super::era::Era;
 use super::news::Versions;
-use crate::wire::RpcError;
+use crate::wire::{Members, RpcError};
 
+/// What a client may say about one capability; what is longer counts as said without details.
+const CAPABILITY_BYTES_MAX: usize = 1024;
+/// The capabilities of a client that are of any use to us, or to a server behind us. No other is kept.
+const CAPABILITIES: [&str; 3] = ["roots", "sampling", "elicitation"];
 /// Questions one client may have open at the same time.
 const QUESTIONS_MAX: usize = 64;
 
@@ -123,6 +127,23 @@ impl Client {
         // A level nobody knows is told: better once too often.
         level.and_then(level_of).is_none_or(|level| level >= wanted)
     }
+}
+
+/// What is kept of the capabilities that a client announces. None where that is no object.
+pub(super) fn capabilities(announced: Option<&RawValue>) -> Option<Value> {
+    let announced = Members::of(announced?)?;
+    let mut kept = Map::new();
+    for name in CAPABILITIES {
+        let Some(raw) = announced.get(name) else {
+            continue;
+        };
+        let details = match raw.get().len() <= CAPABILITY_BYTES_MAX {
+            true => serde_json::from_str(raw.get()).unwrap_or_else(|_| json!({})),
+            false => json!({}),
+        };
+        kept.insert(name.to_owned(), details);
+    }
+    Some(Value::Object(kept))
 }
 
 fn level_of(name: &str) -> Option<u8> {

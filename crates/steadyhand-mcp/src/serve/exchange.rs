@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use steadyhand::Permit;
+use steadyhand::{ByteBudget, Permit};
 
 use super::answer::list_start;
 use super::era::Era;
@@ -20,12 +20,18 @@ use crate::wire::RpcError;
 pub struct Who {
     /// The one name nobody else has, where they have one. What they call themselves comes behind it.
     pub name: Option<Arc<str>>,
+    /// Whom limits count them as: what they have proved to be, or where they come from; never what they say.
+    pub account: Arc<str>,
+    /// They operate the server: some room is kept for them.
+    pub is_operator: bool,
     /// What their calls are held to; nothing without one.
     pub permit: Option<Arc<dyn Permit>>,
     /// They may use some tools only, and hear of nothing else that servers have.
     pub is_limited: bool,
     /// Whoever sits at the client may say yes to its calls.
     pub may_decide: bool,
+    /// The memory that the answer may take.
+    pub memory: ByteBudget,
 }
 
 /// A request over HTTP.
@@ -50,6 +56,8 @@ pub struct Reply {
     pub session: Option<Arc<str>>,
     /// What is answered.
     pub content: Content,
+    /// It is a stream of news, which goes on for as long as its client likes.
+    pub is_standing: bool,
 }
 
 /// The body of an answer.
@@ -68,6 +76,7 @@ impl Reply {
             standing,
             session: None,
             content: Content::Nothing,
+            is_standing: false,
         }
     }
 
@@ -86,6 +95,16 @@ impl Reply {
         Reply {
             content: Content::Events(events),
             ..Reply::nothing(Standing::Answered)
+        }
+    }
+}
+
+impl Reply {
+    /// A stream that ends when its client likes.
+    pub(super) fn standing(events: Events) -> Reply {
+        Reply {
+            is_standing: true,
+            ..Reply::events(events)
         }
     }
 }

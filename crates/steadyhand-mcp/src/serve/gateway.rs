@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use steadyhand::Permit;
+use steadyhand::{ByteBudget, Permit};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -83,6 +83,14 @@ pub(super) struct Origin<'a> {
     pub(super) headers: Option<&'a dyn Headers>,
     /// What it is counted as, once that is known.
     pub(super) operation: Option<Arc<Operation>>,
+}
+
+impl Origin<'_> {
+    /// The memory that its answer may take.
+    pub(super) fn memory(&self) -> ByteBudget {
+        let own = self.who.as_ref().map(|who| who.memory.clone());
+        own.unwrap_or_else(|| ByteBudget::process().clone())
+    }
 }
 
 /// What becomes of a request.

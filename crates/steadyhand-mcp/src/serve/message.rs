@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use steadyhand::{BudgetExceeded, ByteBudget, ReservedBytes};
 
 use crate::wire::{Outgoing, RpcError};
 
@@ -17,6 +18,28 @@ pub struct Message(Pieces);
 enum Pieces {
     One(Bytes),
     Three([Bytes; 3]),
+    Many(Vec<Bytes>),
+}
+
+/// Bytes with the memory that is reserved for them, which is given back when the last of them are gone.
+struct HeldBytes {
+    bytes: Bytes,
+    _held: ReservedBytes,
+}
+
+impl AsRef<[u8]> for HeldBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Bytes of an answer that count as memory for as long as there are any of them. Few of them do not.
+pub fn held_bytes(bytes: Bytes, memory: &ByteBudget) -> Result<Bytes, BudgetExceeded> {
+    if bytes.len() <= COPIED_BYTES_MAX {
+        return Ok(bytes);
+    }
+    let held = memory.reserve(bytes.len())?;
+    Ok(Bytes::from_owner(HeldBytes { bytes, _held: held }))
 }
 
 impl Message {
@@ -72,18 +95,17 @@ impl Message {
     }
 
     /// Several messages as one, as the protocol of 2025-03-26 has it.
-    pub(super) fn batch(messages: &[Message]) -> Message {
-        let mut text = vec![b'['];
-        for (place, message) in messages.iter().enumerate() {
-            if place > 0 {
-                text.push(b',');
+    pub(super) fn batch(messages: Vec<Message>) -> Message {
+        let mut all = Vec::with_capacity(2 * messages.len() + 1);
+        for (place, message) in messages.into_iter().enumerate() {
+            all.push(Bytes::from_static(if place > 0 { b"," } else { b"[" }));
+            match message.into_pieces() {
+                Ok(whole) => all.push(whole),
+                Err(pieces) => all.extend(pieces),
             }
-            message
-                .pieces()
-                .for_each(|piece| text.extend_from_slice(piece));
         }
-        text.push(b']');
-        Message(Pieces::One(text.into()))
+        all.push(Bytes::from_static(b"]"));
+        Message(Pieces::Many(all))
     }
 
     /// Its bytes, one piece after the other.
@@ -91,14 +113,16 @@ impl Message {
         match &self.0 {
             Pieces::One(all) => std::slice::from_ref(all).iter(),
             Pieces::Three(pieces) => pieces.iter(),
+            Pieces::Many(pieces) => pieces.iter(),
         }
     }
 
     /// The same, by move: in one piece where it is in one.
-    pub fn into_pieces(self) -> Result<Bytes, [Bytes; 3]> {
+    pub fn into_pieces(self) -> Result<Bytes, Vec<Bytes>> {
         match self.0 {
             Pieces::One(all) => Ok(all),
-            Pieces::Three(pieces) => Err(pieces),
+            Pieces::Three(pieces) => Err(pieces.into()),
+            Pieces::Many(pieces) => Err(pieces),
         }
     }
 

@@ -46,5 +46,5 @@ pub use exchange::{Content, Post, Reply, Who};
 pub use gateway::Gateway;
 pub use headers::Headers;
 pub use host::Host;
-pub use message::Message;
+pub use message::{Message, held_bytes};
 pub use operation::{ServedOperation, ServerSpan};

@@ -17,6 +17,7 @@ use super::era::Era;
 use super::errors;
 use super::gateway::{Handled, Inner, Origin};
 use super::inquiry::{Answer, Inquiry};
+use super::message::held_bytes;
 use super::parking::{self, Subject};
 use super::request::{Meta, Params, Request, text};
 use super::splice::{Hints, passed};
@@ -141,6 +142,7 @@ impl Inner {
             return Ok(Handled::Work(Box::new(resumed)));
         }
         let given = parking::given(params.input_responses)?;
+        let memory = origin.memory();
         let (client, sink) = (origin.client, origin.sink);
         let era = client.era;
         let inquiry = Inquiry::new(client, sink, meta.progress_token, given);
@@ -150,7 +152,8 @@ impl Inner {
         let work = async move {
             let late = errors::unanswered(format!("{} took longer than it may", errand.method));
             let asking = errand.run(&passage, era);
-            limited(&timed, asking).await.unwrap_or(Err(late))
+            let answer = limited(&timed, asking).await.unwrap_or(Err(late))?;
+            held_bytes(answer, &memory).map_err(|full| errors::busy(full.to_string()))
         };
         Ok(Handled::Work(Box::new(Work::new(
             inquiry,

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::client::Client;
+use super::client::{self, Client};
 use super::era::{Era, LEGACY_VERSIONS, MODERN_VERSIONS};
 use super::errors::{self, Standing};
 use super::events::message;
@@ -18,7 +17,7 @@ use super::operation;
 use super::request::{Meta, Params, Request, client_name};
 use super::session::{Running, Session};
 use super::work::Work;
-use crate::wire::{Incoming, RpcError};
+use crate::wire::{Incoming, Members, RpcError};
 
 const SESSION_ID: &str = "mcp-session-id";
 const PROTOCOL_VERSION: &str = "mcp-protocol-version";
@@ -243,10 +242,12 @@ impl Inner {
         let began = Instant::now();
         let (client, version) = greeted(request);
         let told = *self.versions.borrow();
-        let owner = who.and_then(|who| who.name.clone());
-        let Some(session) = self.sessions.open(client, owner, told) else {
-            let error = errors::busy("there are as many sessions as there may be; try again later");
-            return Reply::error(Standing::Busy, request.id, &error);
+        let session = match self.sessions.open(client, who, told) {
+            Ok(session) => session,
+            Err(full) => {
+                let error = errors::busy(full.to_string());
+                return Reply::error(Standing::Busy, request.id, &error);
+            }
         };
         let greeting = self.greeting(version);
         operation::greeted(version, false, began.elapsed());
@@ -305,9 +306,7 @@ pub(super) fn modern_client(meta: &Meta<'_>) -> Result<Client, RpcError> {
     if meta.version.is_none() {
         return Err(missing("protocolVersion"));
     }
-    let capabilities = meta.capabilities;
-    let capabilities = capabilities.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
-    let capabilities = capabilities.filter(Value::is_object);
+    let capabilities = client::capabilities(meta.capabilities);
     let capabilities = capabilities.ok_or_else(|| missing("clientCapabilities"))?;
     let client = Client::new(Era::Modern, client_name(meta.client_info), capabilities);
     if let Some(level) = &meta.log_level {
@@ -318,21 +317,16 @@ pub(super) fn modern_client(meta: &Meta<'_>) -> Result<Client, RpcError> {
 
 /// The client of a handshake, and the version it settles on.
 pub(super) fn greeted(request: &Request<'_>) -> (Client, &'static str) {
-    let params = request.params;
-    let params: Value = params
-        .and_then(|raw| serde_json::from_str(raw.get()).ok())
-        .unwrap_or_default();
-    let era = Era::settled(params["protocolVersion"].as_str());
-    let info = serde_json::value::to_raw_value(&params["clientInfo"]).ok();
-    let name = client_name(info.as_deref());
+    let params = request.params.and_then(Members::of).unwrap_or_default();
+    let era = Era::settled(params.text("protocolVersion").as_deref());
+    let name = client_name(params.get("clientInfo"));
     let version = match era {
         Era::Legacy(version) => version,
         Era::Modern => MODERN_VERSIONS[0],
     };
-    (
-        Client::new(era, name, params["capabilities"].clone()),
-        version,
-    )
+    let capabilities = client::capabilities(params.get("capabilities"));
+    let client = Client::new(era, name, capabilities.unwrap_or_default());
+    (client, version)
 }
 
 /// The headers that repeat what the body says.

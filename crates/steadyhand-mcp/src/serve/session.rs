@@ -23,6 +23,8 @@ pub(super) struct Session {
     pub(super) id: Arc<str>,
     /// Who opened it, where that is known: it is nobody else's.
     pub(super) owner: Option<Arc<str>>,
+    /// Whose share of all sessions it is in.
+    pub(super) account: Arc<str>,
     pub(super) client: Arc<Client>,
     pub(super) mailbox: Arc<Mailbox>,
     /// Cancelled when it ends.
@@ -47,12 +49,14 @@ impl Session {
     pub(super) fn new(
         id: Arc<str>,
         owner: Option<Arc<str>>,
+        account: Arc<str>,
         client: Client,
         told: Versions,
     ) -> Session {
         Session {
             id,
             owner,
+            account,
             client: Arc::new(client),
             mailbox: Arc::default(),
             ended: CancellationToken::new(),

@@ -1,9 +1,10 @@
 //! What is sent on one stream of a session, kept for a while: whoever was cut off goes on where it was.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use steadyhand::{ByteBudget, ReservedBytes};
 use tokio::sync::Notify;
 
 use super::events::frame;
@@ -12,6 +13,8 @@ use super::message::Message;
 /// So much is kept of one stream; who is further behind misses what came before.
 const KEPT_MAX: usize = 256;
 const KEPT_BYTES_MAX: usize = 1024 * 1024;
+/// What all sessions together keep of their streams; beyond it a stream keeps only what was sent last.
+const KEPT_BYTES_OF_ALL_MAX: usize = 64 * 1024 * 1024;
 
 /// The stream of one request's answer.
 pub(super) struct Stream {
@@ -20,15 +23,33 @@ pub(super) struct Stream {
     changed: Notify,
 }
 
-#[derive(Default)]
 struct Kept {
     /// The number of the first that is kept, from 1.
     first: u64,
     frames: VecDeque<Bytes>,
     bytes: usize,
+    held: ReservedBytes,
     is_over: bool,
     /// Counts readers: only the last one is served.
     readers: u64,
+}
+
+impl Kept {
+    /// Whether there is memory for what is kept now.
+    fn has_memory(&mut self) -> bool {
+        self.held.shrink_to(self.bytes);
+        let missing = self.bytes - self.held.bytes();
+        self.bytes <= KEPT_BYTES_MAX && self.held.grow(missing).is_ok()
+    }
+}
+
+/// The memory for what sessions keep of their streams.
+fn memory() -> &'static ByteBudget {
+    static MEMORY: LazyLock<ByteBudget> = LazyLock::new(|| {
+        let name = "what is kept for MCP sessions";
+        ByteBudget::process().part(name, KEPT_BYTES_OF_ALL_MAX)
+    });
+    &MEMORY
 }
 
 /// Reads a stream at its own pace.
@@ -45,7 +66,11 @@ impl Stream {
             number,
             kept: Mutex::new(Kept {
                 first: 1,
-                ..Kept::default()
+                frames: VecDeque::new(),
+                bytes: 0,
+                held: memory().nothing(),
+                is_over: false,
+                readers: 0,
             }),
             changed: Notify::new(),
         })
@@ -59,9 +84,7 @@ impl Stream {
             let frame = frame(Some(&id), message);
             kept.bytes += frame.len();
             kept.frames.push_back(frame);
-            while kept.frames.len() > KEPT_MAX
-                || (kept.bytes > KEPT_BYTES_MAX && kept.frames.len() > 1)
-            {
+            while kept.frames.len() > KEPT_MAX || (!kept.has_memory() && kept.frames.len() > 1) {
                 let gone = kept.frames.pop_front();
                 kept.bytes -= gone.map_or(0, |frame| frame.len());
                 kept.first += 1;

@@ -61,7 +61,7 @@ impl Gateway {
             listener: session.listen(),
             ear: Ear::new(now, told, Wanted::ALL, mailbox),
         };
-        Reply::events(Events::new(Some(comment()), Flow::News(Box::new(telling))))
+        Reply::standing(Events::new(Some(comment()), Flow::News(Box::new(telling))))
     }
 
     /// `DELETE`: the end of a session.
@@ -109,7 +109,7 @@ impl Inner {
             Stage::Listen { id, wish } => match self.listen(id.clone(), wish).await {
                 Ok(listening) => {
                     let flow = Flow::Subscription(Box::new(listening));
-                    Reply::events(Events::new(None, flow))
+                    Reply::standing(Events::new(None, flow))
                 }
                 Err(error) => Reply::error(Standing::of(&error, Era::Modern), &id, &error),
             },
@@ -123,7 +123,7 @@ impl Inner {
                 let messages: Vec<Message> = messages.collect();
                 match messages.is_empty() {
                     true => Reply::nothing(Standing::Accepted),
-                    false => Reply::json(Standing::Answered, Message::batch(&messages)),
+                    false => Reply::json(Standing::Answered, Message::batch(messages)),
                 }
             }
         }

@@ -171,6 +171,7 @@ impl Agent {
         call.idempotency_key = key;
         call.caller.clone_from(&self.settings.caller);
         call.conversation.clone_from(&self.settings.conversation);
+        call.permit.clone_from(&self.settings.permit);
         call.deadline = self.settings.call_deadline;
         call
     }

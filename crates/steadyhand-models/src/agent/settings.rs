@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use steadyhand::Permission;
+
 use crate::model::Delivery;
 
 /// How the loop behaves. The defaults are SPEC L07's.
@@ -20,6 +22,8 @@ pub struct AgentSettings {
     pub caller: Option<String>,
     /// The conversation that calls belong to: a yes may count for the rest of it.
     pub conversation: Option<String>,
+    /// What each call may use and is counted by: a budget, for example.
+    pub permit: Option<Permission>,
     /// The time for each call, in place of the tool's own deadline.
     pub call_deadline: Option<Duration>,
     /// The tools that are offered, by name; all where nobody says. A model that calls another one all the same
@@ -42,6 +46,7 @@ impl Default for AgentSettings {
             guard: LoopGuard::default(),
             caller: None,
             conversation: None,
+            permit: None,
             call_deadline: None,
             tools: None,
             recover_calls: false,

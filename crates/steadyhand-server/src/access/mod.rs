@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 pub(crate) use audit::{Audit, Refusal};
-pub(crate) use budget::Budget;
+pub(crate) use budget::{Budget, Unnamed, budget_permit};
 pub(crate) use identity::{By, Identity, owner_of};
 pub(crate) use jwt::{Jwt, NotAToken};
 pub(crate) use keys::{CannotKeep, Key, Keys, NewKey, NotLetIn};

@@ -15,8 +15,10 @@ use crate::access::owner_of;
 
 /// How long a call waits if nobody says.
 const WAIT: Duration = Duration::from_secs(5 * 60);
-/// Calls that wait at the same time: nobody decides more.
-const WAITING_MAX: usize = 256;
+/// Calls that wait for a yes at the same time, over all callers.
+const WAITING_MAX: usize = 1_024;
+/// Calls of one caller that wait for a yes at the same time: nobody decides more.
+const WAITING_PER_CALLER_MAX: usize = 256;
 /// Decided ones that are still listed.
 const DECIDED_MAX: usize = 200;
 /// Yeses that are remembered within conversations, and for how long.
@@ -58,6 +60,8 @@ type Remembered = (String, String, String);
 
 struct Waiting {
     approval: Approval,
+    /// Whose share of all that wait it is in.
+    owner: String,
     since: Instant,
     answer: oneshot::Sender<Said>,
 }
@@ -244,28 +248,32 @@ impl Desk {
     pub(super) fn enter(&self, asked: &Asked<'_>, approval: &'static str) -> Option<Question> {
         let shown = redact::value(asked.args);
         let cut = cut::value(&shown, SHOWN_BYTES_MAX).into_owned();
-        self.put(|id, asked_ms, wait| Approval {
-            id,
-            state: ApprovalState::Waiting,
-            tool: asked.tool_name.to_owned(),
-            arguments_cut: cut != shown,
-            arguments: cut,
-            arguments_hash: fingerprint::of(asked.tool_name, asked.args),
-            approval,
-            call_id: asked.call_id.to_owned(),
-            caller: asked.caller.map(str::to_owned),
-            conversation: asked.conversation.map(str::to_owned),
-            asked_ms,
-            expires_ms: asked_ms + wait.as_millis() as u64,
-            decided_ms: None,
-            decided_by: None,
-            reason: None,
+        let caller = asked.caller.map(owner_of).unwrap_or_default();
+        self.put(asked.owner.unwrap_or(caller), |id, asked_ms, wait| {
+            Approval {
+                id,
+                state: ApprovalState::Waiting,
+                tool: asked.tool_name.to_owned(),
+                arguments_cut: cut != shown,
+                arguments: cut,
+                arguments_hash: fingerprint::of(asked.tool_name, asked.args),
+                approval,
+                call_id: asked.call_id.to_owned(),
+                caller: asked.caller.map(str::to_owned),
+                conversation: asked.conversation.map(str::to_owned),
+                asked_ms,
+                expires_ms: asked_ms + wait.as_millis() as u64,
+                decided_ms: None,
+                decided_by: None,
+                reason: None,
+            }
         })
     }
 
     /// Puts a call of another process on the desk and waits until it is decided. None if there is no room.
     pub(crate) async fn decided_for(&self, foreign: Foreign, caller: String) -> Option<Approval> {
-        let mut question = self.put(|id, asked_ms, wait| {
+        let owner = owner_of(&caller).to_owned();
+        let mut question = self.put(&owner, |id, asked_ms, wait| {
             let wait_ms = foreign.wait_ms.min(wait.as_millis() as u64);
             foreign.into_approval(id, caller, asked_ms, asked_ms + wait_ms)
         })?;
@@ -281,9 +289,15 @@ impl Desk {
         decided.find(|approval| approval.id == id).cloned()
     }
 
-    fn put(&self, approval: impl FnOnce(String, u64, Duration) -> Approval) -> Option<Question> {
+    fn put(
+        &self,
+        owner: &str,
+        approval: impl FnOnce(String, u64, Duration) -> Approval,
+    ) -> Option<Question> {
         let mut state = self.state();
-        if state.waiting.len() >= WAITING_MAX {
+        let waiting = state.waiting.values();
+        let own = waiting.filter(|waiting| waiting.owner == owner).count();
+        if state.waiting.len() >= WAITING_MAX || own >= WAITING_PER_CALLER_MAX {
             return None;
         }
         state.last += 1;
@@ -292,6 +306,7 @@ impl Desk {
         let (answer, heard) = oneshot::channel();
         let waiting = Waiting {
             approval: approval.clone(),
+            owner: owner.to_owned(),
             since: Instant::now(),
             answer,
         };
@@ -386,9 +401,9 @@ impl Drop for Question {
 
 fn remembered(asked: &Asked<'_>) -> Option<Remembered> {
     let conversation = asked.conversation?.to_owned();
-    let owner = asked.caller.map(owner_of).unwrap_or_default().to_owned();
+    let caller = asked.caller.map(owner_of).unwrap_or_default();
     Some((
-        owner,
+        asked.owner.unwrap_or(caller).to_owned(),
         conversation,
         fingerprint::of(asked.tool_name, asked.args),
     ))

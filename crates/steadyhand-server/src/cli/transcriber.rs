@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 
 use super::error::{Exit, Failed};
 use super::{Interrupts, Session, complete, starting, value, written};
+use crate::access::budget_permit;
 use crate::config::transcriber::TranscriberSettings;
 use crate::config::words::dotted;
 use crate::config::{Configuration, Resolver};
@@ -71,6 +72,7 @@ pub(super) async fn run(session: &Session<'_>, args: &TranscriberArgs) -> Result
     let history = session.remember(&runtime);
     let mut agent = AgentSettings::default();
     agent.caller = Some("transcriber".to_owned());
+    agent.permit = budget_permit(&runtime.generation().configuration, "the transcriber");
     agent.recover_calls = chosen.recover_calls;
     agent.max_iterations = max_iterations.unwrap_or(agent.max_iterations);
     let note = chosen.model.note().map(|note| format!(" ({note})"));

@@ -18,6 +18,9 @@ use crate::serve::{DEFAULT_LISTEN, listen_address};
 use crate::source::mcp::SERVER;
 use crate::source::{Fault, KINDS, Kind};
 
+/// One caller may take half of the memory, and must be able to send a body and have it read.
+const MEMORY_FOR_BODIES: u64 = 4;
+
 /// How often a table is looked at again without what was wrong with it.
 const ROUNDS_MAX: usize = 64;
 
@@ -431,6 +434,19 @@ impl Checker<'_> {
             let problem = Problem::error(format!("server.listen: {wrong}"))
                 .help("Write one such as \"127.0.0.1:7400\"");
             self.put_at_value(problem, "/server/listen", "here");
+        }
+        if let (Some(memory), Some(body)) = (root.server.limits.memory, root.server.limits.body)
+            && memory.0 < MEMORY_FOR_BODIES * body.0
+        {
+            let problem = Problem::error(format!(
+                "server.limits.memory: {} are too little for bodies of {} (server.limits.body)",
+                bytesize::ByteSize(memory.0).display().iec(),
+                bytesize::ByteSize(body.0).display().iec(),
+            ))
+            .help(format!(
+                "Set memory to at least {MEMORY_FOR_BODIES} times body, or body to less"
+            ));
+            self.put_at_value(problem, "/server/limits/memory", "here");
         }
         let jwt = root.server.jwt.iter().flat_map(crate::access::Jwt::check);
         self.section_faults("/server/jwt", jwt);

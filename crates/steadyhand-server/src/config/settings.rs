@@ -188,15 +188,17 @@ pub struct TlsSettings {
 pub struct RequestLimits {
     /// The largest body; more is refused. 16MiB if not said
     pub body: Option<Size>,
-    /// Calls that run at the same time, over all tools and callers; 16384 if not said
+    /// Calls that run at the same time, over all tools and callers; 16384 if not said. Without per_caller, some more for callers that have fewer
     #[schemars(range(min = 1))]
     pub calls: Option<u32>,
     /// Calls of one caller that run at the same time
     #[schemars(range(min = 1))]
     pub per_caller: Option<u32>,
-    /// Connections that are open at the same time; 1024 if not said
+    /// Connections that one caller has in use at the same time; 1024 if not said. A quarter more may be open, for others
     #[schemars(range(min = 1))]
     pub connections: Option<u32>,
+    /// Memory for what is held for callers and servers: bodies, answers, lists; 512MiB if not said
+    pub memory: Option<Size>,
     /// How long a client may take to send a request or to take a piece of an answer; 30s if not said
     #[schemars(extend("format" = TIME_LIMIT))]
     pub patience: Option<Span>,

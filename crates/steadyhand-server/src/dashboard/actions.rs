@@ -16,6 +16,7 @@ use super::form::{self, Filled};
 use super::format::{line, visible};
 use super::{Menu, Name, Page, Request, incomplete, pages, refusal, shell};
 use crate::access::Identity;
+use crate::admission::CallerAccount;
 use crate::http::status::{Refused, Why};
 use crate::http::tools::no_such_tool;
 use crate::http::{
@@ -73,10 +74,10 @@ impl Question<'_> {
 async fn run_and_show(
     app: Arc<App>,
     headers: &HeaderMap,
-    identity: Arc<Identity>,
+    (identity, account): (Arc<Identity>, CallerAccount),
     call: Call,
 ) -> Response {
-    let caller = Caller::of_page(&app, identity);
+    let caller = Caller::of_page(&app, identity, account);
     let call = caller.of(call);
     let id = call.id.clone();
     let (told, outcome) = oneshot::channel();
@@ -96,6 +97,7 @@ pub(super) async fn replay(
     State(app): State<Arc<App>>,
     Name(id): Name,
     Asking(identity): Asking,
+    account: CallerAccount,
     headers: HeaderMap,
     Form(sent): Sent,
 ) -> Response {
@@ -106,7 +108,7 @@ pub(super) async fn replay(
     let tool = record.call.tool.clone();
     let is_whole = record.details.arguments.is_some() && !record.details.arguments_incomplete;
     match views::calls::again(&app.runtime, record, is_sure(&sent)) {
-        Ok(call) => run_and_show(app, &headers, identity, call).await,
+        Ok(call) => run_and_show(app, &headers, (identity, account), call).await,
         Err(NotAgain::NoSuchTool(tool)) => refusal(&headers, &no_such_tool(&app, &tool)),
         Err(NotAgain::NotSafe { message, help }) => {
             let is_safe = app
@@ -140,7 +142,7 @@ pub(super) async fn cancel(
 ) -> Response {
     let back = page("calls", &id);
     let is_meant = |call: &RunningCall| identity.may_end(&call.caller);
-    let Some(running) = app.running.find(&id, is_meant) else {
+    let Some(running) = app.admission.running.find(&id, is_meant) else {
         // It has ended by itself: its page says how.
         return Redirect::to(&back).into_response();
     };
@@ -157,10 +159,10 @@ pub(super) async fn cancel(
         return question.ask(&headers);
     }
     drop(running);
-    app.running.cancel(&id, is_meant);
+    app.admission.running.cancel(&id, is_meant);
     // It ends at once, or within what its tool needs to stop.
     let gone = async {
-        while app.running.find(&id, is_meant).is_some() {
+        while app.admission.running.find(&id, is_meant).is_some() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
@@ -173,6 +175,7 @@ pub(super) async fn run(
     State(app): State<Arc<App>>,
     Name(name): Name,
     Asking(identity): Asking,
+    account: CallerAccount,
     headers: HeaderMap,
     Form(sent): Sent,
 ) -> Response {
@@ -221,7 +224,7 @@ pub(super) async fn run(
     }
     let call = Call::new(&name, Arguments::Json(arguments));
     let Some(of) = filled.replay_of else {
-        return run_and_show(app, &headers, identity, call).await;
+        return run_and_show(app, &headers, (identity, account), call).await;
     };
     if !policy.safe_to_repeat && !is_sure(&sent) {
         let question = Question {
@@ -234,7 +237,7 @@ pub(super) async fn run(
         };
         return question.ask(&headers);
     }
-    run_and_show(app, &headers, identity, call.replay_of(of)).await
+    run_and_show(app, &headers, (identity, account), call.replay_of(of)).await
 }
 
 /// The page of the tool once more, with what was filled in and what is wrong with it.
@@ -412,6 +415,7 @@ pub(super) async fn decide(
     State(app): State<Arc<App>>,
     Name(id): Name,
     Asking(identity): Asking,
+    account: CallerAccount,
     headers: HeaderMap,
     Form(sent): Sent,
 ) -> Response {
@@ -424,7 +428,7 @@ pub(super) async fn decide(
         Some("deny") => false,
         _ => return refusal(&headers, &incomplete("neither approve nor deny was said")),
     };
-    let caller = Caller::of_page(&app, identity);
+    let caller = Caller::of_page(&app, identity, account);
     let seen = value("arguments_hash").unwrap_or_default();
     let decided = approvals::say(&app, &caller, &id, is_yes, seen, value("reason"));
     match decided {
@@ -438,9 +442,10 @@ pub(super) async fn acknowledge(
     State(app): State<Arc<App>>,
     Name(id): Name,
     Asking(identity): Asking,
+    account: CallerAccount,
     headers: HeaderMap,
 ) -> Response {
-    let caller = Caller::of_page(&app, identity);
+    let caller = Caller::of_page(&app, identity, account);
     match app.alerts.acknowledge(&id, &caller.name) {
         Some(_) => Redirect::to("/alerts").into_response(),
         None => refusal(&headers, &alerts::no_such_alert(&id)),

@@ -7,7 +7,6 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -23,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Address, Page, Request, assets, identify, refusal, shell};
 use crate::access::Right;
+use crate::admission::{CallerAccount, Slot};
 use crate::http::App;
 use crate::http::status::Refused;
 
@@ -33,14 +33,10 @@ const LOOK: Duration = Duration::from_secs(3);
 /// A comment when nothing happens, for what stands between and closes silent connections.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const RETRY_MS: u64 = 1000;
-/// Streams at the same time: each keeps what it compresses against.
-const STREAMS_MAX: usize = 64;
 /// What a script asks with for the inner part alone.
 const PART: &str = "steadyhand-part";
 /// What it says in a query to have already.
 const KNOWN: &str = "_known";
-
-static STREAMS: AtomicUsize = AtomicUsize::new(0);
 
 /// Answers with the page in the form that was asked for.
 pub(super) async fn show<F, Fut>(app: Arc<App>, address: Address, make: F) -> Response
@@ -69,7 +65,7 @@ where
         }
     };
     if is_stream {
-        return stream(request, make, &address.headers, known);
+        return stream(request, make, &address.headers, &address.account, known);
     }
     let page = match make(request()).await {
         Ok(page) => page,
@@ -157,14 +153,16 @@ fn stream<F, Fut>(
     request: impl Fn() -> Request + Send + Sync + 'static,
     make: F,
     headers: &HeaderMap,
+    account: &CallerAccount,
     known: Option<String>,
 ) -> Response
 where
     F: Fn(Request) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Page, Refused>> + Send,
 {
-    let Some(place) = Place::take() else {
-        return (StatusCode::SERVICE_UNAVAILABLE, "too many pages are open").into_response();
+    let slot = match request().app.admission.pages.take(account) {
+        Ok(slot) => slot,
+        Err(full) => return (StatusCode::SERVICE_UNAVAILABLE, full.to_string()).into_response(),
     };
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let is_packed = text("accept-encoding").is_some_and(|accepted| accepted.contains("gzip"));
@@ -179,7 +177,7 @@ where
         pack: is_packed.then(|| GzEncoder::new(Vec::new(), Compression::new(6))),
         opened_by: (Arc::clone(&app), headers.clone()),
         make: move || make(request()),
-        _place: place,
+        _slot: slot,
     };
     let pieces = stream::unfold(updates, |mut updates| async move {
         let piece = updates.next().await?;
@@ -216,7 +214,7 @@ struct Updates<M> {
     pack: Option<GzEncoder<Vec<u8>>>,
     opened_by: (Arc<App>, HeaderMap),
     make: M,
-    _place: Place,
+    _slot: Slot,
 }
 
 impl<M, Fut> Updates<M>
@@ -295,23 +293,6 @@ fn event(version: &str, html: &str) -> String {
     }
     text.push('\n');
     text
-}
-
-/// A place among the open pages, given back when this goes.
-struct Place;
-
-impl Place {
-    fn take() -> Option<Place> {
-        let before = STREAMS.fetch_add(1, Ordering::Relaxed);
-        let place = Place;
-        (before < STREAMS_MAX).then_some(place)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        STREAMS.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 #[cfg(test)]

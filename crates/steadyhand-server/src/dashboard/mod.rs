@@ -28,6 +28,7 @@ use maud::Markup;
 use tower_http::compression::CompressionLayer;
 
 use crate::access::Identity;
+use crate::admission::CallerAccount;
 use crate::http::status::{Refused, Why};
 use crate::http::{App, Asked, Asking, Named};
 pub(crate) use guard::{identify, owns};
@@ -143,6 +144,7 @@ pub(crate) struct Address {
     uri: Uri,
     query: Vec<(String, String)>,
     identity: Arc<Identity>,
+    account: CallerAccount,
 }
 
 impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Address {
@@ -155,8 +157,10 @@ impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Address {
         let query = Asked::<Vec<(String, String)>>::from_request_parts(parts, state).await;
         let Asked(query) = query.map_err(|refused| refusal(&parts.headers, &refused))?;
         let Ok(Asking(identity)) = Asking::from_request_parts(parts, state).await;
+        let Ok(account) = CallerAccount::from_request_parts(parts, state).await;
         Ok(Address {
             identity,
+            account,
             headers: parts.headers.clone(),
             uri: parts.uri.clone(),
             query,

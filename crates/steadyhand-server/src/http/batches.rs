@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
+use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::calls::{CallBody, ViewAsked, Viewed};
+use super::calls::{CallBody, ViewAsked};
 use super::limits::{Sent, Wanted};
 use super::status::{self, Refused};
 use super::who::CallerHeaders;
@@ -85,15 +86,15 @@ pub(crate) async fn run(
 ) -> Result<Response, Refused> {
     let sent = sent.value.calls.into_iter();
     let calls = sent.map(|text| caller.of(CallBody::read(text.get())));
-    let outcomes = app.execute_all(calls.collect(), &caller).await?;
-    let outcomes: Vec<Viewed<'_>> = outcomes
-        .iter()
-        .map(|outcome| asked.view.of(outcome))
-        .collect();
-    Ok(status::answer(&Answers { outcomes }))
-}
-
-#[derive(Serialize)]
-struct Answers<'a> {
-    outcomes: Vec<Viewed<'a>>,
+    let written = |outcome| caller.answer(outcome, asked.view).1;
+    let outcomes = app.execute_each(calls.collect(), &caller, written).await?;
+    let mut pieces = vec![Bytes::from_static(b"{\"outcomes\":[")];
+    for (place, outcome) in outcomes.into_iter().enumerate() {
+        if place > 0 {
+            pieces.push(Bytes::from_static(b","));
+        }
+        pieces.push(outcome);
+    }
+    pieces.push(Bytes::from_static(b"]}"));
+    Ok(status::answer_in_pieces(pieces))
 }

@@ -207,7 +207,8 @@ pub(crate) async fn run(
 ) -> Result<Response, Refused> {
     let call = caller.of(sent.value.into_call()?);
     let outcome = app.execute(call, &caller).await?;
-    Ok(status::outcome(&outcome, &asked.view.of(&outcome)))
+    let (outcome, text) = caller.answer(outcome, asked.view);
+    Ok(status::outcome(&outcome, text))
 }
 
 /// End a call that runs
@@ -230,14 +231,14 @@ pub(crate) async fn cancel(
     Asking(identity): Asking,
 ) -> Result<Response, Refused> {
     let is_meant = |call: &RunningCall| identity.may_end(&call.caller);
-    let cancelled = app.running.cancel(&id, is_meant);
+    let cancelled = app.admission.running.cancel(&id, is_meant);
     if cancelled > 0 {
         return Ok(status::answer(&json!({"id": id, "cancelled": cancelled})));
     }
     let record = history::find(&app, &identity, &id).await?;
     // By the beginning of its id, or as the last.
     let id = &record.call.id;
-    let cancelled = app.running.cancel(id, is_meant);
+    let cancelled = app.admission.running.cancel(id, is_meant);
     if cancelled > 0 {
         return Ok(status::answer(&json!({"id": id, "cancelled": cancelled})));
     }

@@ -18,6 +18,7 @@ use super::limits::{Sent, Wanted};
 use super::status::{self, Refused, Why};
 use super::who::CallerHeaders;
 use super::{App, Asked, Caller, shapes};
+use crate::admission::until_answered;
 use crate::views;
 
 /// What is found wrong with a value takes more than a kilobyte.
@@ -268,7 +269,7 @@ async fn aside<T: Send + 'static>(
     look: impl FnOnce(Value) -> T + Send + 'static,
 ) -> Result<T, Refused> {
     let Conversation(value) = sent.value;
-    if sent.space.bytes <= BYTES_ON_THE_SPOT {
+    if sent.space.bytes() <= BYTES_ON_THE_SPOT {
         return Ok(look(value));
     }
     let turn = Arc::clone(&app.large_conversations).acquire_owned();
@@ -334,15 +335,18 @@ pub(crate) async fn turn(
         ));
     }
     let calls = turn.calls().iter().map(|call| caller.of(call.clone()));
-    let outcomes = app.execute_all(calls.collect(), &caller).await?;
-    let messages = turn.results(&outcomes);
-    Ok(status::answer(&Answered { messages, outcomes }))
+    // As outcomes, as messages, and as the text of the answer.
+    let held = app.execute_all(calls.collect(), &caller, 3).await?;
+    let messages = turn.results(&held.outcomes);
+    let outcomes = &held.outcomes;
+    let response = status::answer(&Answered { messages, outcomes });
+    Ok(until_answered(response, held))
 }
 
 #[derive(Serialize)]
-struct Answered {
+struct Answered<'a> {
     messages: Vec<Value>,
-    outcomes: Vec<Outcome>,
+    outcomes: &'a [Outcome],
 }
 
 /// The names that were made for a provider, and the tools they stand for.

@@ -8,6 +8,7 @@ use axum::response::Response;
 
 use super::status::{Refused, Why};
 use super::{App, Asked, shapes};
+use crate::admission::{CallerAccount, until_answered};
 use crate::live::{self, CannotWatch};
 
 /// Live events
@@ -31,14 +32,23 @@ use crate::live::{self, CannotWatch};
 pub(crate) async fn stream(
     State(app): State<Arc<App>>,
     Asked(asked): Asked<live::Asked>,
+    account: CallerAccount,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
-    live::open(&app.live, &asked, &headers).map_err(|cannot| {
+    let slot = app.admission.event_readers.take(&account).map_err(|full| {
+        Refused::new(
+            Why::Busy,
+            full.to_string(),
+            "Close one of them, then try again",
+        )
+    })?;
+    let response = live::open(&app.live, &asked, &headers).map_err(|cannot| {
         let why = match cannot {
             CannotWatch::BadFilter(_) => Why::BadRequest,
             CannotWatch::TooManyReaders => Why::Busy,
             CannotWatch::Closing => Why::ShuttingDown,
         };
         Refused::new(why, cannot.to_string(), cannot.help())
-    })
+    })?;
+    Ok(until_answered(response, slot))
 }

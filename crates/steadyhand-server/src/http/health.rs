@@ -61,7 +61,7 @@ pub(crate) async fn ready(State(app): State<Arc<App>>, headers: HeaderMap) -> Re
         "reason": reason,
         "generation": app.runtime.generation().number,
         "tools": app.runtime.manager().len(),
-        "running": app.running.count(),
+        "running": app.admission.running.count(),
         "servers": servers,
     });
     if may_see {

@@ -325,6 +325,7 @@ fn running_rows(app: &App, filter: &Filter) -> Vec<Listed> {
         return Vec::new();
     }
     let mut rows: Vec<Listed> = app
+        .admission
         .running
         .list()
         .iter()
@@ -412,12 +413,12 @@ pub(crate) async fn one(
 /// Everything about one call.
 pub(crate) async fn whole(app: &App, identity: &Identity, id: &str) -> Result<Whole, Refused> {
     let is_meant = |call: &RunningCall| identity.sees(Some(&call.caller));
-    let known = app.running.find(id, is_meant);
+    let known = app.admission.running.find(id, is_meant);
     let written = find(app, identity, id).await;
     let meant = || match &written {
         // By the beginning of its id, or as the last.
         Ok(record) if record.call.state == CallState::Running => {
-            app.running.find(&record.call.id, is_meant)
+            app.admission.running.find(&record.call.id, is_meant)
         }
         _ => None,
     };
@@ -501,7 +502,8 @@ pub(crate) async fn replay(
         }
     };
     let outcome = app.execute(caller.of(call), &caller).await?;
-    Ok(status::outcome(&outcome, &asked.view.of(&outcome)))
+    let (outcome, text) = caller.answer(outcome, asked.view);
+    Ok(status::outcome(&outcome, text))
 }
 
 /// Calls, a line of JSON each

@@ -1,31 +1,36 @@
 //! What a request may cost: its size and depth, the time it takes to arrive, how many there are at once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request};
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use steadyhand::typed_json::{self, Typed};
-use steadyhand::{InexactInteger, plain_words};
+use steadyhand::{InexactInteger, ReservedBytes, plain_words};
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
 use super::status::{Refused, Why};
 use super::{App, body_faults};
+use crate::admission::{CallerAccount, no_memory};
 use crate::config::settings::RequestLimits;
+use crate::config::units::Size;
 
 const BODY_BYTES: usize = 16 * 1024 * 1024;
-/// All bodies that are held at the same time, and what was read from them.
-const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// What is held for all callers and servers at the same time.
+const MEMORY_BYTES: usize = 512 * 1024 * 1024;
+/// A body may take one part in so many of the memory, where nobody says how large it may be.
+const BODY_PART: usize = 4;
 const CALLS: usize = 16_384;
+/// The part of `limits.calls` that may run beyond them, for callers that do not have their share.
+const CALLS_RESERVE_PART: usize = 4;
 const CONNECTIONS: usize = 1_024;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Values in one body, counted before they are read: `0,` becomes forty times its size.
-const VALUES_MAX: usize = 1_000_000;
+pub(super) const VALUES_MAX: usize = 1_000_000;
 /// What a value takes once it is read.
 const VALUE_BYTES: usize = 80;
 /// As many are not worth counting exactly.
@@ -37,26 +42,44 @@ const UNCOUNTED_BYTES: usize = 16 * 1024;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) body_bytes: usize,
-    pub(crate) bodies_bytes: usize,
+    /// What is held for all callers and servers at the same time.
+    pub(crate) memory_bytes: usize,
     /// Calls that run at the same time, over all tools and callers.
     pub(crate) calls: usize,
     pub(crate) calls_per_caller: usize,
+    /// The configuration says how many one caller may have.
+    pub(crate) is_per_caller_said: bool,
+    /// Connections that one caller may have in use at the same time. Some more may be open.
     pub(crate) connections: usize,
     /// How long a client may take to send a request, and to take a piece of an answer.
     pub(crate) patience: Duration,
 }
 
-impl From<&RequestLimits> for Limits {
-    fn from(settings: &RequestLimits) -> Limits {
+impl Limits {
+    /// The limits that the settings say; `largest_body` is the largest that the proxy takes.
+    pub(crate) fn of(settings: &RequestLimits, largest_body: usize) -> Limits {
         let count =
             |setting: Option<u32>, default: usize| setting.map_or(default, |count| count as usize);
-        let body_bytes = settings.body.map_or(BODY_BYTES, |size| size.0 as usize);
+        let size = |setting: Option<Size>| setting.map(|size| size.0 as usize);
+        let memory = size(settings.memory);
+        let body_bytes = size(settings.body)
+            .unwrap_or_else(|| BODY_BYTES.min(memory.unwrap_or(MEMORY_BYTES) / BODY_PART));
+        // A configuration that takes large bodies and says nothing about memory has memory for them.
+        let largest_body = body_bytes.max(largest_body);
+        let memory_bytes =
+            memory.unwrap_or_else(|| MEMORY_BYTES.max(largest_body.saturating_mul(BODY_PART)));
         let calls = count(settings.calls, CALLS);
+        // Where nobody says what one caller may have, there is some room beyond it for the others.
+        let calls_in_all = match settings.per_caller {
+            Some(_) => calls,
+            None => calls.saturating_add(calls.div_ceil(CALLS_RESERVE_PART)),
+        };
         Limits {
             body_bytes,
-            bodies_bytes: BODIES_BYTES_MAX.max(body_bytes + VALUES_MAX * VALUE_BYTES),
-            calls,
+            memory_bytes,
+            calls: calls_in_all,
             calls_per_caller: count(settings.per_caller, calls),
+            is_per_caller_said: settings.per_caller.is_some(),
             connections: count(settings.connections, CONNECTIONS),
             patience: settings.patience.map_or(PATIENCE, |span| span.0),
         }
@@ -66,7 +89,7 @@ impl From<&RequestLimits> for Limits {
 /// What a request brought. The space it takes is given back when this goes.
 pub(crate) struct Sent<T> {
     pub(crate) value: T,
-    pub(crate) space: Space,
+    pub(crate) space: ReservedBytes,
 }
 
 /// A body that an address takes.
@@ -83,10 +106,13 @@ impl<T: Wanted> FromRequest<Arc<App>> for Sent<T> {
     type Rejection = Refused;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Sent<T>, Refused> {
-        let mut space = Space::none(&app.bodies);
-        let bytes = read(request.into_body(), &app.limits, BODY_SETTING, &mut space).await?;
+        let (mut parts, body) = request.into_parts();
+        let Ok(account) = CallerAccount::from_request_parts(&mut parts, app).await;
+        let mut space = app.admission.memory.of(account.id()).nothing();
+        let bytes = read(body, &app.limits, BODY_SETTING, &mut space).await?;
         if bytes.len() > UNCOUNTED_BYTES {
-            space.grow(VALUE_BYTES * counted(&bytes, T::VALUES_MAX)?, &app.limits)?;
+            let values = counted(&bytes, T::VALUES_MAX)?;
+            grow(&mut space, VALUE_BYTES * values)?;
         }
         let value = parse(&bytes)?;
         Ok(Sent { value, space })
@@ -96,37 +122,37 @@ impl<T: Wanted> FromRequest<Arc<App>> for Sent<T> {
 /// A body as it came. The space it takes is given back when this goes.
 pub(crate) struct Whole {
     pub(crate) bytes: Bytes,
-    space: Space,
+    space: ReservedBytes,
 }
 
 impl Whole {
-    pub(crate) async fn read(body: Body, app: &App) -> Result<Whole, Refused> {
-        Whole::read_up_to(body, app, app.limits.body_bytes, BODY_SETTING).await
+    pub(crate) async fn read(
+        body: Body,
+        app: &App,
+        account: &CallerAccount,
+    ) -> Result<Whole, Refused> {
+        Whole::read_up_to(body, app, account, app.limits.body_bytes, BODY_SETTING).await
     }
 
     /// The same with another limit for its size, and where that is set.
     pub(crate) async fn read_up_to(
         body: Body,
         app: &App,
+        account: &CallerAccount,
         body_bytes: usize,
         setting: &str,
     ) -> Result<Whole, Refused> {
         let limits = Limits {
             body_bytes,
-            bodies_bytes: app.limits.bodies_bytes.max(2 * body_bytes),
             ..app.limits
         };
-        let mut space = Space::none(&app.bodies);
+        let mut space = app.admission.memory.of(account.id()).nothing();
         let bytes = read(body, &limits, setting, &mut space).await?;
         Ok(Whole { bytes, space })
     }
 
     /// Makes room for what is read from it as JSON. False where it has more values than may be read.
-    pub(crate) fn make_room(
-        &mut self,
-        values_max: usize,
-        limits: &Limits,
-    ) -> Result<bool, Refused> {
+    pub(crate) fn make_room(&mut self, values_max: usize) -> Result<bool, Refused> {
         if self.bytes.len() <= UNCOUNTED_BYTES {
             return Ok(true);
         }
@@ -141,48 +167,14 @@ impl Whole {
             false => counted(&self.bytes, values_max),
         };
         match values {
-            Ok(values) => self.space.grow(VALUE_BYTES * values, limits).map(|()| true),
+            Ok(values) => grow(&mut self.space, VALUE_BYTES * values).map(|()| true),
             Err(_) => Ok(false),
         }
     }
 }
 
-/// Bytes of bodies, and of what was read from them, that are held now.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct Bodies(Arc<AtomicUsize>);
-
-/// A part of them.
-pub(crate) struct Space {
-    held: Bodies,
-    pub(crate) bytes: usize,
-}
-
-impl Space {
-    fn none(held: &Bodies) -> Space {
-        Space {
-            held: held.clone(),
-            bytes: 0,
-        }
-    }
-
-    fn grow(&mut self, bytes: usize, limits: &Limits) -> Result<(), Refused> {
-        let before = self.held.0.fetch_add(bytes, Ordering::Relaxed);
-        self.bytes += bytes;
-        if before + bytes > limits.bodies_bytes {
-            return Err(Refused::new(
-                Why::Busy,
-                "the server holds as many request bodies as it may",
-                "Try again in a moment, or send less at once",
-            ));
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Space {
-    fn drop(&mut self) {
-        self.held.0.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
+fn grow(space: &mut ReservedBytes, more: usize) -> Result<(), Refused> {
+    space.grow(more).map_err(|full| no_memory(&full))
 }
 
 /// The whole body, within its size and its time.
@@ -190,7 +182,7 @@ async fn read(
     mut body: Body,
     limits: &Limits,
     setting: &str,
-    space: &mut Space,
+    space: &mut ReservedBytes,
 ) -> Result<Bytes, Refused> {
     // Before a client that asks whether to go on (Expect: 100-continue) is told to.
     if body.size_hint().lower() > limits.body_bytes as u64 {
@@ -209,10 +201,10 @@ async fn read(
         let Ok(data) = frame.into_data() else {
             continue;
         };
-        if space.bytes + data.len() > limits.body_bytes {
+        if space.bytes() + data.len() > limits.body_bytes {
             return Err(too_large(limits, setting));
         }
-        space.grow(data.len(), limits)?;
+        grow(space, data.len())?;
         // Nearly always there is one piece, and it is used as it is.
         if whole.is_empty() && pieces.is_empty() {
             whole = data;

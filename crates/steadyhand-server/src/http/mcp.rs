@@ -14,11 +14,12 @@ use futures_util::StreamExt;
 use hyper::body::{Frame, SizeHint};
 use steadyhand_mcp::serve::{Content, Headers, Message, Post, Reply, Who};
 
-use super::limits::Whole;
+use super::limits::{VALUES_MAX, Whole};
 use super::status::{self, Refused, Why};
 use super::who::{said_caller, said_traceparent, who};
 use super::{App, rights};
 use crate::access::Identity;
+use crate::admission::{CallerAccount, until_answered};
 
 /// Where it is.
 pub(super) const PATH: &str = "/mcp";
@@ -29,14 +30,15 @@ const SESSION_ID: &str = "mcp-session-id";
 pub(super) async fn endpoint(
     app: &Arc<App>,
     identity: &Arc<Identity>,
+    account: &CallerAccount,
     request: Request,
 ) -> Response {
     if let Err(refused) = rights::may_pass(request.method(), PATH, Some(identity)) {
         return refused.into_response();
     }
-    let who = who(identity, app);
+    let who = Some(who(identity, account, app));
     let reply = match *request.method() {
-        Method::POST => post(app, request, who).await,
+        Method::POST => post(app, request, account, who).await,
         Method::GET => Ok(app.gateway.get(&Seen(request.headers()), who.as_ref())),
         Method::DELETE => Ok(app.gateway.delete(&Seen(request.headers()), who.as_ref())),
         _ => Err(Refused::new(
@@ -46,14 +48,35 @@ pub(super) async fn endpoint(
         )),
     };
     match reply {
+        Ok(reply) if reply.is_standing => match app.admission.mcp_streams.take(account) {
+            Ok(slot) => until_answered(response(reply), slot),
+            Err(full) => Refused::new(
+                Why::Busy,
+                full.to_string(),
+                "Close one of them, then try again; calls go on without it",
+            )
+            .into_response(),
+        },
         Ok(reply) => response(reply),
         Err(refused) => refused.into_response(),
     }
 }
 
-async fn post(app: &Arc<App>, request: Request, who: Option<Who>) -> Result<Reply, Refused> {
+async fn post(
+    app: &Arc<App>,
+    request: Request,
+    account: &CallerAccount,
+    who: Option<Who>,
+) -> Result<Reply, Refused> {
     let (parts, body) = request.into_parts();
-    let whole = Whole::read(body, app).await?;
+    let mut whole = Whole::read(body, app, account).await?;
+    if !whole.make_room(VALUES_MAX)? {
+        return Err(Refused::new(
+            Why::TooLarge,
+            format!("the message has more than {VALUES_MAX} values"),
+            "Send it in parts",
+        ));
+    }
     let post = Post {
         headers: &Seen(&parts.headers),
         body: &whole.bytes,
@@ -108,7 +131,7 @@ fn json_body(message: Message) -> Body {
 }
 
 /// A body in pieces that are not copied together: a list of thousands of tools goes out from where it is kept.
-struct Pieces(std::array::IntoIter<Bytes, 3>);
+struct Pieces(std::vec::IntoIter<Bytes>);
 
 impl hyper::body::Body for Pieces {
     type Data = Bytes;

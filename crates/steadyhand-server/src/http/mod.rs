@@ -36,7 +36,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::ArcSwap;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, Request};
@@ -45,14 +45,17 @@ use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use steadyhand::{Call, Outcome};
+use steadyhand::{Call, Outcome, ReservedBytes};
 use steadyhand_mcp::serve::Gateway;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::access::{Budget, Door, Identity};
+use crate::access::{Door, Identity};
+use crate::admission::{
+    Admission, CallerAccount, ConnectionActivity, EVENT_READERS_MAX, json_length, until_answered,
+};
 use crate::alerts::Alerts;
 use crate::approvals::Desk;
 use crate::behind::Behind;
@@ -65,7 +68,6 @@ use crate::proxy::{self, Proxy};
 use crate::runtime::Runtime;
 use crate::telemetry::{Figures, HistoryFigures, Otlp, ProcessFigures, ServerFigures};
 pub(crate) use access::{Access, TOKEN_HEADER};
-use limits::Bodies;
 pub(crate) use limits::Limits;
 pub(crate) use query::Asked;
 pub(crate) use running::{Place, Running, RunningCall};
@@ -79,11 +81,11 @@ pub(crate) struct App {
     pub(crate) live: Live,
     pub(crate) figures: Arc<Figures>,
     pub(crate) otlp: Otlp,
-    pub(crate) running: Arc<Running>,
+    /// Who may have how much of what callers share.
+    pub(crate) admission: Arc<Admission>,
     pub(crate) limits: Limits,
     pub(crate) access: ArcSwap<Access>,
     pub(crate) door: Arc<Door>,
-    pub(crate) budget: ArcSwapOption<Budget>,
     pub(crate) alerts: Alerts,
     pub(crate) desk: Desk,
     pub(crate) pins: Pins,
@@ -95,7 +97,6 @@ pub(crate) struct App {
     pub(crate) address: SocketAddr,
     /// Where the state is kept, once it is known.
     pub(crate) state: OnceLock<PathBuf>,
-    pub(crate) bodies: Bodies,
     /// We as an MCP server.
     pub(crate) gateway: Gateway,
     /// What stands before providers.
@@ -122,14 +123,15 @@ impl App {
         pins: Pins,
     ) -> App {
         let live = Live::new(runtime.manager().clone());
+        live.set_readers_max(EVENT_READERS_MAX);
         let proxy = Arc::new(Proxy::new(runtime.state()));
         let figures = Arc::new(figures(&runtime, &history, &live, &proxy));
         let (executor, http) = (runtime.executor().clone(), runtime.http().clone());
         let alerts = Alerts::new(http.clone(), live.clone());
         let otlp = Otlp::new(executor, Arc::clone(&figures), http);
-        let running: Arc<Running> = Arc::default();
+        let admission = Arc::new(Admission::new(limits));
         let spans = otlp.server_spans();
-        let behind = Behind::of_server(runtime.clone(), Arc::clone(&running), limits, spans);
+        let behind = Behind::of_server(runtime.clone(), Arc::clone(&admission), spans);
         changes::remember(&live, &history);
         App {
             gateway: Gateway::new(Arc::new(behind)),
@@ -139,19 +141,17 @@ impl App {
             live,
             figures,
             otlp,
-            running,
+            admission,
             limits,
             address: access.address(),
             access: ArcSwap::from_pointee(access),
             door,
-            budget: ArcSwapOption::empty(),
             alerts,
             desk,
             pins,
             has_dashboard: true,
             sessions: Sessions::default(),
             state: OnceLock::new(),
-            bodies: Bodies::default(),
             large_conversations: Arc::new(Semaphore::new(conversations::LARGE_AT_ONCE)),
             exports: Arc::new(Semaphore::new(history::EXPORTS_AT_ONCE)),
             started: Instant::now(),
@@ -167,9 +167,9 @@ impl App {
         mut call: Call,
         caller: &Caller,
     ) -> Result<Outcome, Refused> {
-        caller.take(1)?;
-        let place = self.running.enter(&mut call, &caller.name, &self.limits)?;
-        self.execute_in(place, call).await
+        let place = self.admission.admit(&mut call, caller)?;
+        let held = self.hold_arguments(&call)?;
+        self.execute_in((place, held), call).await
     }
 
     /// Runs a call that no request brought, listed like any other.
@@ -179,40 +179,77 @@ impl App {
         name: &Arc<str>,
     ) -> Result<Outcome, Refused> {
         call.caller = Some(name.to_string());
-        let place = self.running.enter(&mut call, name, &self.limits)?;
-        self.execute_in(place, call).await
+        let running = &self.admission.running;
+        let place = running.enter(&mut call, name, &self.limits)?;
+        self.execute_in((place, None), call).await
     }
 
-    /// Runs calls at once: as many outcomes, in their order.
+    /// Runs calls at once: as many outcomes, in their order. `copies` is how often their results will be in memory; those
+    /// for which there is no room are lost.
     pub(crate) async fn execute_all(
+        &self,
+        calls: Vec<Call>,
+        caller: &Caller,
+        copies: usize,
+    ) -> Result<HeldOutcomes, Refused> {
+        let hold = |outcome: Outcome| {
+            let bytes = json_length(&outcome.structured());
+            match caller.memory.reserve(copies * bytes) {
+                Ok(held) => (outcome, Some(held)),
+                Err(full) => (outcome.without_result(&full.to_string()), None),
+            }
+        };
+        let all = self.execute_each(calls, caller, hold).await?;
+        let (outcomes, held) = all.into_iter().unzip();
+        Ok(HeldOutcomes {
+            outcomes,
+            _held: held,
+        })
+    }
+
+    /// Runs calls at once, and makes something of each outcome as soon as it is there.
+    pub(crate) async fn execute_each<T>(
         &self,
         mut calls: Vec<Call>,
         caller: &Caller,
-    ) -> Result<Vec<Outcome>, Refused> {
-        caller.take(calls.len())?;
-        let places = self
-            .running
-            .enter_all(&mut calls, &caller.name, &self.limits)?;
-        let all = places
-            .into_iter()
-            .zip(calls)
-            .map(|(place, call)| self.execute_in(place, call));
+        make: impl Fn(Outcome) -> T,
+    ) -> Result<Vec<T>, Refused> {
+        let places = self.admission.admit_all(&mut calls, caller)?;
+        // For all of them before the first begins: there is room, or nothing is run.
+        let held = calls.iter().map(|call| self.hold_arguments(call));
+        let held: Vec<_> = held.collect::<Result<_, _>>()?;
+        let make = &make;
+        let all = places.into_iter().zip(held).zip(calls);
+        let all =
+            all.map(|(kept, call)| async move { self.execute_in(kept, call).await.map(make) });
         join_all(all).await.into_iter().collect()
     }
 
-    async fn execute_in(&self, place: Place, call: Call) -> Result<Outcome, Refused> {
+    /// A call without a key ends with its request, whose body is accounted for.
+    fn hold_arguments(&self, call: &Call) -> Result<Option<ReservedBytes>, Refused> {
+        match call.idempotency_key {
+            Some(_) => self.admission.hold_arguments(call),
+            None => Ok(None),
+        }
+    }
+
+    async fn execute_in(
+        &self,
+        kept: (Place, Option<ReservedBytes>),
+        call: Call,
+    ) -> Result<Outcome, Refused> {
         let executor = self.runtime.executor();
         if call.idempotency_key.is_none() {
             let outcome = executor.execute(call).await;
-            drop(place);
+            drop(kept);
             return Ok(outcome);
         }
         // With a key it goes on by itself, so that whoever comes back with the same key learns its outcome;
-        // it stays on the list until then.
+        // it stays on the list until then, and its arguments stay in memory.
         let executor = executor.clone();
         let task = tokio::spawn(async move {
             let outcome = executor.execute(call).await;
-            drop(place);
+            drop(kept);
             outcome
         });
         task.await.map_err(|_| {
@@ -247,6 +284,12 @@ impl App {
             policy.map(|policy| policy.deadline).unwrap_or_default()
         })
     }
+}
+
+/// Outcomes, with the memory that is reserved for them.
+pub(crate) struct HeldOutcomes {
+    pub(crate) outcomes: Vec<Outcome>,
+    _held: Vec<Option<ReservedBytes>>,
 }
 
 /// What the exporters of metrics ask the rest of the program for.
@@ -293,11 +336,58 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
+/// The connection that a request comes on.
+#[derive(Clone)]
+pub(crate) enum Came {
+    /// One of those that may be open.
+    OnItsOwn(Arc<ConnectionActivity>),
+    /// One beyond them: operators are served there, and nobody else.
+    BeyondTheLimit,
+}
+
+impl Came {
+    /// What happens on it; nothing that matters on one beyond the limit.
+    pub(crate) fn activity(&self) -> Option<&Arc<ConnectionActivity>> {
+        match self {
+            Came::OnItsOwn(activity) => Some(activity),
+            Came::BeyondTheLimit => None,
+        }
+    }
+}
+
 /// One request from one connection, to its answer. Nothing escapes: not even a panic of ours.
 pub(crate) async fn respond(
     app: Arc<App>,
     router: Router,
     peer: SocketAddr,
+    came: Came,
+    request: Request<Body>,
+) -> Response {
+    let activity = came.activity().map(|activity| {
+        activity.request_begins();
+        Answering(Arc::clone(activity))
+    });
+    let response = respond_to(app, router, peer, &came, request).await;
+    match activity {
+        Some(activity) => until_answered(response, activity),
+        None => response,
+    }
+}
+
+/// An answer on its way. Its connection is told when all of it was handed over.
+struct Answering(Arc<ConnectionActivity>);
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.0.answer_ends();
+    }
+}
+
+async fn respond_to(
+    app: Arc<App>,
+    router: Router,
+    peer: SocketAddr,
+    came: &Came,
     request: Request<Body>,
 ) -> Response {
     let (mut parts, body) = request.into_parts();
@@ -308,7 +398,11 @@ pub(crate) async fn respond(
         method: parts.method.clone(),
         uri: parts.uri.clone(),
     };
-    let identity = match may_enter(&app, &parts).await {
+    let entered = may_enter(&app, &parts).await;
+    if let Ok(Some(identity)) = &entered {
+        asked.who.clone_from(&identity.name);
+    }
+    let identity = match has_room(&app, came, peer, &parts, entered).await {
         Ok(identity) => identity,
         Err(refused) => {
             let mut response = refused.into_response();
@@ -316,13 +410,12 @@ pub(crate) async fn respond(
             return response;
         }
     };
-    if let Some(identity) = &identity {
-        asked.who.clone_from(&identity.name);
-    }
     let answer = async {
         match identity {
             Some(identity) if parts.uri.path() == mcp::PATH => {
-                mcp::endpoint(&app, &identity, Request::from_parts(parts, body)).await
+                let account = CallerAccount::of(&identity, peer.ip());
+                let request = Request::from_parts(parts, body);
+                mcp::endpoint(&app, &identity, &account, request).await
             }
             identity => {
                 parts.extensions.insert(Peer(peer));
@@ -389,6 +482,58 @@ async fn may_enter(app: &App, request: &Parts) -> Result<Option<Arc<Identity>>, 
     }
 }
 
+/// Whether there is room for a request, of who asks: each caller has its share.
+async fn has_room(
+    app: &App,
+    came: &Came,
+    peer: SocketAddr,
+    request: &Parts,
+    entered: Result<Option<Arc<Identity>>, Refused>,
+) -> Result<Option<Arc<Identity>>, Refused> {
+    let activity = match came {
+        Came::OnItsOwn(activity) => activity,
+        Came::BeyondTheLimit => {
+            let shown = match &entered {
+                Ok(Some(identity)) => Some(Arc::clone(identity)),
+                // The pages ask later who it is.
+                Ok(None) => dashboard::identify(app, &request.headers).await.ok(),
+                Err(_) => None,
+            };
+            let is_operator =
+                shown.is_some_and(|it| CallerAccount::of(&it, peer.ip()).is_operator());
+            return match is_operator {
+                true => entered,
+                false => Err(too_many_connections(app.limits.connections)),
+            };
+        }
+    };
+    let identity = entered?;
+    if is_open_to_all(request.uri.path()) {
+        return Ok(identity);
+    }
+    let account = match &identity {
+        Some(identity) => CallerAccount::of(identity, peer.ip()),
+        None => CallerAccount::of_address(peer.ip()),
+    };
+    let slot = app.admission.requests.take(&account).map_err(|full| {
+        Refused::new(
+            Why::Busy,
+            full.to_string(),
+            "Try again in a moment, or raise limits = { connections = … } under [server]",
+        )
+    })?;
+    activity.hold(slot);
+    Ok(identity)
+}
+
+fn too_many_connections(connections: usize) -> Refused {
+    Refused::new(
+        Why::Busy,
+        format!("{connections} connections are open, which is as many as may"),
+        "Try again in a moment, or raise limits = { connections = … } under [server]",
+    )
+}
+
 /// Those who look whether the server lives, or where to get credentials, have none.
 fn is_open_to_all(path: &str) -> bool {
     path.starts_with("/health/") || path.starts_with(oauth::WELL_KNOWN)
@@ -410,8 +555,9 @@ async fn no_such_method(method: Method, uri: Uri) -> Refused {
     )
 }
 
+/// Where a request comes from.
 #[derive(Clone, Copy)]
-struct Peer(SocketAddr);
+pub(crate) struct Peer(pub(crate) SocketAddr);
 
 fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let text = headers.get(name)?.to_str().ok()?.trim();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use steadyhand::{Call, CallProgress};
+use steadyhand::{Call, CallProgress, Permission};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -31,19 +31,27 @@ struct Table {
 }
 
 impl Table {
-    fn has_room(&self, count: usize, caller: &str, limits: &Limits) -> Result<(), Refused> {
+    fn has_room(
+        &self,
+        count: usize,
+        owner: &str,
+        caller: &str,
+        limits: &Limits,
+    ) -> Result<(), Refused> {
         if self.is_closed {
             return Err(closed());
         }
         if self.calls.len() + count > limits.calls {
             return Err(busy(count, limits));
         }
-        let owner = owner_of(caller);
         let of_caller = self.by_caller.get(owner).map_or(0, |count| *count);
-        if of_caller + count > limits.calls_per_caller {
-            return Err(too_many(owner, of_caller, limits));
+        if of_caller + count <= limits.calls_per_caller {
+            return Ok(());
         }
-        Ok(())
+        Err(match limits.is_per_caller_said {
+            true => too_many(owner_of(caller), of_caller, limits),
+            false => busy(count, limits),
+        })
     }
 }
 
@@ -101,19 +109,22 @@ impl Running {
         limits: &Limits,
     ) -> Result<Place, Refused> {
         let mut table = self.table();
-        table.has_room(1, caller, limits)?;
+        table.has_room(1, owner(call, caller), caller, limits)?;
         Ok(self.place(&mut table, call, caller))
     }
 
-    /// The same for many: there is room for all of them, or none gets in.
+    /// The same for many of one caller: there is room for all of them, or none gets in.
     pub(crate) fn enter_all(
         self: &Arc<Running>,
         calls: &mut [Call],
         caller: &Arc<str>,
         limits: &Limits,
     ) -> Result<Vec<Place>, Refused> {
+        let Some(first) = calls.first() else {
+            return Ok(Vec::new());
+        };
         let mut table = self.table();
-        table.has_room(calls.len(), caller, limits)?;
+        table.has_room(calls.len(), owner(first, caller), caller, limits)?;
         let places = calls
             .iter_mut()
             .map(|call| self.place(&mut table, call, caller));
@@ -145,10 +156,9 @@ impl Running {
             token,
         };
         table.calls.insert(number, Arc::new(running));
-        let owner: Arc<str> = match owner_of(caller) {
-            owner if owner.len() == caller.len() => Arc::clone(caller),
-            owner => owner.into(),
-        };
+        let owner = owner(call, caller);
+        let known = table.by_caller.get_key_value(owner);
+        let owner = known.map_or_else(|| owner.into(), |(owner, _)| Arc::clone(owner));
         *table.by_caller.entry(Arc::clone(&owner)).or_default() += 1;
         Place {
             running: Arc::clone(self),
@@ -248,6 +258,12 @@ impl Drop for Place {
     }
 }
 
+/// Whose share a call is in: who it has proved to be, where anybody was asked.
+fn owner<'a>(call: &'a Call, caller: &'a str) -> &'a str {
+    let owner = call.permit.as_ref().and_then(Permission::owner);
+    owner.unwrap_or_else(|| owner_of(caller))
+}
+
 fn closed() -> Refused {
     Refused::new(
         Why::ShuttingDown,
@@ -261,7 +277,10 @@ fn busy(count: usize, limits: &Limits) -> Refused {
         Why::Busy,
         format!(
             "there is no room for {count} more: at most {} calls run at the same time",
-            limits.calls
+            match limits.is_per_caller_said {
+                true => limits.calls,
+                false => limits.calls_per_caller,
+            }
         ),
         "Try again in a moment, or raise limits = { calls = … } under [server]; nothing was run",
     )
@@ -271,7 +290,8 @@ fn too_many(caller: &str, running: usize, limits: &Limits) -> Refused {
     Refused::new(
         Why::TooMany,
         format!(
-            "{caller} has {running} calls running, and one caller may have {}",
+            "{} has {running} calls running, and one caller may have {}",
+            caller.trim_start_matches('@'),
             limits.calls_per_caller
         ),
         "Wait for one to end, or raise limits = { per_caller = … } under [server]; nothing was run",

@@ -1,12 +1,16 @@
 //! Which HTTP status says what, and the two shapes of every refusal. Statuses are chosen here and nowhere else.
 
+use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::Stream;
+use hyper::body::{Frame, SizeHint};
 use serde_json::{Map, Value, json};
 use steadyhand::{Outcome, Status};
 use steadyhand_mcp::serve::Standing;
@@ -444,8 +448,8 @@ pub(crate) fn readiness(is_ready: bool, value: &impl serde::Serialize) -> Respon
 }
 
 /// The outcome of a call is status 200, however it ended; headers say how.
-pub(crate) fn outcome(outcome: &Outcome, view: &impl serde::Serialize) -> Response {
-    let mut response = answer(view);
+pub(crate) fn outcome(outcome: &Outcome, text: Bytes) -> Response {
+    let mut response = json_body(StatusCode::OK, Body::from(text));
     let headers = response.headers_mut();
     let word = match outcome.status() {
         Status::Success => "success",
@@ -468,6 +472,28 @@ pub(crate) fn outcome(outcome: &Outcome, view: &impl serde::Serialize) -> Respon
     response
 }
 
+/// An answer in pieces that are not copied together.
+pub(crate) fn answer_in_pieces(pieces: Vec<Bytes>) -> Response {
+    let bytes = pieces.iter().map(Bytes::len).sum::<usize>() as u64;
+    let body = PieceBody {
+        pieces: pieces.into_iter(),
+        bytes,
+    };
+    json_body(StatusCode::OK, Body::new(body))
+}
+
+/// Something as JSON.
+pub(crate) fn text(value: &impl serde::Serialize) -> Bytes {
+    let mut text = Vec::with_capacity(256);
+    match serde_json::to_writer(&mut text, value) {
+        Ok(()) => text.into(),
+        Err(error) => {
+            tracing::error!(%error, "an answer could not be written as JSON");
+            Bytes::from_static(b"null")
+        }
+    }
+}
+
 fn json_response(status: StatusCode, value: &impl serde::Serialize) -> Response {
     let mut text = Vec::with_capacity(256);
     if let Err(error) = serde_json::to_writer(&mut text, value) {
@@ -479,9 +505,40 @@ fn json_response(status: StatusCode, value: &impl serde::Serialize) -> Response 
         );
         return refused.into_response();
     }
-    let mut response = Response::new(Body::from(text));
+    json_body(status, Body::from(text))
+}
+
+fn json_body(status: StatusCode, body: Body) -> Response {
+    let mut response = Response::new(body);
     *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
     response
+}
+
+struct PieceBody {
+    pieces: std::vec::IntoIter<Bytes>,
+    bytes: u64,
+}
+
+impl hyper::body::Body for PieceBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let piece = self.pieces.next();
+        self.bytes -= piece.as_ref().map_or(0, |piece| piece.len() as u64);
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.pieces.len() == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.bytes)
+    }
 }

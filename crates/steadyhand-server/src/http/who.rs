@@ -1,22 +1,27 @@
 //! Who asks: as the routes see it, as it is told, and as it goes with a call.
 
 use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use axum::extract::FromRequestParts;
 use axum::extract::State;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri};
 use axum::response::Response;
 use serde_json::json;
-use steadyhand::{Call, Category, Permit, ToolError};
+use steadyhand::{ByteBudget, Call, Category, Outcome, Permit, ToolError};
 use steadyhand_mcp::serve::Who;
+use steadyhand_mcp::serve::held_bytes;
 use tokio::time::Instant;
 use utoipa::IntoParams;
 
+use super::calls::View;
 use super::status::{self, Refused, Why};
 use super::{App, Peer, header_text, shapes};
-use crate::access::{Budget, By, Door, Identity, Refusal, Right, TooSoon};
+use crate::access::{Budget, By, Door, Identity, Refusal, Right, TooSoon, Unnamed};
+use crate::admission::{CallerAccount, budget_owner, may_start};
 
 /// Who asks, in their own words.
 const CALLER_HEADER: &str = "steadyhand-caller";
@@ -46,6 +51,17 @@ pub(crate) struct CallerHeaders {
 #[derive(Clone)]
 pub(crate) struct Asking(pub(crate) Arc<Identity>);
 
+impl<S: Sync> FromRequestParts<S> for CallerAccount {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<CallerAccount, Infallible> {
+        let Ok(Asking(identity)) = Asking::from_request_parts(parts, state).await;
+        let peer = parts.extensions.get::<Peer>();
+        let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Peer(peer)| peer.ip());
+        Ok(CallerAccount::of(&identity, peer))
+    }
+}
+
 impl<S: Sync> FromRequestParts<S> for Asking {
     type Rejection = Infallible;
 
@@ -64,6 +80,9 @@ pub(crate) struct Caller {
     pub(crate) traceparent: Option<String>,
     conversation: Option<String>,
     pub(crate) identity: Arc<Identity>,
+    pub(crate) account: CallerAccount,
+    /// What the answer to its request may take of memory.
+    pub(crate) memory: ByteBudget,
     door: Arc<Door>,
     budget: Option<Arc<Budget>>,
 }
@@ -74,12 +93,22 @@ impl Caller {
         call.caller = Some(self.name.to_string());
         call.traceparent.clone_from(&self.traceparent);
         call.conversation.clone_from(&self.conversation);
-        let budget = self.budget.clone();
-        mark(call, &self.identity, &self.door, budget)
+        if let (Some(name), Some(key)) = (&self.identity.name, &call.idempotency_key) {
+            // Two who use the same key have nothing to do with each other.
+            call.idempotency_key = Some(format!("{name}/{key}"));
+        }
+        call.permit(Arc::new(Limited {
+            identity: Arc::clone(&self.identity),
+            account: self.account.clone(),
+            door: Arc::clone(&self.door),
+            way: Way::Rest,
+            budget: self.budget.clone(),
+            memory: self.memory.clone(),
+        }))
     }
 
     /// Who presses a button of a page.
-    pub(crate) fn of_page(app: &App, identity: Arc<Identity>) -> Caller {
+    pub(crate) fn of_page(app: &App, identity: Arc<Identity>, account: CallerAccount) -> Caller {
         let name = match &identity.name {
             Some(own) => format!("{own}/dashboard").into(),
             None => "dashboard".into(),
@@ -89,8 +118,24 @@ impl Caller {
             traceparent: None,
             conversation: None,
             identity,
+            memory: app.admission.memory.of_answer(account.id()),
+            account,
             door: Arc::clone(&app.door),
-            budget: app.budget.load_full(),
+            budget: app.admission.budget.load_full(),
+        }
+    }
+
+    /// An outcome as it is answered, which counts as memory until it is sent. Where there is no room for it, its result is
+    /// lost.
+    pub(crate) fn answer(&self, outcome: Outcome, view: View) -> (Outcome, Bytes) {
+        let text = status::text(&view.of(&outcome));
+        match held_bytes(text, &self.memory) {
+            Ok(text) => (outcome, text),
+            Err(full) => {
+                let outcome = outcome.without_result(&full.to_string());
+                let text = status::text(&view.of(&outcome));
+                (outcome, text)
+            }
         }
     }
 
@@ -100,52 +145,26 @@ impl Caller {
     }
 }
 
-/// What goes with every call of someone: what it may use, and a key of its own.
-fn mark(
-    mut call: Call,
-    identity: &Arc<Identity>,
-    door: &Arc<Door>,
-    budget: Option<Arc<Budget>>,
-) -> Call {
-    if let (Some(name), Some(key)) = (&identity.name, &call.idempotency_key) {
-        // Two who use the same key have nothing to do with each other.
-        call.idempotency_key = Some(format!("{name}/{key}"));
-    }
-    if identity.tools.are_all() && budget.is_none() {
-        return call;
-    }
-    call.permit(Arc::new(Limited {
+/// Someone at the MCP gateway.
+pub(super) fn who(identity: &Arc<Identity>, account: &CallerAccount, app: &App) -> Who {
+    let memory = app.admission.memory.of_answer(account.id());
+    let permit = Limited {
+        memory: memory.clone(),
         identity: Arc::clone(identity),
-        door: Arc::clone(door),
-        counts: false,
-        budget,
-    }))
-}
-
-/// Someone at the MCP gateway; none where nobody has a name.
-pub(super) fn who(identity: &Arc<Identity>, app: &App) -> Option<Who> {
-    let budget = app.budget.load_full();
-    let name = identity.name.clone();
-    if name.is_none() && budget.is_none() {
-        return None;
-    }
-    let is_limited = !identity.tools.are_all();
-    let is_held = is_limited || identity.pace.is_some() || budget.is_some();
-    let permit = is_held.then(|| -> Arc<dyn Permit> {
-        Arc::new(Limited {
-            identity: Arc::clone(identity),
-            door: Arc::clone(&app.door),
-            budget,
-            // Many calls may be in one request there: each of them is counted by itself.
-            counts: true,
-        })
-    });
-    Some(Who {
-        name,
-        permit,
-        is_limited,
+        account: account.clone(),
+        door: Arc::clone(&app.door),
+        budget: app.admission.budget.load_full(),
+        way: Way::Mcp,
+    };
+    Who {
+        name: identity.name.clone(),
+        account: Arc::clone(account.id()),
+        is_operator: account.is_operator(),
+        permit: Some(Arc::new(permit)),
+        is_limited: !identity.tools.are_all(),
         may_decide: identity.may(Right::Operate),
-    })
+        memory,
+    }
 }
 
 /// Whether so many calls of someone may come now.
@@ -191,13 +210,16 @@ impl FromRequestParts<Arc<App>> for Caller {
         let traceparent = said_traceparent(&parts.headers).map(str::to_owned);
         let conversation = header_text(&parts.headers, CONVERSATION_HEADER);
         let conversation = conversation.map(|name| name.chars().take(CALLER_CHARS_MAX).collect());
+        let Ok(account) = CallerAccount::from_request_parts(parts, app).await;
         Ok(Caller {
             name,
             traceparent,
             conversation,
             identity,
+            memory: app.admission.memory.of_answer(account.id()),
+            account,
             door: Arc::clone(&app.door),
-            budget: app.budget.load_full(),
+            budget: app.admission.budget.load_full(),
         })
     }
 }
@@ -213,13 +235,24 @@ pub(super) fn said_traceparent(headers: &HeaderMap) -> Option<&str> {
     header_text(headers, "traceparent").filter(|text| text.len() <= TRACEPARENT_BYTES_MAX)
 }
 
-/// The tools of someone who may not use all of them.
+/// What goes with every call of someone: whom it counts for, what it may use, and what it is taken from.
 struct Limited {
     identity: Arc<Identity>,
+    account: CallerAccount,
     door: Arc<Door>,
-    /// Whether its calls are counted here.
-    counts: bool,
+    way: Way,
     budget: Option<Arc<Budget>>,
+    /// What the answer may take of memory.
+    memory: ByteBudget,
+}
+
+/// How a call came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Over REST: the rate was counted with the request.
+    Rest,
+    /// Over MCP: many calls may be in one request there, each of them is counted by itself.
+    Mcp,
 }
 
 impl Permit for Limited {
@@ -242,11 +275,20 @@ impl Permit for Limited {
         reason
     }
 
+    fn owner(&self) -> Option<&str> {
+        Some(self.account.id())
+    }
+
     fn admit(&self, asked: &steadyhand::Asked<'_>) -> Result<(), ToolError> {
+        may_start(&self.memory)?;
         if let Some(budget) = &self.budget {
-            budget.take(asked)?;
+            let unnamed = match self.way {
+                Way::Rest => Unnamed::IsNotCounted,
+                Way::Mcp => Unnamed::IsOneConversation,
+            };
+            budget.take(asked, budget_owner(self.account.id()), unnamed)?;
         }
-        if !self.counts {
+        if self.way == Way::Rest {
             return Ok(());
         }
         take(&self.identity, 1).map_err(|refused| {

@@ -35,7 +35,7 @@ const QUEUE: ObserverQueue = ObserverQueue {
     events_max: 16 * 1024,
     gather: Duration::from_millis(20),
 };
-/// Readers at the same time.
+/// Readers at the same time, if nothing else is said.
 const READERS_MAX: usize = 256;
 /// Running calls and open breakers that a snapshot lists.
 const LISTED_MAX: usize = 200;
@@ -54,6 +54,7 @@ struct Inner {
     /// The number of the newest event: what readers wait for.
     newest: watch::Sender<u64>,
     readers: AtomicUsize,
+    readers_max: AtomicUsize,
     closing: CancellationToken,
     watch: OnceLock<Watch>,
     /// Told of what is no call, too.
@@ -86,6 +87,7 @@ impl Live {
                 }),
                 newest: watch::Sender::new(0),
                 readers: AtomicUsize::new(0),
+                readers_max: AtomicUsize::new(READERS_MAX),
                 closing: CancellationToken::new(),
                 watch: OnceLock::new(),
                 also: OnceLock::new(),
@@ -128,6 +130,11 @@ impl Live {
     /// Cancelled when the server is about to end.
     pub fn closing(&self) -> CancellationToken {
         self.inner.closing.clone()
+    }
+
+    /// So many may read from here on.
+    pub fn set_readers_max(&self, readers: usize) {
+        self.inner.readers_max.store(readers, Ordering::Relaxed);
     }
 
     /// How many read now.

@@ -172,7 +172,7 @@ impl Reader {
             delivered_at: None,
         };
         // Dropping the reader gives its place back.
-        if before >= READERS_MAX {
+        if before >= inner.readers_max.load(Ordering::Relaxed) {
             return Err(CannotWatch::TooManyReaders);
         }
         match last.map(|id| (id, live.place(id))) {

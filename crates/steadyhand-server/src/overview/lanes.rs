@@ -104,7 +104,7 @@ pub(super) fn lanes(
             by_tool.insert(tool, lane);
         }
     }
-    let running = app.running.list();
+    let running = app.admission.running.list();
     for call in running.iter().take(RUNNING_MAX) {
         let lane = by_tool.entry(&call.tool).or_insert_with(|| Lane {
             tool: call.tool.clone(),

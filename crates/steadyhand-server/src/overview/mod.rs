@@ -117,7 +117,7 @@ pub(crate) async fn look(app: &App) -> Overview {
         matches!(server.phase, Phase::Running | Phase::Idle)
     };
     let figures = Figures {
-        in_flight: app.running.count(),
+        in_flight: app.admission.running.count(),
         queued: tools.iter().map(|tool| tool.queued).sum(),
         calls_1m: seconds.map(|one| u64::from(one.ok + one.failed)).sum(),
         error_rate_5m: fleet.recent.error_rate(),

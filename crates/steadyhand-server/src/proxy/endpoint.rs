@@ -230,7 +230,7 @@ impl Passage<'_> {
     async fn whole(&self, body: Body) -> Result<Whole, Trouble> {
         let setting = format!("body = \"…\" under [proxy.{}]", self.upstream.site.as_str());
         let limit = self.upstream.body_bytes;
-        Ok(Whole::read_up_to(body, self.app, limit, &setting).await?)
+        Ok(Whole::read_up_to(body, self.app, &self.caller.account, limit, &setting).await?)
     }
 
     /// The request with tools of ours, where that is configured and there are any to offer.
@@ -279,7 +279,7 @@ impl Passage<'_> {
         if let Some(sound) = look::glanced(chat, host, &whole.bytes) {
             return Ok(sound);
         }
-        match whole.make_room(look::VALUES_MAX, &self.app.limits)? {
+        match whole.make_room(look::VALUES_MAX)? {
             true => {
                 let large = &self.app.proxy.large;
                 Ok(look::look(chat, host, &whole.bytes, large).await)

@@ -42,10 +42,10 @@ pub(super) fn jwt_of(
 /// Who is told of what, and how long a yes is waited for, from here on.
 pub(super) fn watch_over(app: &App, settings: &Settings) {
     app.desk.set_wait(settings.approval_wait);
-    let before = app.budget.load();
+    let before = app.admission.budget.load();
     if before.as_ref().map(|budget| &budget.settings) != settings.budget.as_ref() {
         let budget = settings.budget.clone().map(Budget::new);
-        app.budget.store(budget.map(Arc::new));
+        app.admission.budget.store(budget.map(Arc::new));
     }
     match &settings.alerts {
         Ok(alerts) => app.alerts.apply(alerts),

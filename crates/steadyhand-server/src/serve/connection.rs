@@ -12,8 +12,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::request::Parts;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use hyper::body::{Body as _, Bytes, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -24,11 +23,13 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use crate::http::status::{Refused, WasRefused, Why};
-use crate::http::{self, App};
+use crate::admission::{ConnectionActivity, OpenConnection};
+use crate::http::{self, App, Came};
 
 /// A connection that is only told that there is no room.
 const REFUSAL_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a connection that is to make room may take to begin a request after all.
+const EVICTION_GRACE: Duration = Duration::from_millis(250);
 const HEADERS_MAX: usize = 100;
 /// What is held of a request's head, and of a body on its way, for each connection.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
@@ -37,64 +38,96 @@ const BUFFER_BYTES_MAX: usize = 64 * 1024;
 const HEARD_OUT_FOR: Duration = Duration::from_secs(2);
 const HEARD_OUT_BYTES: usize = 64 * 1024 * 1024;
 
-/// Answers requests until the client is done, too slow, or the server ends.
-pub(super) async fn serve(
-    stream: TcpStream,
-    peer: SocketAddr,
-    app: Arc<App>,
-    router: Router,
-    acceptor: Option<TlsAcceptor>,
+/// What connections are served with.
+#[derive(Clone)]
+pub(super) struct Service {
+    pub(super) app: Arc<App>,
+    pub(super) router: Router,
+    pub(super) acceptor: Option<TlsAcceptor>,
+    pub(super) ending: CancellationToken,
+}
+
+impl Service {
+    /// Answers requests until the client is done, too slow, or the server ends; or until this connection is to make
+    /// room for another while nobody uses it.
+    pub(super) async fn serve(self, stream: TcpStream, peer: SocketAddr, open: OpenConnection) {
+        let patience = self.app.limits.patience;
+        let came = Came::OnItsOwn(Arc::clone(&open.activity));
+        self.answer(stream, peer, patience, came).await;
+        drop(open);
+    }
+
+    /// Says that there are too many connections, and closes this one. Operators are served all the same.
+    pub(super) async fn refuse(self, stream: TcpStream, peer: SocketAddr) {
+        let came = Came::BeyondTheLimit;
+        self.answer(stream, peer, REFUSAL_PATIENCE, came).await;
+    }
+
+    async fn answer(self, stream: TcpStream, peer: SocketAddr, patience: Duration, came: Came) {
+        let Service {
+            app,
+            router,
+            acceptor,
+            ending,
+        } = self;
+        prepare(&stream, patience);
+        let activity = came.activity().cloned();
+        let owed = Owed::default();
+        let owes = owed.clone();
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (app, router, came) = (Arc::clone(&app), router.clone(), came.clone());
+            let request = request.map(|body| Body::new(owes.body(body)));
+            async move {
+                let is_last = came.activity().is_none();
+                let mut response = http::respond(app, router, peer, came, request).await;
+                if is_last {
+                    let close = axum::http::HeaderValue::from_static("close");
+                    let headers = response.headers_mut();
+                    headers.insert(axum::http::header::CONNECTION, close);
+                }
+                Ok::<Response, Infallible>(response)
+            }
+        });
+        let limits = Conditions {
+            patience,
+            owed,
+            activity,
+            ending,
+        };
+        let Some(acceptor) = acceptor else {
+            return talk(stream, service, limits).await;
+        };
+        // Whoever does not greet in time is not waited for, and neither is one that is to make room.
+        let greeted = timeout(patience, acceptor.accept(stream));
+        let greeted = tokio::select! {
+            greeted = greeted => greeted,
+            () = limits.evicted() => return,
+        };
+        match greeted {
+            Ok(Ok(stream)) => talk(stream, service, limits).await,
+            Ok(Err(error)) => tracing::debug!(%error, %peer, "a connection that is no TLS"),
+            Err(_) => tracing::debug!(%peer, "a connection that did not greet in time"),
+        }
+    }
+}
+
+/// How long a connection is talked on.
+struct Conditions {
+    patience: Duration,
+    owed: Owed,
+    /// None where it is only told that there is no room.
+    activity: Option<Arc<ConnectionActivity>>,
     ending: CancellationToken,
-) {
-    let patience = app.limits.patience;
-    prepare(&stream, patience);
-    let owed = Owed::default();
-    let owes = owed.clone();
-    let service = service_fn(move |request: Request<Incoming>| {
-        let (app, router) = (Arc::clone(&app), router.clone());
-        let request = request.map(|body| Body::new(owes.body(body)));
-        async move { Ok::<Response, Infallible>(http::respond(app, router, peer, request).await) }
-    });
-    let Some(acceptor) = acceptor else {
-        return talk(stream, patience, owed, service, ending).await;
-    };
-    // Whoever does not greet in time is not waited for.
-    match timeout(patience, acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => talk(stream, patience, owed, service, ending).await,
-        Ok(Err(error)) => tracing::debug!(%error, %peer, "a connection that is no TLS"),
-        Err(_) => tracing::debug!(%peer, "a connection that did not greet in time"),
-    }
 }
 
-/// Says that there are too many connections, and closes this one.
-pub(super) async fn refuse(stream: TcpStream, connections: usize, ending: CancellationToken) {
-    let owed = Owed::default();
-    let owes = owed.clone();
-    let service = service_fn(move |request: Request<Incoming>| {
-        let (parts, body) = request.into_parts();
-        drop(owes.body(body));
-        refuse_one(connections, parts)
-    });
-    prepare(&stream, REFUSAL_PATIENCE);
-    talk(stream, REFUSAL_PATIENCE, owed, service, ending).await;
-}
-
-async fn refuse_one(connections: usize, request: Parts) -> Result<Response, Infallible> {
-    let refused = Refused::new(
-        Why::Busy,
-        format!("{connections} connections are open, which is as many as may"),
-        "Try again in a moment, or raise limits = { connections = … } under [server]",
-    );
-    let wants_problem = http::status::asks_for_problem(&request.headers);
-    let mut response = refused.into_response();
-    if wants_problem && let Some(WasRefused(refused)) = response.extensions_mut().remove() {
-        refused.rewrite_as_problem(&mut response, request.uri.path());
+impl Conditions {
+    /// Waits until the connection is to make room for another.
+    async fn evicted(&self) {
+        match &self.activity {
+            Some(activity) => activity.evicted.cancelled().await,
+            None => std::future::pending().await,
+        }
     }
-    let close = axum::http::HeaderValue::from_static("close");
-    response
-        .headers_mut()
-        .insert(axum::http::header::CONNECTION, close);
-    Ok(response)
 }
 
 /// Whether a client has announced more of its request than it has sent: it is heard out before the connection ends.
@@ -151,36 +184,52 @@ fn prepare(stream: &TcpStream, patience: Duration) {
     notice_when_the_peer_is_gone(stream, patience);
 }
 
-async fn talk<T, S>(
-    stream: T,
-    patience: Duration,
-    owed: Owed,
-    service: S,
-    ending: CancellationToken,
-) where
+async fn talk<T, S>(stream: T, service: S, conditions: Conditions)
+where
     T: AsyncRead + AsyncWrite + Unpin,
     S: hyper::service::HttpService<Incoming, ResBody = Body, Error = Infallible>,
 {
-    let io = TokioIo::new(Patient::new(stream, patience, owed));
+    let io = Patient::new(stream, &conditions);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         // Also the time a connection may lie idle.
-        .header_read_timeout(patience)
+        .header_read_timeout(conditions.patience)
         .max_headers(HEADERS_MAX)
         .max_buf_size(BUFFER_BYTES_MAX)
-        .serve_connection(io, service);
+        .serve_connection(TokioIo::new(io), service);
     tokio::pin!(connection);
     let ended = tokio::select! {
         // What has arrived is read first: a request is answered even if it came at the last moment.
         biased;
         ended = &mut connection => ended,
-        () = ending.cancelled() => {
+        () = conditions.ending.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
+        }
+        () = conditions.evicted() => {
+            connection.as_mut().graceful_shutdown();
+            tokio::select! {
+                ended = &mut connection => ended,
+                () = until_unused(&conditions) => Ok(()),
+            }
         }
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+/// Waits a moment, and for the end of a request that came in it: one that has only begun to come is not waited for.
+async fn until_unused(conditions: &Conditions) {
+    loop {
+        sleep(EVICTION_GRACE).await;
+        if !conditions
+            .activity
+            .as_ref()
+            .is_some_and(|it| it.is_in_use())
+        {
+            return;
+        }
     }
 }
 
@@ -213,6 +262,7 @@ struct Patient<T> {
     stalled: Option<Pin<Box<Sleep>>>,
     /// Whether the other side has said that more will come.
     owed: Owed,
+    activity: Option<Arc<ConnectionActivity>>,
     /// Our side is closed; theirs may still send.
     closing: Option<Closing>,
 }
@@ -232,11 +282,12 @@ impl Closing {
 }
 
 impl<T> Patient<T> {
-    fn new(inner: T, patience: Duration, owed: Owed) -> Patient<T> {
+    fn new(inner: T, conditions: &Conditions) -> Patient<T> {
         Patient {
             inner,
-            patience,
-            owed,
+            patience: conditions.patience,
+            owed: conditions.owed.clone(),
+            activity: conditions.activity.clone(),
             stalled: None,
             closing: None,
         }
@@ -331,11 +382,17 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Patient<T> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.inner).poll_flush(context);
+        if let (Poll::Ready(Ok(())), Some(activity)) = (&flushed, &self.activity) {
+            activity.sent();
+        }
         self.bounded(context, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.closing.is_none() {
+            if let Some(activity) = &self.activity {
+                activity.closes();
+            }
             let shut = Pin::new(&mut self.inner).poll_shutdown(context);
             ready!(self.bounded(context, shut))?;
         }

@@ -17,11 +17,12 @@ use std::time::Duration;
 use axum::Router;
 use futures_util::FutureExt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Door;
+use crate::admission::{ConnectionTable, OpenConnection};
 use crate::approvals::Desk;
 use crate::config::units::Span;
 use crate::config::{Configuration, Surroundings};
@@ -32,6 +33,7 @@ use crate::pins::Pins;
 use crate::runtime::Runtime;
 pub(crate) use address::{listen_address, listen_option};
 use applied::{export, jwt_of, watch_over};
+use connection::Service;
 use lanes::Lanes;
 use presence::Presence;
 pub(crate) use settings::{CannotServe, DEFAULT_LISTEN, Fault, Settings};
@@ -47,10 +49,15 @@ const LAST_WORDS_MAX: Duration = Duration::from_secs(2);
 /// kind, then they are closed: those who say nothing must not keep others from being heard.
 const REFUSALS: usize = 32;
 const REFUSAL_WAIT: Duration = Duration::from_millis(10);
+/// How long a connection waits for room before it is told that there is none, and how often it looks.
+const ROOM_WAIT: Duration = Duration::from_millis(250);
+const LOOK_FOR_ROOM: Duration = Duration::from_millis(10);
 /// Connections that had not been accepted when the end began, and still are.
 const LATE_MAX: usize = 4096;
 /// When the machine has no more files to open, trying at once again does not help.
 const AFTER_FAILED_ACCEPT: Duration = Duration::from_millis(50);
+/// The part of `limits.connections` that may be open beyond them, for callers that do not have their share.
+const CONNECTIONS_RESERVE_PART: usize = 4;
 /// Files that are open beside connections: the database, tools' own connections, standard streams.
 const OTHER_FILES: usize = 256;
 
@@ -62,10 +69,9 @@ pub(crate) struct Server {
     configured: SocketAddr,
     app: Arc<App>,
     router: Router,
-    places: Arc<Semaphore>,
-    places_max: usize,
+    connections: Arc<ConnectionTable>,
     refusals: Arc<Semaphore>,
-    lanes: Lanes,
+    lanes: Arc<Lanes>,
     tls: Tls,
     /// Cancelled when connections must come to their end.
     ending: CancellationToken,
@@ -107,11 +113,12 @@ impl Server {
         let address = listener
             .local_addr()
             .map_err(|error| CannotServe::address(settings.listen, &error))?;
-        let mut limits = Limits::from(&settings.limits);
-        limits.connections = limits
-            .connections
-            .min(files_max().saturating_sub(OTHER_FILES))
-            .max(1);
+        let proxies = settings.proxy.iter().flat_map(|all| all.values());
+        let bodies = proxies.filter_map(|proxy| proxy.body.map(|size| size.0 as usize));
+        let mut limits = Limits::of(&settings.limits, bodies.max().unwrap_or(0));
+        let files = files_max().saturating_sub(OTHER_FILES).max(2);
+        limits.connections = limits.connections.min(files - files.div_ceil(5)).max(1);
+        let connections_max = limits.connections + connections_reserve(limits.connections);
         let jwt = jwt_of(settings, None, &runtime)?;
         let access = Access::new(
             address,
@@ -141,10 +148,9 @@ impl Server {
             configured: settings.listen,
             router: http::router(Arc::clone(&app)),
             app,
-            places: Arc::new(Semaphore::new(limits.connections)),
-            places_max: limits.connections,
+            connections: ConnectionTable::new(connections_max),
             refusals: Arc::new(Semaphore::new(REFUSALS)),
-            lanes: Lanes::open(),
+            lanes: Arc::new(Lanes::open()),
             tls,
             ending: CancellationToken::new(),
             presence: Mutex::new(None),
@@ -303,45 +309,44 @@ impl Server {
     }
 
     async fn take_in(&self, stream: TcpStream, peer: SocketAddr) {
-        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
-            return self.serve(stream, peer, place);
+        if let Some(open) = self.connections.take_in(peer.ip()) {
+            return self.serve(stream, peer, open);
         }
-        let (places, refusals) = (Arc::clone(&self.places), Arc::clone(&self.refusals));
-        tokio::select! {
-            biased;
-            Ok(place) = places.acquire_owned() => self.serve(stream, peer, place),
-            Ok(place) = refusals.acquire_owned() => {
-                // Whoever expects TLS would not understand what is said without.
-                if self.tls.acceptor().is_some() {
-                    return;
-                }
-                let (connections, ending) = (self.places_max, self.ending.clone());
-                tokio::spawn(async move {
-                    connection::refuse(stream, connections, ending).await;
+        let Ok(place) = timeout(REFUSAL_WAIT, Arc::clone(&self.refusals).acquire_owned()).await
+        else {
+            // Too many wait already.
+            return;
+        };
+        let Ok(place) = place else {
+            return;
+        };
+        let (service, connections) = (self.service(), Arc::clone(&self.connections));
+        let lanes = Arc::clone(&self.lanes);
+        tokio::spawn(async move {
+            match when_there_is_room(&connections, peer).await {
+                Some(open) => {
                     drop(place);
-                });
+                    serve_on(&lanes, service, stream, peer, open);
+                }
+                None => {
+                    service.refuse(stream, peer).await;
+                    drop(place);
+                }
             }
-            () = sleep(REFUSAL_WAIT) => {}
+        });
+    }
+
+    fn service(&self) -> Service {
+        Service {
+            app: Arc::clone(&self.app),
+            router: self.router.clone(),
+            acceptor: self.tls.acceptor(),
+            ending: self.ending.clone(),
         }
     }
 
-    fn serve(&self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
-        let (app, ending) = (Arc::clone(&self.app), self.ending.clone());
-        let (router, acceptor) = (self.router.clone(), self.tls.acceptor());
-        // It belongs to whoever waits for it: there it is registered anew.
-        let stream = match stream.into_std() {
-            Ok(stream) => stream,
-            Err(error) => {
-                return tracing::debug!(%error, %peer, "a connection that cannot be served");
-            }
-        };
-        self.lanes.serve(async move {
-            match TcpStream::from_std(stream) {
-                Ok(stream) => connection::serve(stream, peer, app, router, acceptor, ending).await,
-                Err(error) => tracing::debug!(%error, %peer, "a connection that cannot be served"),
-            }
-            drop(place);
-        });
+    fn serve(&self, stream: TcpStream, peer: SocketAddr, open: OpenConnection) {
+        serve_on(&self.lanes, self.service(), stream, peer, open);
     }
 
     /// Who has connected already is told, too.
@@ -351,8 +356,8 @@ impl Server {
             let Some(Ok((stream, peer))) = accepted else {
                 return;
             };
-            if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
-                self.serve(stream, peer, place);
+            if let Some(open) = self.connections.take_in(peer.ip()) {
+                self.serve(stream, peer, open);
             }
         }
     }
@@ -363,28 +368,29 @@ impl Server {
         self.app.closing.cancel();
         self.app.live.close();
         self.app.gateway.close();
-        self.app.running.close();
+        self.app.admission.running.close();
         self.take_in_the_late();
         drop(self.listener);
         let until = Instant::now() + DRAIN_MAX;
         let mut second = Duration::ZERO;
-        while Instant::now() < until && self.app.running.count() > 0 {
+        while Instant::now() < until && self.app.admission.running.count() > 0 {
             // Nobody can approve a call here any more.
-            self.app.running.cancel_waiting();
-            if timeout(second, self.app.running.until_none()).await.is_ok() {
+            self.app.admission.running.cancel_waiting();
+            if timeout(second, self.app.admission.running.until_none())
+                .await
+                .is_ok()
+            {
                 break;
             }
             tell(&waiting(&self.app));
             second = Duration::from_secs(1);
         }
         let _ = tokio::time::timeout_at(until, self.app.proxy.until_none()).await;
-        let cancelled = self.app.running.cancel_all();
+        let cancelled = self.app.admission.running.cancel_all();
         self.app.proxy.end();
-        let _ = timeout(LAST_WORDS_MAX, self.app.running.until_none()).await;
+        let _ = timeout(LAST_WORDS_MAX, self.app.admission.running.until_none()).await;
         self.ending.cancel();
-        // All places are free when no connection is left.
-        let all = u32::try_from(self.places_max).unwrap_or(u32::MAX);
-        let _ = timeout(LAST_WORDS_MAX, self.places.acquire_many(all)).await;
+        let _ = timeout(LAST_WORDS_MAX, self.connections.until_none()).await;
         // How long they lasted is exported, too.
         self.app.gateway.end_sessions();
         let _ = timeout(LAST_WORDS_MAX, self.app.runtime.stop_servers()).await;
@@ -395,6 +401,44 @@ impl Server {
             tracing::warn!("not every call is in the history: it could not be written in time");
         }
         Drained { cancelled }
+    }
+}
+
+/// Serves a connection on one of the threads for that.
+fn serve_on(
+    lanes: &Lanes,
+    service: Service,
+    stream: TcpStream,
+    peer: SocketAddr,
+    open: OpenConnection,
+) {
+    // It belongs to whoever waits for it: there it is registered anew.
+    let stream = match stream.into_std() {
+        Ok(stream) => stream,
+        Err(error) => {
+            return tracing::debug!(%error, %peer, "a connection that cannot be served");
+        }
+    };
+    lanes.serve(async move {
+        match TcpStream::from_std(stream) {
+            Ok(stream) => service.serve(stream, peer, open).await,
+            Err(error) => tracing::debug!(%error, %peer, "a connection that cannot be served"),
+        }
+    });
+}
+
+/// Waits a little for a connection that makes room, or ends.
+async fn when_there_is_room(
+    connections: &Arc<ConnectionTable>,
+    peer: SocketAddr,
+) -> Option<OpenConnection> {
+    let until = Instant::now() + ROOM_WAIT;
+    loop {
+        sleep(LOOK_FOR_ROOM).await;
+        let open = connections.take_in(peer.ip());
+        if open.is_some() || Instant::now() >= until {
+            return open;
+        }
     }
 }
 
@@ -421,7 +465,7 @@ impl Drop for Followed {
 }
 
 fn waiting(app: &App) -> Vec<Waiting> {
-    let calls = app.running.list();
+    let calls = app.admission.running.list();
     calls
         .iter()
         .map(|call| Waiting {
@@ -430,6 +474,11 @@ fn waiting(app: &App) -> Vec<Waiting> {
             deadline: app.deadline_of(call),
         })
         .collect()
+}
+
+/// Connections beyond those that one caller may have in use.
+fn connections_reserve(connections: usize) -> usize {
+    connections.div_ceil(CONNECTIONS_RESERVE_PART)
 }
 
 /// A file that may not grow any more (`ulimit -f`) is an error of the one who writes it, as on a full disk: without

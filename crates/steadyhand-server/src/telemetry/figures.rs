@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use steadyhand::conversation::{Code, Provider, fixes_made};
-use steadyhand::{BreakerState, Times, ToolManager, ToolMetrics};
+use steadyhand::{BreakerState, ByteBudget, Times, ToolManager, ToolMetrics};
 use steadyhand_mcp::measures::{self, Durations, Measure};
 use tokio::time::Instant;
 
@@ -210,6 +210,26 @@ impl Figures {
                 "events.dropped",
                 "Live events dropped before anyone could read them",
                 process.events_dropped,
+            ),
+            gauge(
+                "memory.accounted",
+                "Bytes that are held for callers and servers",
+                ByteBudget::process().used() as u64,
+            ),
+            gauge(
+                "memory.accounted.peak",
+                "The most bytes that were ever held for callers and servers",
+                ByteBudget::process().peak() as u64,
+            ),
+            gauge(
+                "memory.limit",
+                "The most bytes that may be held for callers and servers",
+                ByteBudget::process().bytes_max() as u64,
+            ),
+            counter(
+                "memory.refused",
+                "How often there was no room for what a caller or a server wanted",
+                ByteBudget::process().refused(),
             ),
             counter(
                 "spans.dropped",

@@ -15,6 +15,7 @@ use super::record::{Ended, Record};
 use super::refused;
 use super::show::Show;
 use super::talk::AGAIN;
+use crate::access::budget_permit;
 use crate::approvals::Desk;
 use crate::cli::error::Failed;
 use crate::cli::{Interrupts, Session};
@@ -80,6 +81,8 @@ impl<'a> Chat<'a> {
     ) -> Chat<'a> {
         let configuration = Arc::clone(&runtime.generation().configuration);
         let agent = Agent::new(Arc::clone(&chosen.model), runtime.executor().clone());
+        let mut settings = settings;
+        settings.permit = budget_permit(&configuration, "this chat");
         let mut chat = Chat {
             session,
             runtime,

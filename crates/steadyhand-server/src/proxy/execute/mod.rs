@@ -104,7 +104,7 @@ impl Executing {
         let mut request: Value = serde_json::from_slice(sent).ok()?;
         let offer = Offer::of(app, caller, chat.provider, execute, &request)?;
         let hidden = &app.proxy.hidden;
-        hidden.restore(chat.provider, &caller.name, &mut request);
+        hidden.restore(chat.provider, caller.account.id(), &mut request);
         offer.put(&mut request);
         let mut headers = headers::of_request(head.headers, true);
         // We have to read the answers.
@@ -224,8 +224,10 @@ impl Executing {
         let turn = Turn::read_named(provider, &own, |name| self.offer.original(name));
         let calls = turn.calls().iter();
         let calls = calls.map(|call| self.caller.of(call.clone())).collect();
-        let outcomes = self.app.execute_all(calls, &self.caller).await?;
-        let results = turn.results(&outcomes);
+        // As outcomes, and as messages.
+        let held = self.app.execute_all(calls, &self.caller, 2).await?;
+        let results = turn.results(&held.outcomes);
+        drop(held);
         if count < all.calls().len() {
             // Ours are answered here, theirs by the client: the model sees one after the other.
             let own = grow::without_words(provider, own);
@@ -255,7 +257,7 @@ impl Executing {
             && !inside.hidden.is_empty()
         {
             let hidden = &self.app.proxy.hidden;
-            hidden.remember(&self.caller.name, &call.id, inside.hidden.clone());
+            hidden.remember(self.caller.account.id(), &call.id, inside.hidden.clone());
         }
     }
 

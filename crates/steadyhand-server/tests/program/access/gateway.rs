@@ -6,7 +6,12 @@ use super::{TOOLS, key};
 use crate::serve::{Reply, Served};
 use crate::support::Workplace;
 
-async fn send(served: &Served, key: &str, session: Option<&str>, message: &Value) -> Reply {
+pub(super) async fn send(
+    served: &Served,
+    key: &str,
+    session: Option<&str>,
+    message: &Value,
+) -> Reply {
     let shown = format!("Bearer {key}");
     let mut headers = vec![
         ("authorization", shown.as_str()),
@@ -19,16 +24,21 @@ async fn send(served: &Served, key: &str, session: Option<&str>, message: &Value
         .await
 }
 
-async fn begin(served: &Served, key: &str) -> String {
+pub(super) async fn begin(served: &Served, key: &str) -> String {
+    begin_as(served, key, "2025-11-25").await
+}
+
+/// A session of a version of the protocol.
+pub(super) async fn begin_as(served: &Served, key: &str, version: &str) -> String {
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
+        "protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
     let begun = send(served, key, None, &initialize).await;
     assert_eq!(begun.status, 200, "{}", begun.text);
     let session = begun.header("mcp-session-id").expect("a session");
     session.to_owned()
 }
 
-fn call(id: u64, tool: &str) -> Value {
+pub(super) fn call(id: u64, tool: &str) -> Value {
     let params = json!({"name": tool, "arguments": {}});
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
 }

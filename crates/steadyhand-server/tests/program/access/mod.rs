@@ -8,8 +8,10 @@ mod jwt;
 mod keys;
 mod limits;
 mod login;
+mod memory;
 mod others;
 mod routes;
+mod shares;
 mod tls;
 
 use serde_json::{Value, json};

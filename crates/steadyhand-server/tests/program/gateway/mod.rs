@@ -13,6 +13,8 @@ mod sessions;
 pub(crate) mod stdio;
 mod streams;
 
+pub(crate) use sessions::memory;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};

@@ -196,7 +196,7 @@ async fn v05_thousands_of_sessions_are_held() {
 }
 
 /// What the program takes of memory, in bytes.
-fn memory(served: &Served) -> usize {
+pub(crate) fn memory(served: &Served) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", served.pid())).expect("Linux");
     let line = status
         .lines()

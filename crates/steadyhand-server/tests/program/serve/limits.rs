@@ -4,7 +4,8 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::{Served, TOOLS, program, reply, request, runs, until, whole_reply};
+use super::{Served, TOOLS, program, reply, request, until};
+use crate::access::key;
 use crate::faults::Fault;
 use crate::support::{PATIENCE, Workplace};
 
@@ -160,11 +161,14 @@ async fn a_client_that_does_not_read_its_answer_is_let_go() {
     until("both places are free again", async || {
         let mut streams = [served.connect().await, served.connect().await];
         for stream in &mut streams {
+            // These are in use for as long as they are open.
             stream
-                .write_all(b"GET /health/live HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                .write_all(b"GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n")
                 .await
                 .ok()?;
-            if whole_reply(stream).await?.status != 200 {
+            let mut head = [0; 12];
+            stream.read_exact(&mut head).await.ok()?;
+            if !head.ends_with(b"200") {
                 return None;
             }
         }
@@ -182,65 +186,91 @@ async fn a_client_that_does_not_read_its_answer_is_let_go() {
 #[tokio::test]
 async fn connections_beyond_the_limit_are_told_so() {
     let served = limited("connections = 3").await;
-    let ask = b"GET /health/live HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let ask = b"GET /v1/tools HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let mut open = Vec::new();
     for _ in 0..3 {
         let mut stream = served.connect().await;
-        stream.write_all(ask).await.expect("sent");
-        assert_eq!(reply(&mut stream).await.status, 200);
+        let call = json!({"name": "slow"}).to_string();
+        let call = request(served.address, "POST", "/v1/calls", &[], &call);
+        stream.write_all(call.as_bytes()).await.expect("sent");
         open.push(stream);
     }
-    let refused = served.get("/health/live").await;
+    until("three calls run", async || {
+        let ready = served.get("/health/ready").await.json();
+        (ready["running"] == 3).then_some(())
+    })
+    .await;
+    let refused = served.get("/v1/tools").await;
     assert_eq!(refused.header("retry-after"), Some("1"));
     let (status, code, message) = refused.refusal();
     assert_eq!((status, code.as_str()), (503, "server_busy"));
     assert!(message.contains("3 connections"), "{message}");
     drop(open.pop());
     until("there is room again", async || {
-        (served.get("/health/live").await.status == 200).then_some(())
+        (served.get("/v1/tools").await.status == 200).then_some(())
     })
     .await;
     // One connection can be used again and again.
+    let mut again = served.connect().await;
     for _ in 0..3 {
-        open[0].write_all(ask).await.expect("sent");
-        assert_eq!(reply(&mut open[0]).await.status, 200);
+        again.write_all(ask).await.expect("sent");
+        assert_eq!(reply(&mut again).await.status, 200);
     }
 }
 
 #[tokio::test]
 async fn more_calls_than_may_run_are_refused_before_they_begin() {
-    let served = limited("calls = 2, per_caller = 1").await;
-    let hold = async |caller: &str| {
+    let config = format!("[server]\nlimits = {{ calls = 2, per_caller = 1 }}\n{TOOLS}");
+    let workplace = Workplace::with_config(&config);
+    let keys = ["anna", "bert", "cora"].map(|name| key(&workplace, name, &[]));
+    let served = Served::in_place(workplace).await;
+    let [anna, bert, cora] = keys.map(|key| format!("Bearer {key}"));
+    let hold = async |shown: &str| {
         let mut stream = served.connect().await;
         let call = json!({"name": "slow"}).to_string();
-        let headers = [("steadyhand-caller", caller)];
+        let headers = [("authorization", shown)];
         let call = request(served.address, "POST", "/v1/calls", &headers, &call);
         stream.write_all(call.as_bytes()).await.expect("sent");
         stream
     };
-    let _first = hold("anna").await;
-    runs(&served, "slow").await;
+    let running = async |count: usize| {
+        until("they run", async || {
+            let ready = served.get("/health/ready").await.json();
+            (ready["running"] == count).then_some(())
+        })
+        .await;
+    };
+    let _first = hold(&anna).await;
+    running(1).await;
     let body = json!({"name": "echo"}).to_string();
     let again = served
-        .send("POST", "/v1/calls", &[("steadyhand-caller", "anna")], &body)
+        .send("POST", "/v1/calls", &[("authorization", &anna)], &body)
         .await;
     assert_eq!(again.header("retry-after"), Some("1"));
     let (status, code, message) = again.refusal();
     assert_eq!((status, code.as_str()), (429, "too_many_calls"));
     assert!(message.contains("anna"), "{message}");
-    let _second = hold("bert").await;
-    until("two calls run", async || {
-        let ready = served.get("/health/ready").await.json();
-        (ready["running"] == 2).then_some(())
-    })
-    .await;
+    let _second = hold(&bert).await;
+    running(2).await;
     let third = served
-        .send("POST", "/v1/calls", &[("steadyhand-caller", "cora")], &body)
+        .send("POST", "/v1/calls", &[("authorization", &cora)], &body)
         .await;
     let (status, code, _) = third.refusal();
     assert_eq!((status, code.as_str()), (503, "server_busy"));
-    let metrics = served.get("/v1/metrics/echo").await.json();
-    assert_eq!(metrics["totalExecutions"], 0);
+}
+
+#[tokio::test]
+async fn memory_that_cannot_hold_a_body_is_told_before_the_server_starts() {
+    let config = "[server]\nlimits = { body = \"16MiB\", memory = \"20MiB\" }\n";
+    let workplace = Workplace::with_config(config);
+    let refused = program(&workplace, &["config", "check"])
+        .output()
+        .await
+        .expect("it ends");
+    let told = [refused.stdout, refused.stderr].concat();
+    let told = String::from_utf8_lossy(&told).into_owned();
+    assert!(told.contains("server.limits.memory"), "{told}");
+    assert!(told.contains("20.0 MiB"), "{told}");
 }
 
 #[tokio::test]

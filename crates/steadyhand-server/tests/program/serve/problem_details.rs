@@ -92,9 +92,28 @@ async fn t05_quality_values_decide_which_shape_an_error_has() {
     // What is no error is no problem.
     let reply = refused(&served, "GET", "/v1/tools", "", PROBLEM).await;
     assert_eq!(reply.header("content-type"), Some("application/json"));
-    // A connection too many is refused before anything is read of it; that answer has the shape, too.
-    let served = Served::with_config("[server]\nlimits = { connections = 1 }\n").await;
-    let _first = served.connect().await;
+    // A connection too many is refused; that answer has the shape, too.
+    let served = Served::with_config(&format!(
+        "{}[server]\nlimits = {{ connections = 1 }}\n",
+        super::TOOLS
+    ))
+    .await;
+    let mut first = served.connect().await;
+    let slow = request(
+        served.address,
+        "POST",
+        "/v1/calls",
+        &[],
+        r#"{"name": "slow"}"#,
+    );
+    tokio::io::AsyncWriteExt::write_all(&mut first, slow.as_bytes())
+        .await
+        .expect("a connection");
+    super::until("it runs", async || {
+        let ready = served.get("/health/ready").await.json();
+        (ready["running"] == 1).then_some(())
+    })
+    .await;
     let mut second = served.connect().await;
     let asked = request(
         served.address,

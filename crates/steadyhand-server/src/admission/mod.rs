@@ -1,0 +1,166 @@
+//! Who may have how much of what the server shares: one type, asked by REST, MCP, the proxy and the pages.
+//!
+//! Every limit has a share for each caller, so that none of them keeps the others out, and where something is kept
+//! open for long, a rest for operators. What a caller is counted as is in `account.rs`.
+
+mod account;
+mod connections;
+mod memory;
+mod slots;
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use arc_swap::ArcSwapOption;
+use axum::body::{Body, Bytes};
+use axum::response::Response;
+use hyper::body::{Frame, SizeHint};
+use steadyhand::{BudgetExceeded, Call, Permission, ReservedBytes};
+
+pub(crate) use account::{CallerAccount, budget_owner};
+pub(crate) use connections::{ConnectionActivity, ConnectionTable, OpenConnection};
+pub(crate) use memory::{CallerMemory, json_length, may_start};
+pub(crate) use slots::{Slot, SlotLimits, Slots};
+
+use crate::access::Budget;
+use crate::http::status::{Refused, Why};
+use crate::http::{Caller, Limits, Place, Running};
+
+/// Readers of `GET /v1/events` at the same time.
+pub(crate) const EVENT_READERS_MAX: usize = 512;
+/// Readers of `GET /v1/events` of one caller.
+const EVENT_READERS_PER_CALLER_MAX: usize = 256;
+/// Of all readers of events, so many are kept for operators.
+const EVENT_READERS_OPERATOR_RESERVE: usize = 32;
+/// Open pages of the dashboard: each keeps what it compresses against.
+const PAGES_MAX: usize = 128;
+/// Open pages of the dashboard of one caller.
+const PAGES_PER_CALLER_MAX: usize = 64;
+/// Of all open pages, so many are kept for operators.
+const PAGES_OPERATOR_RESERVE: usize = 16;
+/// Streams of news that MCP clients hold open.
+const MCP_STREAMS_MAX: usize = 1_024;
+/// Streams of news that the MCP clients of one caller hold open.
+const MCP_STREAMS_PER_CALLER_MAX: usize = 512;
+/// Of all streams of MCP clients, so many are kept for operators.
+const MCP_STREAMS_OPERATOR_RESERVE: usize = 64;
+
+/// What all ways in ask before they take something that callers share.
+pub(crate) struct Admission {
+    pub(crate) limits: Limits,
+    /// The calls that run now.
+    pub(crate) running: Arc<Running>,
+    /// What conversations or callers may ask for, where the configuration says.
+    pub(crate) budget: ArcSwapOption<Budget>,
+    /// The memory that is held for callers.
+    pub(crate) memory: CallerMemory,
+    /// Requests that are answered now.
+    pub(crate) requests: Arc<Slots>,
+    pub(crate) event_readers: Arc<Slots>,
+    pub(crate) pages: Arc<Slots>,
+    pub(crate) mcp_streams: Arc<Slots>,
+}
+
+impl Admission {
+    pub(crate) fn new(limits: Limits) -> Admission {
+        let slots = |kind, total, per_caller, operator_reserve| {
+            let limits = SlotLimits {
+                total,
+                per_caller,
+                operator_reserve,
+            };
+            Slots::new(kind, limits)
+        };
+        Admission {
+            running: Arc::default(),
+            memory: CallerMemory::new(limits.memory_bytes),
+            budget: ArcSwapOption::empty(),
+            // How many there are in all is limited by the connections.
+            requests: slots("connections", usize::MAX, limits.connections, 0),
+            event_readers: slots(
+                "readers of events",
+                EVENT_READERS_MAX,
+                EVENT_READERS_PER_CALLER_MAX,
+                EVENT_READERS_OPERATOR_RESERVE,
+            ),
+            pages: slots(
+                "pages",
+                PAGES_MAX,
+                PAGES_PER_CALLER_MAX,
+                PAGES_OPERATOR_RESERVE,
+            ),
+            mcp_streams: slots(
+                "streams of news",
+                MCP_STREAMS_MAX,
+                MCP_STREAMS_PER_CALLER_MAX,
+                MCP_STREAMS_OPERATOR_RESERVE,
+            ),
+            limits,
+        }
+    }
+
+    /// Lets a call of a caller in: its rate is counted, and it goes on the list of calls that run.
+    pub(crate) fn admit(&self, call: &mut Call, caller: &Caller) -> Result<Place, Refused> {
+        caller.take(1)?;
+        self.running.enter(call, &caller.name, &self.limits)
+    }
+
+    /// The same for many: all of them, or none.
+    pub(crate) fn admit_all(
+        &self,
+        calls: &mut [Call],
+        caller: &Caller,
+    ) -> Result<Vec<Place>, Refused> {
+        caller.take(calls.len())?;
+        self.running.enter_all(calls, &caller.name, &self.limits)
+    }
+}
+
+impl Admission {
+    /// Makes room for the arguments of a call that may go on when its caller is gone.
+    pub(crate) fn hold_arguments(&self, call: &Call) -> Result<Option<ReservedBytes>, Refused> {
+        let owner = call.permit.as_ref().and_then(Permission::owner);
+        let held = self.memory.hold_arguments(owner.unwrap_or_default(), call);
+        held.map_err(|full| no_memory(&full))
+    }
+}
+
+/// There is no room in memory for what a request wants.
+pub(crate) fn no_memory(full: &BudgetExceeded) -> Refused {
+    Refused::new(
+        Why::Busy,
+        full.to_string(),
+        "Send less at once, try again in a moment, or raise limits = { memory = \"…\" } under [server]",
+    )
+}
+
+/// Keeps something until the whole answer was handed over, or given up.
+pub(crate) fn until_answered(response: Response, kept: impl Send + Unpin + 'static) -> Response {
+    response.map(|body| Body::new(KeptBody { body, _kept: kept }))
+}
+
+struct KeptBody<K> {
+    body: Body,
+    _kept: K,
+}
+
+impl<K: Unpin> hyper::body::Body for KeptBody<K> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
