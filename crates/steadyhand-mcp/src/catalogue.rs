@@ -20,6 +20,8 @@ use crate::wire::Members;
 
 /// How long looking at all tools of a server may take: one alone is bounded, ten thousand of the worst are not.
 const CHECKING_LIMIT: Duration = Duration::from_secs(30);
+/// Notes that are kept about a list.
+const NOTES_MAX: usize = 100;
 /// What a server may say at the handshake. Its name and version are cut, how to use it is cut, and what it can do must fit.
 const INSTRUCTIONS_BYTES_MAX: usize = 64 * 1024;
 const SERVER_INFO_BYTES_MAX: usize = 64 * 1024;
@@ -110,6 +112,11 @@ impl Catalogue {
                 }
                 Err(not_usable) => unusable.push(not_usable),
             }
+        }
+        if notes.len() > NOTES_MAX {
+            let more = notes.len() - NOTES_MAX;
+            notes.truncate(NOTES_MAX);
+            notes.push(format!("and {more} more"));
         }
         Catalogue {
             definitions,

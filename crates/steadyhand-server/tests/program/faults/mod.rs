@@ -1,5 +1,6 @@
 //! What goes wrong around a server that runs, and what its callers get then. `scripts/fault-table` prints it.
 
+mod attackers;
 mod bodies;
 mod clients;
 mod crowd;

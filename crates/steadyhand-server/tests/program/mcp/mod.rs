@@ -123,7 +123,7 @@ pub(crate) fn lives(pid: u32) -> bool {
 }
 
 /// Python itself: what is on PATH may be a script that sets variables of its own.
-fn python() -> &'static str {
+pub(crate) fn python() -> &'static str {
     static PYTHON: LazyLock<String> = LazyLock::new(|| {
         let output = std::process::Command::new("python3")
             .args(["-c", "import sys; print(sys.executable)"])
