@@ -99,6 +99,7 @@ fn conversation(
     let wire = wire::at(provider, host);
     let base = envelope.base();
     let mut behind = HashMap::new();
+    let is_empty = messages.is_empty();
     let (messages, given) = foreign::translate(provider, messages, &base, log);
     let (mut messages, given) = request::rearrange(provider, host, messages, given, &base, log);
     let first_finding = log.len();
@@ -128,7 +129,6 @@ fn conversation(
         Provider::BedrockConverse => messages.iter().map(|one| wire.is_model(one)).collect(),
         _ => Vec::new(),
     };
-    let is_empty = messages.is_empty();
     pass.run(messages);
     let mut mended = Mended {
         messages: pass.out,

@@ -95,9 +95,17 @@ pub(super) fn translate(
                 names.insert(id.clone(), name.clone());
             }
         }
-        let fix = match said.has_thoughts {
-            true => format!("it is written as {provider} reads it, without the model's thinking"),
-            false => format!("it is written as {provider} reads it"),
+        // Nothing of it can be read elsewhere: thinking, or a name for what is kept at its provider.
+        let is_left_out = mark.whose == RESPONSES && said.parts.is_empty();
+        let fix = match (is_left_out, said.has_thoughts) {
+            (true, true) => {
+                "the model's thinking is left out: only its own provider reads it".to_owned()
+            }
+            (true, false) => "it is left out: only its own provider reads it".to_owned(),
+            (false, true) => {
+                format!("it is written as {provider} reads it, without the model's thinking")
+            }
+            (false, false) => format!("it is written as {provider} reads it"),
         };
         let code = match mark.what {
             "tool" => Code::WrongRole,
@@ -110,6 +118,9 @@ pub(super) fn translate(
         )
         .says(says(provider, index, &message, mark))
         .fixed(fix);
+        if is_left_out {
+            continue;
+        }
         for made in write::messages(provider, said, &names) {
             translated.push(made);
             given.push(Given {

@@ -129,16 +129,19 @@ impl<'a> Span<'a> {
     /// The first call with this id that is open, and the first at all.
     fn scan(&self, id: &str, message: usize) -> (Option<usize>, Option<usize>) {
         let mut known = None;
+        let mut optional = None;
         for (index, (at, call)) in self.calls.iter().enumerate() {
             if call.id != Some(id) || *at > message {
                 continue;
             }
-            if self.answers[index].is_none() {
-                return (Some(index), known.or(Some(index)));
-            }
             known = known.or(Some(index));
+            match self.answers[index] {
+                None if call.needs_result => return (Some(index), known),
+                None => optional = optional.or(Some(index)),
+                Some(_) => {}
+            }
         }
-        (None, known)
+        (optional, known)
     }
 
     fn match_the_nameless(&mut self, wire: &dyn Wire) {
@@ -206,9 +209,12 @@ impl<'a> Span<'a> {
             return None;
         }
         let mut map: HashMap<&str, OfId> = HashMap::with_capacity(self.calls.len());
-        for (index, (_, call)) in self.calls.iter().enumerate() {
-            if let Some(id) = call.id {
-                map.entry(id).or_default().calls.push(index);
+        // Calls that must have a result come first to it.
+        for needs_result in [true, false] {
+            for (index, (_, call)) in self.calls.iter().enumerate() {
+                if let Some(id) = call.id.filter(|_| call.needs_result == needs_result) {
+                    map.entry(id).or_default().calls.push(index);
+                }
             }
         }
         Some(map)

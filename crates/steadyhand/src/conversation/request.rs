@@ -65,6 +65,10 @@ pub(super) fn mend(
             if is_alone {
                 let says = "Conversation must start with a user message or system message";
                 go_on(messages, places, says, log);
+                // Only the last message can be a beginning to go on from.
+                if messages[0].get("prefix") == Some(&Value::Bool(true)) {
+                    messages[0]["prefix"] = json!(false);
+                }
             } else if ends_badly {
                 go_on(messages, places, says, log);
             }

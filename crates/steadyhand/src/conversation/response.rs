@@ -148,14 +148,18 @@ fn absent(provider: Provider, value: &Value) -> Option<(String, String)> {
         ),
         Provider::Ollama => ("message", "/message", &["role", "content"][..]),
         Provider::BedrockConverse => ("output", "/output/message", &["role", "content"][..]),
-        // An item of it may be given by itself. What is not done yet has nothing to show.
+        // An item of it may be given by itself. What is not done yet has nothing to show, nor need what broke off: its
+        // status says so.
         Provider::OpenAiResponses => {
             let is_response =
                 value.get("output").is_some() || text(value, "object") == Some("response");
-            let is_under_way = matches!(text(value, "status"), Some("queued" | "in_progress"));
+            let is_told = matches!(
+                text(value, "status"),
+                Some("queued" | "in_progress" | "incomplete" | "failed" | "cancelled")
+            );
             let output = value.get("output").and_then(Value::as_array);
             let is_missing = output.is_none_or(Vec::is_empty) && text(value, "type").is_none();
-            return (is_response && is_missing && !is_under_way).then(|| {
+            return (is_response && is_missing && !is_told).then(|| {
                 (
                     "/output".to_owned(),
                     "the response has no output of the model".to_owned(),

@@ -23,10 +23,18 @@ pub(super) fn is_langchain_kind(kind: &str) -> bool {
 
 /// Whether this is the type of an item of OpenAI's Responses that no other provider has.
 pub(super) fn is_item_kind(kind: &str) -> bool {
-    matches!(
-        kind,
-        "function_call" | "function_call_output" | "custom_tool_call" | "custom_tool_call_output"
-    )
+    kind.ends_with("_call")
+        || kind.ends_with("_call_output")
+        || matches!(
+            kind,
+            "reasoning"
+                | "item_reference"
+                | "compaction"
+                | "tool_search_output"
+                | "mcp_list_tools"
+                | "mcp_approval_request"
+                | "mcp_approval_response"
+        )
 }
 
 /// What a message says. None where it is none.
@@ -39,12 +47,10 @@ pub(super) fn message(message: &Value) -> Option<Said> {
         parts: Vec::new(),
         has_thoughts: false,
     };
-    if let Some(part) = item(body) {
-        said.role = match part {
-            Part::Call { .. } => Role::Model,
-            _ => Role::User,
-        };
-        said.parts.push(part);
+    if let Some(item) = item(body) {
+        said.role = item.role;
+        said.has_thoughts = item.has_thoughts;
+        said.parts = item.parts;
         return Some(said);
     }
     let mut content = Vec::new();
@@ -132,35 +138,64 @@ fn is_result(message: &Value, fields: &Map<String, Value>) -> bool {
         || (role.is_none() && matches!(text(message, "type"), Some("tool" | "ToolMessage")))
 }
 
-/// A call or an output of OpenAI's Responses.
-fn item(item: &Value) -> Option<Part> {
+/// An item of OpenAI's Responses that is no message.
+fn item(item: &Value) -> Option<Said> {
+    let kind = text(item, "type").filter(|kind| is_item_kind(kind))?;
     if item.get("role").is_some() {
         return None;
     }
     let call_id = own(item, "call_id");
-    match text(item, "type")? {
-        "function_call" => Some(Part::Call {
+    let name = || text(item, "name").unwrap_or_default().to_owned();
+    let part = match kind {
+        "function_call" => Part::Call {
             id: call_id,
-            name: text(item, "name").unwrap_or_default().to_owned(),
+            name: name(),
             arguments: item.get("arguments").cloned().unwrap_or_default(),
-        }),
-        "custom_tool_call" => Some(Part::Call {
+        },
+        "custom_tool_call" => Part::Call {
             id: call_id,
-            name: text(item, "name").unwrap_or_default().to_owned(),
+            name: name(),
             arguments: serde_json::json!({"input": item.get("input")}),
-        }),
+        },
         "function_call_output" | "custom_tool_call_output" => {
             let mut content = Vec::new();
             blocks(item.get("output"), &mut content);
-            Some(Part::Result {
+            Part::Result {
                 id: call_id,
                 name: None,
                 content,
                 is_error: false,
-            })
+            }
         }
-        _ => None,
-    }
+        // What can only be read where it was written, and what stands for something that is kept there.
+        "reasoning" | "compaction" | "item_reference" | "mcp_list_tools" => {
+            return Some(Said {
+                role: Role::Model,
+                parts: Vec::new(),
+                has_thoughts: kind == "reasoning",
+            });
+        }
+        // Pictures are shown by the user: no other provider takes them from its model.
+        "computer_call_output" => match image(&item["output"]) {
+            Some(shown) => shown,
+            None => Part::Other(item.clone()),
+        },
+        "image_generation_call" => match own(item, "result") {
+            Some(data) => Part::Image("image/png".to_owned(), data),
+            None => Part::Other(item.clone()),
+        },
+        _ => Part::Other(item.clone()),
+    };
+    let is_models = match &part {
+        Part::Call { .. } => true,
+        Part::Other(_) => !kind.ends_with("_output") && kind != "mcp_approval_response",
+        _ => false,
+    };
+    Some(Said {
+        role: if is_models { Role::Model } else { Role::User },
+        parts: vec![part],
+        has_thoughts: false,
+    })
 }
 
 /// A call of OpenAI's chat or of LangChain.

@@ -24,7 +24,7 @@ pub(super) fn mend(
     let is_claude = model.is_some_and(|model| model.contains("claude"));
     if host.is_strict() || is_claude {
         extra_fields::mend_system(request, log);
-        thinking(request, messages, log);
+        thinking(request, messages, model, places, log);
         end(messages, model, places, log);
         cache_marks(request, messages, places, log);
     }
@@ -77,8 +77,25 @@ fn envelope(request: &mut Value, host: Host, log: &mut Log) {
     }
 }
 
-fn thinking(request: &mut Value, messages: &[Value], log: &mut Log) {
-    if request["thinking"]["type"] != "enabled" {
+/// The turn that the model is in the middle of. Once it has thought at its beginning it need not think again between its
+/// calls; where it has not, or where thinking is off, it is asked to go on in a way that is refused.
+fn thinking(
+    request: &mut Value,
+    messages: &mut [Value],
+    model: Option<&str>,
+    places: Places<'_>,
+    log: &mut Log,
+) {
+    let kind = text(&request["thinking"], "type");
+    if kind != Some("enabled") {
+        // Later models ignore such thinking.
+        let is_off = matches!(kind, None | Some("disabled"));
+        let is_early = model
+            .and_then(version)
+            .is_some_and(|own| own.0 > 0 && own < ADAPTIVE);
+        if is_off && is_early {
+            forget_thoughts(messages, places, log);
+        }
         return;
     }
     let forced = matches!(text(&request["tool_choice"], "type"), Some("any" | "tool"));
@@ -90,31 +107,84 @@ fn thinking(request: &mut Value, messages: &[Value], log: &mut Log) {
         )
         .says("Thinking may not be enabled when tool_choice forces tool use.".to_owned())
         .fixed("thinking is off for this request");
-        request["thinking"] = json!({"type": "disabled"});
+    } else if let Some((index, found)) = lost_thinking(messages) {
+        log.found(
+            "/thinking",
+            Code::ThinkingLost,
+            format!("thinking is on, and message {index} has lost its thinking"),
+        )
+        .says(format!("messages.{index}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{found}`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`."))
+        .fixed("thinking is off for this request: nobody can write it again");
+    } else {
         return;
     }
-    let Some((index, found)) = lost_thinking(messages) else {
-        return;
-    };
-    log.found(
-        "/thinking",
-        Code::ThinkingLost,
-        format!("thinking is on, and message {index} has lost its thinking"),
-    )
-    .says(format!("messages.{index}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{found}`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`."))
-    .fixed("thinking is off for this request: nobody can write it again");
     request["thinking"] = json!({"type": "disabled"});
+    forget_thoughts(messages, places, log);
 }
 
-/// The last turn of the model, if it calls tools and does not begin with thinking; and what it begins with.
+fn is_model(message: &Value) -> bool {
+    text(message, "role") == Some("assistant")
+}
+
+fn has_results(message: &Value) -> bool {
+    let mut blocks = blocks(message).iter();
+    blocks.any(|block| text(block, "type") == Some("tool_result"))
+}
+
+fn is_thought(block: &Value) -> bool {
+    matches!(text(block, "type"), Some("thinking" | "redacted_thinking"))
+}
+
+/// Where the turn begins that the model is in the middle of: behind the last words of the user's that came without a
+/// result. None where it is the user's turn to be answered.
+fn open_turn(messages: &[Value]) -> Option<usize> {
+    let end = messages.iter().rposition(is_model)? + 1;
+    if end < messages.len() && !messages[end..].iter().any(has_results) {
+        return None;
+    }
+    let is_inside = |message: &Value| is_model(message) || has_results(message);
+    let before = messages[..end]
+        .iter()
+        .rposition(|message| !is_inside(message));
+    Some(before.map_or(0, |before| before + 1))
+}
+
+/// Thinking is refused in an open turn while it is switched off.
+fn forget_thoughts(messages: &mut [Value], places: Places<'_>, log: &mut Log) {
+    let Some(start) = open_turn(messages) else {
+        return;
+    };
+    for (offset, message) in messages[start..].iter_mut().enumerate() {
+        let index = start + offset;
+        if !is_model(message) {
+            continue;
+        }
+        let Some(Value::Array(blocks)) = message.get_mut("content") else {
+            continue;
+        };
+        for (part, _) in blocks
+            .iter()
+            .enumerate()
+            .filter(|(_, block)| is_thought(block))
+        {
+            log.found(
+                format!("{}/content/{part}", places.of(index)),
+                Code::ThinkingLost,
+                "thinking is off, and the model has thought in the turn it is in",
+            )
+            .says(format!("messages.{index}.content.{part}: When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`. To use thinking blocks, enable `thinking` in your request."))
+            .fixed("the thinking is left out");
+        }
+        blocks.retain(|block| !is_thought(block));
+    }
+}
+
+/// The last turn of the model, if it calls tools and has no thinking at its beginning or behind a result in it; and what
+/// it begins with.
 fn lost_thinking(messages: &[Value]) -> Option<(usize, &str)> {
-    let is_model = |message: &Value| text(message, "role") == Some("assistant");
     let end = messages.iter().rposition(is_model)? + 1;
     // The user has said something new since: what went before is not looked at.
-    let follows_results = messages[end..]
-        .iter()
-        .flat_map(blocks)
-        .any(|block| text(block, "type") == Some("tool_result"));
+    let follows_results = messages[end..].iter().any(has_results);
     let start = messages[..end]
         .iter()
         .rposition(|message| !is_model(message))
@@ -133,7 +203,11 @@ fn lost_thinking(messages: &[Value]) -> Option<(usize, &str)> {
                 .first()
                 .map(|block| text(block, "type").unwrap_or_default()),
         })?;
-    let thinks = matches!(first, "thinking" | "redacted_thinking");
+    // What it thought before its first call serves for the calls that follow.
+    let begins_with_thought = |message: &Value| blocks(message).first().is_some_and(is_thought);
+    let thinks = messages[open_turn(messages).unwrap_or(start)..end]
+        .iter()
+        .any(begins_with_thought);
     (!thinks).then_some((start, first))
 }
 
@@ -206,24 +280,28 @@ fn trim_end(said: &mut String) -> bool {
     is_changed
 }
 
+/// The first models that think as much as they want to.
+const ADAPTIVE: (u32, u32) = (4, 6);
+
 /// Models from 4.6 on do not go on from their own words.
 pub(super) fn refuses_prefill(model: &str) -> bool {
-    let Some(name) = model
+    version(model).is_some_and(|version| version >= ADAPTIVE)
+}
+
+/// The version in the name of one of Anthropic's models.
+fn version(model: &str) -> Option<(u32, u32)> {
+    let name = model
         .rsplit(['/', '.'])
-        .find(|part| part.contains("claude"))
-    else {
-        return false;
-    };
+        .find(|part| part.contains("claude"))?;
     let numbers = name
         .split(['-', '@', ':'])
         .filter(|part| part.len() <= 2)
         .filter_map(|part| part.parse::<u32>().ok());
     let mut numbers = numbers.take(2);
-    let version = (
+    Some((
         numbers.next().unwrap_or_default(),
         numbers.next().unwrap_or_default(),
-    );
-    version >= (4, 6)
+    ))
 }
 
 /// At most four marks: those at the end of the conversation save the most.

@@ -20,7 +20,8 @@ pub(super) fn mend(
     // Each maker's models have rules of their own behind Bedrock's.
     if model.is_some_and(|model| model.contains("claude")) {
         unsigned_reasoning(messages, places, log);
-        thinking(request, messages, log);
+        reasoning_at_the_end(messages, places, log);
+        thinking(request, messages, places, log);
     }
     end(messages, model, places, log);
 }
@@ -61,8 +62,38 @@ fn unsigned_reasoning(messages: &mut [Value], places: Places<'_>, log: &mut Log)
     }
 }
 
+fn is_reasoning(block: &Value) -> bool {
+    block.get("reasoningContent").is_some()
+}
+
+/// A turn that ends with reasoning is what an answer leaves that broke off.
+fn reasoning_at_the_end(messages: &mut [Value], places: Places<'_>, log: &mut Log) {
+    for (index, message) in messages.iter_mut().enumerate() {
+        let Some(Value::Array(blocks)) = message.get_mut("content") else {
+            continue;
+        };
+        while let Some(part) = blocks.len().checked_sub(1)
+            && is_reasoning(&blocks[part])
+        {
+            log.found(
+                format!("{}/content/{part}/reasoningContent", places.of(index)),
+                Code::DanglingReasoning,
+                "the turn ends with this reasoning",
+            )
+            .says(format!(
+                "{OF_MODEL}messages.{index}: The final block in an assistant message cannot be `thinking`."
+            ))
+            .fixed("it is left out");
+            blocks.pop();
+            if blocks.is_empty() {
+                blocks.push(json!({"text": texts::EMPTY}));
+            }
+        }
+    }
+}
+
 /// Thinking is switched off where a tool is forced, or where the last turn with calls has lost its reasoning.
-fn thinking(request: &mut Value, messages: &[Value], log: &mut Log) {
+fn thinking(request: &mut Value, messages: &mut [Value], places: Places<'_>, log: &mut Log) {
     let fields = "/additionalModelRequestFields";
     let is_on = request
         .pointer(&format!("{fields}/thinking/type"))
@@ -96,21 +127,72 @@ fn thinking(request: &mut Value, messages: &[Value], log: &mut Log) {
         .says(format!("{OF_MODEL}{says}"))
         .fixed("thinking is off for this request");
     request["additionalModelRequestFields"]["thinking"] = json!({"type": "disabled"});
+    forget_reasoning(messages, places, log);
 }
 
-/// The last turn of the model, if it calls tools, was answered, and does not begin with reasoning.
+fn is_model(message: &Value) -> bool {
+    text(message, "role") == Some("assistant")
+}
+
+fn blocks(message: &Value) -> &[Value] {
+    match message.get("content") {
+        Some(Value::Array(blocks)) => blocks,
+        _ => &[],
+    }
+}
+
+fn has(message: &Value, key: &str) -> bool {
+    blocks(message).iter().any(|block| block.get(key).is_some())
+}
+
+/// Where the turn begins that the model is in the middle of: behind the last words of the user's that came without a
+/// result. None where it is the user's turn to be answered.
+fn open_turn(messages: &[Value]) -> Option<usize> {
+    let last = messages.last()?;
+    let is_inside = |message: &Value| is_model(message) || has(message, "toolResult");
+    if !is_inside(last) {
+        return None;
+    }
+    let before = messages.iter().rposition(|message| !is_inside(message));
+    Some(before.map_or(0, |before| before + 1))
+}
+
+/// The last turn of the model, if it calls tools, was answered, and has no reasoning at its beginning or behind a result
+/// in it: what it thought before its first call serves for the calls that follow.
 fn lost_reasoning(messages: &[Value]) -> Option<usize> {
-    let has = |message: &Value, key: &str| {
-        let blocks = message["content"].as_array();
-        let mut blocks = blocks.into_iter().flatten();
-        blocks.any(|block| block.get(key).is_some())
-    };
     let index = messages.len().checked_sub(2)?;
     let is_answered = has(&messages[index + 1], "toolResult") && has(&messages[index], "toolUse");
-    let is_lost = messages[index]["content"][0]
-        .get("reasoningContent")
-        .is_none();
+    let begins_with_it = |message: &Value| blocks(message).first().is_some_and(is_reasoning);
+    let turn = &messages[open_turn(messages).unwrap_or(index)..=index];
+    let is_lost = !turn.iter().any(begins_with_it);
     (is_answered && is_lost).then_some(index)
+}
+
+/// Reasoning is refused in an open turn while thinking is switched off.
+fn forget_reasoning(messages: &mut [Value], places: Places<'_>, log: &mut Log) {
+    let Some(start) = open_turn(messages) else {
+        return;
+    };
+    for (offset, message) in messages[start..].iter_mut().enumerate() {
+        let index = start + offset;
+        let Some(Value::Array(blocks)) = message.get_mut("content") else {
+            continue;
+        };
+        let reasons = blocks.iter().enumerate();
+        for (part, _) in reasons.filter(|(_, block)| is_reasoning(block)) {
+            log.found(
+                format!("{}/content/{part}/reasoningContent", places.of(index)),
+                Code::ThinkingLost,
+                "thinking is off, and the model has thought in the turn it is in",
+            )
+            .says(format!("{OF_MODEL}messages.{index}.content.{part}: When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`. To use thinking blocks, enable `thinking` in your request."))
+            .fixed("the reasoning is left out");
+        }
+        blocks.retain(|block| !is_reasoning(block));
+        if blocks.is_empty() {
+            blocks.push(json!({"text": texts::EMPTY}));
+        }
+    }
 }
 
 /// A history with calls or results needs `toolConfig`. The tools of the history are named in it, as ones that are gone.

@@ -33,6 +33,21 @@ const OF_CHAT_NOT_MISTRALS: &[&str] = &[
     "refusal",
 ];
 
+/// What Anthropic's answers and the messages of OpenAI's Responses have beside the role and the content: they say that they
+/// are of type "message".
+const OF_ANSWERS: &[&str] = &[
+    "container",
+    "id",
+    "model",
+    "phase",
+    "status",
+    "stop_details",
+    "stop_reason",
+    "stop_sequence",
+    "type",
+    "usage",
+];
+
 /// Leaves out the fields that the provider refuses. Runs after each message was looked at by itself: what they say has
 /// been taken over.
 pub(super) fn leave_out(provider: Provider, messages: &mut [Value], base: &str, log: &mut Log) {
@@ -62,9 +77,10 @@ pub(super) fn leave_out(provider: Provider, messages: &mut [Value], base: &str, 
 fn refused(provider: Provider, fields: &Map<String, Value>) -> Vec<String> {
     let kind = fields.get("type").and_then(Value::as_str);
     let role = fields.get("role").and_then(Value::as_str);
+    let is_of_an_answer = |key: &str| kind == Some("message") && OF_ANSWERS.contains(&key);
     let is_refused = |key: &str| match provider {
         Provider::Gemini => !matches!(key, "role" | "parts"),
-        Provider::BedrockConverse => OF_CHAT.contains(&key),
+        Provider::BedrockConverse => OF_CHAT.contains(&key) || is_of_an_answer(key),
         Provider::OpenAiResponses => match kind {
             None | Some("message") => OF_CHAT.contains(&key),
             // They are in its answers.
@@ -74,9 +90,10 @@ fn refused(provider: Provider, fields: &Map<String, Value>) -> Vec<String> {
         },
         Provider::Mistral => {
             let is_its_own = role == Some("user") && matches!(key, "name" | "tool_calls");
-            is_its_own || OF_CHAT_NOT_MISTRALS.contains(&key)
+            is_its_own || OF_CHAT_NOT_MISTRALS.contains(&key) || is_of_an_answer(key)
         }
-        Provider::Anthropic | Provider::OpenAi | Provider::Ollama | Provider::LangChain => false,
+        Provider::OpenAi => is_of_an_answer(key),
+        Provider::Anthropic | Provider::Ollama | Provider::LangChain => false,
     };
     let refused = fields.keys().filter(|key| is_refused(key));
     refused.cloned().collect()
@@ -107,6 +124,7 @@ fn says(provider: Provider, index: usize, key: &str) -> Option<String> {
         Provider::Gemini => format!(
             "Invalid JSON payload received. Unknown name \"{key}\" at 'contents[{index}]': Cannot find field."
         ),
+        Provider::OpenAi => format!("Unknown parameter: 'messages[{index}].{key}'."),
         Provider::OpenAiResponses => format!("Unknown parameter: 'input[{index}].{key}'."),
         Provider::Mistral => "Extra inputs are not permitted".to_owned(),
         // Its own clients refuse it; the service says nothing about it.

@@ -128,8 +128,13 @@ pub(in crate::conversation) fn settle(
             dangling_reasoning(messages, base, log);
             parted_reasoning(messages, base, log);
         }
-        Provider::Anthropic if host.is_strict() => blank_turns(messages, base, log),
-        Provider::Gemini | Provider::Mistral | Provider::BedrockConverse if host.is_strict() => {
+        Provider::Anthropic if host.is_strict() => {
+            thoughts_at_the_end(messages, base, log);
+            blank_turns(messages, base, log);
+        }
+        Provider::OpenAi | Provider::Gemini | Provider::Mistral | Provider::BedrockConverse
+            if host.is_strict() =>
+        {
             extra_fields::leave_out(provider, messages, base, log);
         }
         _ => {}
@@ -214,6 +219,46 @@ fn leave_out_silence(
         .fixed("it is left out");
         messages.remove(index);
         origins.remove(index);
+    }
+}
+
+/// Anthropic takes no turn of the model's that ends with thinking: what an answer leaves that broke off.
+fn thoughts_at_the_end(messages: &mut [Value], base: &str, log: &mut Log) {
+    let is_model = |message: &Value| text(message, "role") == Some("assistant");
+    for index in 0..messages.len() {
+        // Messages of one role are one turn.
+        let is_last = messages.get(index + 1).is_none_or(|next| !is_model(next));
+        if !is_last || !is_model(&messages[index]) {
+            continue;
+        }
+        let start = messages[..index]
+            .iter()
+            .rposition(|message| !is_model(message))
+            .map_or(0, |before| before + 1);
+        'turn: for at in (start..=index).rev() {
+            let blocks = match messages[at].get_mut("content") {
+                Some(Value::Array(blocks)) => blocks,
+                Some(Value::String(said)) if said.is_empty() => continue,
+                _ => break,
+            };
+            for (part, block) in blocks.iter_mut().enumerate().rev() {
+                match text(block, "type") {
+                    None if block.is_null() => continue,
+                    Some("thinking" | "redacted_thinking") => {}
+                    _ => break 'turn,
+                }
+                log.found(
+                    format!("{base}/{at}/content/{part}"),
+                    Code::DanglingReasoning,
+                    "the turn ends with this thinking",
+                )
+                .says(format!(
+                    "messages.{at}: The final block in an assistant message cannot be `thinking`."
+                ))
+                .fixed("it is left out");
+                *block = Value::Null;
+            }
+        }
     }
 }
 

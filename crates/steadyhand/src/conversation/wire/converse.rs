@@ -56,7 +56,7 @@ impl Wire for Converse {
 
     fn calls<'a>(&self, message: &'a Value, found: &mut Vec<CallRef<'a>>) {
         for (part, block) in blocks(message).iter().enumerate() {
-            if let Some(call) = block.get(CALL) {
+            if let Some(call) = block.get(CALL).filter(|call| !is_servers(call)) {
                 found.push(CallRef {
                     part,
                     id: id(call, "toolUseId"),
@@ -69,8 +69,10 @@ impl Wire for Converse {
     }
 
     fn results<'a>(&self, message: &'a Value, found: &mut Vec<ResultRef<'a>>) {
+        let is_model = self.is_model(message);
         for (part, block) in blocks(message).iter().enumerate() {
-            if let Some(result) = block.get(RESULT) {
+            let result = block.get(RESULT);
+            if let Some(result) = result.filter(|result| !is_model || !is_servers(result)) {
                 found.push(ResultRef {
                     part,
                     id: id(result, "toolUseId"),
@@ -197,6 +199,11 @@ impl Wire for Converse {
             ),
         })
     }
+}
+
+/// Whether Bedrock runs this call itself, or gave this result: both stand in the model's turn, and say what they are.
+fn is_servers(block: &Value) -> bool {
+    text(block, "type").is_some_and(|kind| !kind.is_empty())
 }
 
 /// Joins messages of one role that follow each other: the roles alternate. `given` says which messages were the model's

@@ -51,6 +51,7 @@ fn check(request: &Value) -> Result<(), String> {
     }
     for turn in &turns {
         blank(turn)?;
+        ends_with_thinking(turn)?;
     }
     system(request)?;
     cache(request, messages)?;
@@ -479,8 +480,48 @@ fn is_marked(block: &Value) -> bool {
     !matches!(block.get("cache_control"), None | Some(Value::Null))
 }
 
+fn is_thought(block: &Value) -> bool {
+    ["thinking", "redacted_thinking"].contains(&str_of(block, "type"))
+}
+
+fn ends_with_thinking(turn: &Turn<'_>) -> Result<(), String> {
+    match turn.blocks.last() {
+        Some((message, _, block)) if is_thought(block) => Err(format!(
+            "messages.{message}: The final block in an assistant message cannot be `thinking`."
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The models whose thinking is on or off, and who mind where it stands when it is off.
+fn is_early(model: &str) -> bool {
+    let early = [
+        "claude-3",
+        "sonnet-4-5",
+        "sonnet-4-2",
+        "opus-4-5",
+        "haiku-4-5",
+    ];
+    early.iter().any(|version| model.contains(version))
+}
+
 fn thinking(request: &Value, turns: &[Turn<'_>]) -> Result<(), String> {
-    if request["thinking"]["type"] != "enabled" {
+    let has_results = |turn: &Turn<'_>| {
+        let mut blocks = turn.blocks.iter();
+        blocks.any(|(_, _, block)| str_of(block, "type") == "tool_result")
+    };
+    let is_open = |turn: &&Turn<'_>| turn.role == "assistant" || has_results(turn);
+    let open: Vec<&Turn<'_>> = turns.iter().rev().take_while(is_open).collect();
+    let kind = &request["thinking"]["type"];
+    if (kind.is_null() || kind == "disabled") && is_early(str_of(request, "model")) {
+        let mut blocks = open.iter().flat_map(|turn| &turn.blocks);
+        if let Some((message, part, _)) = blocks.find(|(_, _, block)| is_thought(block)) {
+            return Err(format!(
+                "messages.{message}.content.{part}: When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`. To use thinking blocks, enable `thinking` in your request."
+            ));
+        }
+    }
+    if kind != "enabled" {
         return Ok(());
     }
     if ["any", "tool"].contains(&str_of(&request["tool_choice"], "type")) {
@@ -503,7 +544,12 @@ fn thinking(request: &Value, turns: &[Turn<'_>]) -> Result<(), String> {
             .iter()
             .any(|(_, _, block)| str_of(block, "type") == "tool_use");
     let first = starts(said).unwrap_or_default();
-    if is_loop && first != "thinking" && first != "redacted_thinking" {
+    // What was thought at the beginning of a turn serves for all its calls.
+    let has_thought = open.iter().any(|turn| {
+        let first = turn.blocks.first();
+        turn.role == "assistant" && first.is_some_and(|(_, _, block)| is_thought(block))
+    });
+    if is_loop && !has_thought {
         return Err(format!(
             "messages.{}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{first}`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`.",
             said.first

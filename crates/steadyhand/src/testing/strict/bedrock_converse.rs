@@ -119,7 +119,9 @@ fn one_block(place: &str, counted: &str, role: &str, block: &Value) -> Result<()
         }
     }
     if let Some(result) = block.get("toolResult") {
-        if role != "user" {
+        // What Bedrock's own tools gave stands behind its call.
+        let is_servers = role == "assistant" && !str_of(result, "type").is_empty();
+        if role != "user" && !is_servers {
             return Err(format!(
                 "The toolResult block at {place} is not allowed in a message with the role assistant."
             ));
@@ -170,6 +172,7 @@ fn of_letters(text: &str, extra: &[u8]) -> bool {
 fn ids<'a>(message: Option<&'a Value>, what: &str) -> Vec<&'a str> {
     let blocks = message.map_or(&[][..], |message| items(message, "content"));
     let ids = blocks.iter().filter_map(|block| block.get(what));
+    let ids = ids.filter(|one| str_of(one, "type").is_empty());
     ids.map(|one| str_of(one, "toolUseId")).collect()
 }
 

@@ -201,12 +201,14 @@ fn shape(index: usize, message: &Value) -> Result<(), Fault> {
             Some("unknown_parameter"),
         ));
     }
-    if message.get("images").is_some() {
-        return Err(fault(
-            format!("Unknown parameter: '{param}.images'."),
-            format!("{param}.images"),
-            Some("unknown_parameter"),
-        ));
+    for key in ["images", "id", "type", "status", "stop_reason", "usage"] {
+        if message.get(key).is_some() {
+            return Err(fault(
+                format!("Unknown parameter: '{param}.{key}'."),
+                format!("{param}.{key}"),
+                Some("unknown_parameter"),
+            ));
+        }
     }
     if role == "function" && str_of(message, "name").is_empty() {
         return Err(missing(&format!("{param}.name")));

@@ -7,6 +7,7 @@ mod foreign;
 mod foreign_fields;
 mod hosts;
 mod limits;
+mod open_turns;
 mod peers;
 mod random;
 mod refusals;

@@ -113,6 +113,9 @@ fn role(chat: Chat, message: &mut Value, at: At<'_>, log: &mut Log) {
         .says(says)
         .fixed(format!("the role is now {new:?}"));
     message["role"] = json!(new);
+    if new == "user" {
+        empty_id(chat, message, at, log);
+    }
 }
 
 /// What the user says answers nothing; an id that is not filled in says so as well, but is refused.

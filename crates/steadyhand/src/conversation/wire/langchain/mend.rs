@@ -43,6 +43,11 @@ fn mend_shape(message: &mut Value, at: At<'_>, log: &mut Log) {
         Code::BadContent,
         "this is no LangChain message",
     );
+    if let Some((kind, said)) = pair(message) {
+        found.fixed(format!("it is one of type {kind:?} now"));
+        *message = json!({"type": kind, "content": said});
+        return;
+    }
     let Value::Object(fields) = message else {
         found = found.fixed("it is kept as what the user said");
         let _ = found;
@@ -65,6 +70,20 @@ fn mend_shape(message: &mut Value, at: At<'_>, log: &mut Log) {
     let is_kept = |key: &String| key != "role" && key != "type";
     new.extend(fields.iter().filter(|(key, _)| is_kept(key)).map(own));
     *message = Value::Object(new);
+}
+
+/// A message as a pair of who speaks and what is said.
+fn pair(message: &Value) -> Option<(&'static str, Value)> {
+    let [who, said] = message.as_array()?.as_slice() else {
+        return None;
+    };
+    let kind = match who.as_str()? {
+        "human" | "user" => "human",
+        "ai" | "assistant" => "ai",
+        "system" | "developer" => "system",
+        _ => return None,
+    };
+    (said.is_string() || said.is_array()).then(|| (kind, said.clone()))
 }
 
 fn own((key, value): (&String, &Value)) -> (String, Value) {
