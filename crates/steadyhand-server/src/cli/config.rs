@@ -51,7 +51,7 @@ pub(super) async fn run(session: &Session<'_>, command: &ConfigCommand) -> Resul
 async fn check(session: &Session<'_>) -> Result<(), Failed> {
     let found = session.found();
     let path = found.as_ref().map(|found| found.path.as_path());
-    let (configuration, problems) = Configuration::load_what_is_right(path, &session.surroundings);
+    let (configuration, problems) = session.load_what_is_right(path);
     let report = problems
         .iter()
         .any(|problem| !problem.is_warning)

@@ -128,6 +128,12 @@ impl Failed {
         failed
     }
 
+    /// With everything that is wrong with a configuration.
+    pub(super) fn with_report(mut self, report: Report) -> Failed {
+        self.0.report = Some(Arc::new(report));
+        self
+    }
+
     pub(super) fn exit(&self) -> Exit {
         self.0.exit
     }
@@ -231,15 +237,6 @@ impl Failed {
         error.extend(self.0.details.clone());
         error.insert("help".to_owned(), json!(self.0.help));
         json!({ "error": error })
-    }
-}
-
-impl From<Report> for Failed {
-    fn from(report: Report) -> Failed {
-        let message = report.to_string();
-        let mut failed = Failed::new(Exit::Config, "config_invalid", message);
-        failed.0.report = Some(Arc::new(report));
-        failed
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::error::Failed;
 use super::{Session, value};
+use crate::config::{Configuration, Problem};
 
 pub(super) fn run(session: &Session<'_>) -> Result<(), Failed> {
     let screen = session.screen;
@@ -60,7 +61,7 @@ fn here(session: &Session<'_>) -> Here {
         .shown(&found.path)
         .display()
         .to_string();
-    match crate::config::Configuration::load(Some(&found.path), &session.surroundings) {
+    match Configuration::load(Some(&found.path), &session.surroundings) {
         Ok(configuration) => {
             let (servers, tools): (Vec<_>, Vec<_>) = configuration
                 .tools
@@ -75,6 +76,12 @@ fn here(session: &Session<'_>) -> Here {
                 ),
             }
         }
+        Err(report) if report.problems.iter().any(Problem::is_about_trust) => Here {
+            kind: Kind::Wrong,
+            sentence: format!(
+                "{file} is here, and somebody else could have written it: commands ask before they use it."
+            ),
+        },
         Err(report) => Here {
             kind: Kind::Wrong,
             sentence: format!(

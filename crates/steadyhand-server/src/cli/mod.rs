@@ -11,6 +11,7 @@ mod chat;
 mod codes;
 mod complete;
 mod config;
+mod configuration;
 mod connect;
 mod conversation;
 mod doctor;
@@ -43,6 +44,7 @@ mod transcriber;
 mod value;
 mod verify;
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -53,7 +55,7 @@ use steadyhand_process::private;
 
 use crate::access::Door;
 use crate::config::settings::HistorySettings;
-use crate::config::{Configuration, Surroundings, find};
+use crate::config::{Configuration, Surroundings};
 use crate::history::{HealthState, History, HistoryOptions, KeptKeys, KeysOptions};
 use crate::pins::Pins;
 use crate::runtime::{Options, Runtime};
@@ -118,6 +120,9 @@ struct Global {
     /// Run in this process, even if a server answers
     #[arg(long, global = true)]
     local: bool,
+    /// Use the configuration and the files it names even if somebody else could have written them; for this run only
+    #[arg(long, global = true)]
+    trust: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -311,6 +316,8 @@ struct Session<'a> {
     screen: &'a Screen,
     surroundings: Surroundings,
     started: tokio::time::Instant,
+    /// A file of a folder above was named.
+    told_where: Cell<bool>,
 }
 
 impl<'a> Session<'a> {
@@ -318,27 +325,13 @@ impl<'a> Session<'a> {
         Session {
             global,
             screen,
-            surroundings: Surroundings::of_this_process(),
+            surroundings: match global.trust {
+                true => Surroundings::of_this_process().trusting_everything(),
+                false => Surroundings::of_this_process(),
+            },
             started: tokio::time::Instant::now(),
+            told_where: Cell::new(false),
         }
-    }
-
-    /// The file that applies.
-    fn found(&self) -> Option<find::Found> {
-        find::find(self.global.config.as_deref(), &self.surroundings)
-    }
-
-    /// The configuration; its warnings are shown with -v and by `config check`.
-    fn configuration(&self) -> Result<Configuration, Failed> {
-        let found = self.found();
-        let path = found.as_ref().map(|found| found.path.as_path());
-        let configuration = Configuration::load(path, &self.surroundings)?;
-        if self.global.verbose > 0 {
-            for warning in &configuration.warnings {
-                self.screen.diagnostic(warning);
-            }
-        }
-        Ok(configuration)
     }
 
     /// Logs as the configuration says: for a program that stays.

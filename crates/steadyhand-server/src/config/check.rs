@@ -341,7 +341,12 @@ impl Checker<'_> {
             let written = PathBuf::from(&*path);
             let path = self.folder.join(&written);
             self.files.push(path.clone());
-            let read = super::document::SourceFile::read(&path, written.clone()).and_then(|file| {
+            let read = super::document::SourceFile::read(
+                &path,
+                written.clone(),
+                self.surroundings.trust(),
+            );
+            let read = read.and_then(|file| {
                 serde_json::from_str::<Value>(&file.text).map_err(|error| {
                     let fault = steadyhand::plain_words::json(&error);
                     Problem::error(format!("{} is no JSON: {fault}", written.display()))
@@ -350,8 +355,12 @@ impl Checker<'_> {
             match read {
                 Ok(schema) => *input = schema,
                 Err(problem) => {
-                    let problem = problem
-                        .help("input is a JSON Schema, or the path of a JSON file that holds one");
+                    let problem = match problem.is_about_trust() {
+                        true => problem,
+                        false => problem.help(
+                            "input is a JSON Schema, or the path of a JSON file that holds one",
+                        ),
+                    };
                     return self.put_at_value(problem, at, "this file");
                 }
             }

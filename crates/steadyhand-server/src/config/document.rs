@@ -10,6 +10,7 @@ use steadyhand::redact;
 use toml::de::{DeTable, DeValue};
 
 use super::problem::Problem;
+use super::{NotRead, Trust};
 
 /// A file that was read: its text is kept for the messages that quote it.
 #[derive(Debug)]
@@ -126,19 +127,17 @@ impl SourceFile {
     }
 
     /// Reads a file of at most 8 MiB; messages call it by the name that is `shown`.
-    pub fn read(path: &Path, shown: PathBuf) -> Result<Arc<SourceFile>, Problem> {
+    pub fn read(path: &Path, shown: PathBuf, trust: &Trust) -> Result<Arc<SourceFile>, Problem> {
         const BYTES_MAX: u64 = 8 * 1024 * 1024;
         let cannot = |reason: String| {
             Problem::error(format!("{} cannot be read: {reason}", shown.display()))
         };
-        let about = std::fs::metadata(path).map_err(|error| cannot(plain(&error)))?;
-        if !about.is_file() {
-            return Err(cannot("it is not a file".to_owned()));
-        }
-        if about.len() > BYTES_MAX {
-            return Err(cannot(format!("it is larger than {} MiB", BYTES_MAX >> 20)));
-        }
-        let bytes = std::fs::read(path).map_err(|error| cannot(plain(&error)))?;
+        let bytes = trust.read(path, BYTES_MAX).map_err(|why| match why {
+            NotRead::Unreadable(error) => cannot(plain(&error)),
+            NotRead::NoFile => cannot("it is not a file".to_owned()),
+            NotRead::TooLarge => cannot(format!("it is larger than {} MiB", BYTES_MAX >> 20)),
+            NotRead::Untrusted(file) => Problem::untrusted(&file, &shown),
+        })?;
         let text = String::from_utf8(bytes).map_err(|error| {
             cannot(format!(
                 "byte {} is not UTF-8",

@@ -18,6 +18,7 @@ pub fn find(flag: Option<&Path>, surroundings: &Surroundings) -> Option<Found> {
         return Some(Found {
             path: surroundings.current.join(path),
             by: "--config".to_owned(),
+            is_above: false,
         });
     }
     if let Some(path) = surroundings
@@ -28,6 +29,7 @@ pub fn find(flag: Option<&Path>, surroundings: &Surroundings) -> Option<Found> {
         return Some(Found {
             path: surroundings.current.join(path),
             by: format!("${VARIABLE}"),
+            is_above: false,
         });
     }
     for folder in surroundings.current.ancestors() {
@@ -36,6 +38,7 @@ pub fn find(flag: Option<&Path>, surroundings: &Surroundings) -> Option<Found> {
             return Some(Found {
                 path,
                 by: "found here or above".to_owned(),
+                is_above: folder != surroundings.current,
             });
         }
         if folder.join(".git").exists() || Some(folder) == surroundings.home.as_deref() {
@@ -46,6 +49,7 @@ pub fn find(flag: Option<&Path>, surroundings: &Surroundings) -> Option<Found> {
     path.is_file().then(|| Found {
         path,
         by: "the user's own".to_owned(),
+        is_above: false,
     })
 }
 
@@ -56,4 +60,6 @@ pub struct Found {
     pub path: PathBuf,
     /// For people.
     pub by: String,
+    /// It was found in a folder above the one we are in.
+    pub is_above: bool,
 }

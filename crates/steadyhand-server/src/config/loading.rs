@@ -211,7 +211,11 @@ impl<'a> Loading<'a> {
 
     fn source_file(&mut self, path: &Path) -> Option<Arc<SourceFile>> {
         self.files.push(path.to_owned());
-        match SourceFile::read(path, self.surroundings.shown(path)) {
+        match SourceFile::read(
+            path,
+            self.surroundings.shown(path),
+            self.surroundings.trust(),
+        ) {
             Ok(file) => Some(file),
             Err(problem) => {
                 self.problems.push(problem);
@@ -229,8 +233,13 @@ impl<'a> Loading<'a> {
                 problem.line,
                 problem.column
             );
-            let warning = Problem::warning(format!("{place}: {}", problem.message));
-            self.problems.push(warning.help(problem.help.clone()));
+            let told = Problem::warning(format!("{place}: {}", problem.message));
+            let told = told.help(problem.help.clone());
+            // One that somebody else could have written is no slip of another program.
+            self.problems.push(match problem.is_about_trust {
+                true => told.as_error().about_trust(),
+                false => told,
+            });
         }
         self.imported = imported;
     }

@@ -1,5 +1,7 @@
 //! The configuration: found, read, checked as a whole, and turned into settings.
 
+#[cfg(unix)]
+mod accounts;
 pub mod check;
 pub(crate) mod check_models;
 pub mod document;
@@ -12,6 +14,7 @@ pub mod import;
 pub mod keyring;
 mod loading;
 pub mod models;
+mod ownership;
 pub mod problem;
 mod programs;
 pub mod proxy;
@@ -34,11 +37,14 @@ use secrecy::SecretString;
 use serde_json::{Map, Value};
 
 pub use document::Document;
+pub use ownership::Trust;
 pub use problem::{Problem, Report};
 pub use reference::Resolver;
 pub use settings::{PolicySettings, Root};
 pub use surroundings::Surroundings;
 pub use text::SecretText;
+
+pub(crate) use ownership::{NotRead, UntrustedFile};
 
 use crate::source::Kind;
 use import::Imported;

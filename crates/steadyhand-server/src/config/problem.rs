@@ -1,10 +1,12 @@
 //! What is wrong with a configuration: all of it in one report, each with its place and a next step.
 
 use std::fmt;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::document::Place;
+use super::ownership::UntrustedFile;
 
 /// One thing that is wrong, or deserves a look.
 #[derive(Debug, Clone)]
@@ -16,6 +18,7 @@ pub struct Problem {
     /// What to do about it.
     pub help: Option<String>,
     place: Option<(Place, String)>,
+    is_about_trust: bool,
 }
 
 impl Problem {
@@ -26,7 +29,28 @@ impl Problem {
             message: message.into(),
             help: None,
             place: None,
+            is_about_trust: false,
         }
+    }
+
+    /// A file that somebody else could have written is not used.
+    pub(crate) fn untrusted(file: &UntrustedFile, shown: &Path) -> Problem {
+        let message = format!("{} is not used: {}", shown.display(), file.reason);
+        Problem::error(message)
+            .help(file.help.clone())
+            .about_trust()
+    }
+
+    /// The same, as one about a file that somebody else could have written.
+    #[must_use]
+    pub(super) fn about_trust(mut self) -> Problem {
+        self.is_about_trust = true;
+        self
+    }
+
+    /// Whether it would be none if the file were trusted.
+    pub(crate) fn is_about_trust(&self) -> bool {
+        self.is_about_trust
     }
 
     /// Something that deserves a look.

@@ -2,8 +2,6 @@
 
 use std::env::VarError;
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use secrecy::{ExposeSecret, SecretString};
@@ -14,6 +12,7 @@ use super::document::plain;
 use super::keyring::KeyringFault;
 use super::secret::{is_secret, is_secret_of_environment, keep_secret};
 use super::surroundings::Surroundings;
+use super::{NotRead, Trust};
 
 /// Replaces references in texts. One pass: what comes out is never looked at again, and nothing is run.
 #[derive(Debug, Clone)]
@@ -200,8 +199,8 @@ impl Resolver {
         match reference.split_once(':') {
             Some(("env", name)) => self.variable(field, name),
             Some(("file", path)) => {
-                read_secret_file(&self.surroundings.path(path, &self.folder), path)
-                    .map(Resolved::secret)
+                let file = self.surroundings.path(path, &self.folder);
+                read_secret_file(&file, path, self.surroundings.trust()).map(Resolved::secret)
             }
             Some(("keyring", entry)) => self.ask_keyring(entry),
             Some((kind, _)) => fault(
@@ -310,31 +309,27 @@ fn fault<T>(reason: impl Into<String>, help: impl Into<String>) -> Result<T, Fau
 }
 
 /// The content of a small file, without the newline at its end.
-pub(crate) fn read_secret_file(path: &Path, written: &str) -> Result<String, Fault> {
+pub(crate) fn read_secret_file(path: &Path, written: &str, trust: &Trust) -> Result<String, Fault> {
     let shown = path.display();
     if written.is_empty() {
         return fault("it names no file", "write ${file:/path}");
     }
-    let unreadable = |error: std::io::Error| {
-        (
+    let content = trust.read(path, FILE_BYTES_MAX);
+    let content = content.map_err(|why| match why {
+        NotRead::Unreadable(error) => (
             format!("{shown} cannot be read: {}", plain(&error)),
             "create the file, or correct the path or its permissions".to_owned(),
-        )
-    };
-    // A pipe or a device could wait or go on for ever.
-    if !path.metadata().map_err(unreadable)?.is_file() {
-        return fault(format!("{shown} is no file"), "name a regular file");
-    }
-    let mut content = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut content))
-        .map_err(unreadable)?;
-    if content.len() as u64 > FILE_BYTES_MAX {
-        return fault(
+        ),
+        NotRead::NoFile => (
+            format!("{shown} is no file"),
+            "name a regular file".to_owned(),
+        ),
+        NotRead::TooLarge => (
             format!("{shown} is larger than {} KiB", FILE_BYTES_MAX / 1024),
-            "name a file that holds only the secret",
-        );
-    }
+            "name a file that holds only the secret".to_owned(),
+        ),
+        NotRead::Untrusted(file) => (format!("{shown} is not used: {}", file.reason), file.help),
+    })?;
     let Ok(content) = String::from_utf8(content) else {
         return fault(format!("{shown} is not valid UTF-8"), "name a text file");
     };

@@ -24,6 +24,9 @@ pub(crate) fn replace(
     let folder = path.parent().unwrap_or(Path::new("."));
     let new = folder.join(format!(".{name}.{}.toml", std::process::id()));
     write_like(path, &new, text).map_err(NotReplaced::Unwritable)?;
+    for place in [&new, path] {
+        surroundings.trust().hand_on(path, place, text.as_bytes());
+    }
     let checked = Configuration::load(Some(&new), surroundings);
     let replaced = match &checked {
         Ok(_) => fs::rename(&new, path),

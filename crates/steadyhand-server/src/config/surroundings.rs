@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::keyring::{Keyring, SystemKeyring};
+use super::ownership::Trust;
 
 /// The variables, folders and key store that references and imports are resolved with.
 #[derive(Clone)]
@@ -19,6 +20,7 @@ pub struct Surroundings {
     pub system: System,
     variables: Variables,
     keyring: Arc<dyn Keyring>,
+    trust: Trust,
 }
 
 /// The family of operating systems, as far as file locations differ.
@@ -47,6 +49,7 @@ impl Surroundings {
             system: System::of_this_machine(),
             variables: Variables::OfTheProcess,
             keyring: Arc::new(SystemKeyring::default()),
+            trust: Trust::default(),
         }
     }
 
@@ -67,6 +70,7 @@ impl Surroundings {
             system: System::of_this_machine(),
             variables: Variables::Given(Arc::new(variables)),
             keyring,
+            trust: Trust::default(),
         }
     }
 
@@ -135,6 +139,18 @@ impl Surroundings {
     /// The key store.
     pub fn keyring(&self) -> &dyn Keyring {
         self.keyring.as_ref()
+    }
+
+    /// Which files of others are used.
+    pub(crate) fn trust(&self) -> &Trust {
+        &self.trust
+    }
+
+    /// For a run in which everything that is named is used, whoever could have written it.
+    #[must_use]
+    pub fn trusting_everything(mut self) -> Surroundings {
+        self.trust = Trust::in_everything();
+        self
     }
 
     /// A folder named by a variable, else one below the home folder.

@@ -455,6 +455,7 @@ impl Runtime {
             folder: configuration.folder.clone(),
             state: options.state.clone(),
             internal: options.internal.clone(),
+            trust: options.surroundings.trust().clone(),
             progress: options.progress.clone(),
             http: self.inner.http.clone(),
             home: options.surroundings.home.clone().unwrap_or_default(),

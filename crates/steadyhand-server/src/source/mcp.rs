@@ -624,6 +624,7 @@ impl Kept {
                 state: surroundings.state_folder(),
                 internal: Default::default(),
                 http: crate::net::Client::new(),
+                trust: surroundings.trust().clone(),
                 progress: Default::default(),
                 home: surroundings.home.clone().unwrap_or_default(),
                 place: None,

@@ -23,6 +23,7 @@ use steadyhand_mcp::Server;
 
 pub use fixed::Fixed;
 
+use crate::config::Trust;
 use crate::net::Client;
 use crate::progress::Progress;
 use steadyhand::wildcard::wild;
@@ -130,6 +131,8 @@ pub struct Context {
     pub internal: InternalHandlers,
     /// The one client for outgoing HTTP.
     pub http: Client,
+    /// Which files of others are read.
+    pub trust: Trust,
     /// Told while something takes long.
     pub progress: Progress,
     /// The user's home folder: `~` in paths.

@@ -139,6 +139,7 @@ pub(crate) fn context(folder: &Path) -> Context {
         folder: folder.to_owned(),
         state: folder.join("state"),
         internal: Default::default(),
+        trust: Default::default(),
         progress: Progress::silent(),
         http: Client::new(),
         home: Default::default(),

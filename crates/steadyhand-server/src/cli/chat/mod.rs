@@ -163,9 +163,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
 
 /// Whether somebody sits there who can be asked for a yes.
 pub(super) fn can_ask(session: &Session<'_>) -> bool {
-    let screen = session.screen;
-    let is_there = std::io::stdin().is_terminal() && screen.stderr_is_terminal;
-    is_there && !session.global.no_input && !screen.json
+    session.can_ask()
 }
 
 /// One question, one answer.

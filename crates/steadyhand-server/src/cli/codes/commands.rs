@@ -27,6 +27,15 @@ pub(super) const PAGES: &[Page] = &[
         ],
     ),
     page(
+        "config_untrusted",
+        &[Command(Exit::Config)],
+        "Somebody else could have written the configuration, or a file it names: it belongs to another user, others may write it, or others may replace it in its folder. Nothing in it was used, for it could start programs as you and read your keys.",
+        &[
+            "Look at what is in it. The error names the file, its owner and its mode, and the command that makes it yours.",
+            "`--trust` uses it all the same, for this run, as it is when it is read first. At a terminal you are asked.",
+        ],
+    ),
+    page(
         "config_file",
         &[Command(Exit::Config)],
         "The configuration file could not be read or written.",

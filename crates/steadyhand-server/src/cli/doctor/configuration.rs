@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::Patient;
 use super::check::{Check, Group, State};
-use crate::cli::error::Failed;
 use crate::cli::{Session, value};
 use crate::config::import::{Client, Importer};
 use crate::config::words::dotted;
@@ -23,21 +22,15 @@ pub(super) struct Looked {
     pub(super) report: Option<Report>,
 }
 
-pub(super) async fn load(session: &Session<'_>) -> Result<Looked, Failed> {
+pub(super) fn load(session: &Session<'_>) -> Looked {
     let path = session.found().map(|found| found.path);
-    let surroundings = session.surroundings.clone();
-    let load = move || {
-        let (configuration, problems) =
-            Configuration::load_what_is_right(path.as_deref(), &surroundings);
-        let is_wrong = problems.iter().any(|problem| !problem.is_warning);
-        let report = is_wrong.then(|| configuration.report(problems, &surroundings));
-        Looked {
-            configuration: Arc::new(configuration),
-            report,
-        }
-    };
-    let loaded = tokio::task::spawn_blocking(load).await;
-    loaded.map_err(|error| Failed::unexpected(error.to_string()))
+    let (configuration, problems) = session.load_what_is_right(path.as_deref());
+    let is_wrong = problems.iter().any(|problem| !problem.is_warning);
+    let report = is_wrong.then(|| configuration.report(problems, &session.surroundings));
+    Looked {
+        configuration: Arc::new(configuration),
+        report,
+    }
 }
 
 pub(super) async fn check(patient: Patient<'_>, looked: &Looked) -> Vec<Check> {

@@ -56,7 +56,7 @@ pub(super) async fn run(session: &Session<'_>, args: &DoctorArgs) -> Result<(), 
     let mut interrupts = Interrupts::listen();
     // Whatever a server starts ends with it.
     command::adopt_orphans();
-    let loaded = configuration::load(session).await?;
+    let loaded = configuration::load(session);
     let running = Remote::look(session, "cli").await;
     let ending = CancellationToken::new();
     let patient = Patient {

@@ -42,7 +42,7 @@ impl File {
             Err(error) => return Err(cannot("read", &shown, &error)),
         };
         let configuration = match &text {
-            Some(_) => Configuration::load(Some(&path), &session.surroundings)?,
+            Some(_) => session.load(Some(&path))?,
             None => Configuration::empty(),
         };
         Ok(File {

@@ -194,7 +194,7 @@ impl Expander<'_> {
 
     fn file(&self, path: &str) -> Found {
         let file = self.surroundings.path(path, &self.workspace);
-        match read_secret_file(&file, path) {
+        match read_secret_file(&file, path, self.surroundings.trust()) {
             Ok(value) => Found::Value {
                 value,
                 secret: true,

@@ -103,6 +103,8 @@ pub struct Problem {
     pub message: String,
     /// What to do about it.
     pub help: String,
+    /// The file is not used because somebody else could have written it.
+    pub is_about_trust: bool,
 }
 
 impl Importer {
@@ -155,7 +157,7 @@ impl Importer {
             file: file.to_owned(),
             scope: Scope::Everything,
         };
-        match read::load(file) {
+        match read::load(file, self.surroundings.trust()) {
             Ok(text) => self.read_location(&text, &location, client, Expected::Yes),
             Err(problem) => Imported {
                 problems: vec![problem],
@@ -181,7 +183,7 @@ impl Importer {
                 continue;
             }
             found = true;
-            match read::load(&location.file) {
+            match read::load(&location.file, self.surroundings.trust()) {
                 Ok(text) => all.add(self.read_location(&text, &location, client, Expected::No)),
                 Err(problem) if all.problems.contains(&problem) => {}
                 Err(problem) => all.problems.push(problem),

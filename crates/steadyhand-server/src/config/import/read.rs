@@ -1,8 +1,6 @@
 //! One file: loaded within bounds, its tables of servers found, each entry read on its own.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use secrecy::SecretString;
@@ -13,6 +11,7 @@ use super::expand::Expander;
 use super::shape::{self, PLACES, ServerTable};
 use super::{Expected, Imported, Importer, Input, NotUsed, Note, Origin, Problem};
 use crate::config::foreign::{Document, Field, Node};
+use crate::config::{NotRead, Trust};
 
 const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 const SERVERS_MAX: usize = 1000;
@@ -20,32 +19,34 @@ const SERVERS_MAX: usize = 1000;
 const NOTES_MAX: usize = 20;
 
 /// The text of a file.
-pub(super) fn load(file: &Path) -> Result<String, Problem> {
+pub(super) fn load(file: &Path, trust: &Trust) -> Result<String, Problem> {
     let problem = |message: String, help: &str| Problem {
         file: file.to_owned(),
         line: 1,
         column: 1,
         message,
         help: help.to_owned(),
+        is_about_trust: false,
     };
-    let unreadable = |error: std::io::Error| {
-        problem(
+    let content = trust.read(file, FILE_BYTES_MAX);
+    let content = content.map_err(|why| match why {
+        NotRead::Unreadable(error) => problem(
             format!("cannot be read: {}", crate::config::document::plain(&error)),
             "correct the path or its permissions, or take it out of the list",
-        )
-    };
-    // A pipe or a device could wait or go on for ever.
-    if !file.metadata().map_err(unreadable)?.is_file() {
-        return Err(problem("is no file".to_owned(), "name a regular file"));
-    }
-    let mut content = Vec::new();
-    File::open(file)
-        .and_then(|open| open.take(FILE_BYTES_MAX + 1).read_to_end(&mut content))
-        .map_err(unreadable)?;
-    if content.len() as u64 > FILE_BYTES_MAX {
-        let message = format!("is larger than {} MiB", FILE_BYTES_MAX / 1024 / 1024);
-        return Err(problem(message, "name a configuration file"));
-    }
+        ),
+        NotRead::NoFile => problem("is no file".to_owned(), "name a regular file"),
+        NotRead::TooLarge => problem(
+            format!("is larger than {} MiB", FILE_BYTES_MAX / 1024 / 1024),
+            "name a configuration file",
+        ),
+        NotRead::Untrusted(untrusted) => Problem {
+            is_about_trust: true,
+            ..problem(
+                format!("is not used: {}", untrusted.reason),
+                &untrusted.help,
+            )
+        },
+    })?;
     String::from_utf8(content)
         .map_err(|_| problem("is not valid UTF-8".to_owned(), "save it as UTF-8"))
 }
@@ -69,6 +70,7 @@ impl Importer {
                     column: broken.at.column,
                     message: broken.message,
                     help: "mend the file; nothing of it is used until then".to_owned(),
+                    is_about_trust: false,
                 });
                 return out;
             }
@@ -248,6 +250,7 @@ impl FileReading<'_> {
             column: place.column,
             message,
             help,
+            is_about_trust: false,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::document::{self, DOCUMENT_BYTES_MAX, Document};
-use crate::config::SecretText;
+use crate::config::{NotRead, SecretText, Trust};
 use crate::net::header::{HeaderName, HeaderValue};
 use crate::net::{Client, Limits, Method, Reach, Request, StatusCode};
 
@@ -93,9 +93,9 @@ impl fmt::Display for Spec {
 
 /// Reads a file and all files it refers to. These must lie in the folder of the document or of the
 /// configuration: a document must not be able to read the rest of the disk into a tool's definition.
-pub(crate) fn from_file(path: &Path, folder: &Path) -> Result<Document, String> {
+pub(crate) fn from_file(path: &Path, folder: &Path, trust: &Trust) -> Result<Document, String> {
     let mut left = DOCUMENT_BYTES_MAX;
-    let text = read_text(path, &mut left)?;
+    let text = read_text(path, &mut left, trust)?;
     let mut document = Document::read(&text, None)?;
     let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let main = canonical(path);
@@ -123,7 +123,7 @@ pub(crate) fn from_file(path: &Path, folder: &Path) -> Result<Document, String> 
                     "it refers to more than {FILES_MAX} files: bundle it into one"
                 ));
             }
-            let text = read_text(&other, &mut left)?;
+            let text = read_text(&other, &mut left, trust)?;
             let value =
                 document::parse(&text).map_err(|fault| format!("{}: {fault}", other.display()))?;
             let place = document.add_file(value);
@@ -135,28 +135,28 @@ pub(crate) fn from_file(path: &Path, folder: &Path) -> Result<Document, String> 
     Ok(document)
 }
 
-fn read_text(path: &Path, left: &mut usize) -> Result<String, String> {
-    let fault = |error: io::Error| {
-        format!(
-            "{} cannot be read: {}",
-            path.display(),
-            crate::config::document::plain(&error)
-        )
+fn read_text(path: &Path, left: &mut usize, trust: &Trust) -> Result<String, String> {
+    let shown = path.display();
+    let unreadable = |error: &io::Error| {
+        let why = crate::config::document::plain(error);
+        format!("{shown} cannot be read: {why}")
     };
-    let meta = fs::metadata(path).map_err(fault)?;
-    if !meta.is_file() {
-        return Err(format!("{} is no file", path.display()));
-    }
-    let mut text = String::new();
-    let file = fs::File::open(path).map_err(fault)?;
-    file.take(*left as u64 + 1)
-        .read_to_string(&mut text)
-        .map_err(fault)?;
-    if text.len() > *left {
-        return Err(too_large());
-    }
-    *left -= text.len();
-    Ok(text)
+    let content = trust.read(path, *left as u64);
+    let content = content.map_err(|why| match why {
+        NotRead::Unreadable(error) => unreadable(&error),
+        NotRead::NoFile => format!("{shown} is no file"),
+        NotRead::TooLarge => too_large(),
+        NotRead::Untrusted(file) => {
+            format!("{shown} is not used: {}; {}", file.reason, file.help)
+        }
+    })?;
+    *left -= content.len();
+    String::from_utf8(content).map_err(|error| {
+        unreadable(&io::Error::new(
+            io::ErrorKind::InvalidData,
+            error.utf8_error(),
+        ))
+    })
 }
 
 fn too_large() -> String {

@@ -15,6 +15,7 @@ use super::document::Document;
 use super::load::{self, Copy, LOAD_TIMEOUT, Spec};
 use super::operation::{Operation, Skipped};
 use super::read::{self, Choice, Prepared, Reading};
+use crate::config::Trust;
 use crate::net::{Client, Limits, RESPONSE_BYTES_MAX, Reach};
 use crate::progress::Progress;
 use crate::source::{Context, LeftOut, Source};
@@ -30,6 +31,7 @@ struct Inner {
     spec: Spec,
     choice: Choice,
     folder: PathBuf,
+    trust: Trust,
     state: PathBuf,
     progress: Progress,
     service: Arc<Service>,
@@ -65,6 +67,7 @@ impl OpenapiSource {
             spec,
             choice,
             folder: context.folder.clone(),
+            trust: context.trust.clone(),
             state: context.state.clone(),
             progress: context.progress.clone(),
             service: Arc::new(Service {
@@ -96,8 +99,9 @@ impl OpenapiSource {
         let (reading, cached) = match &inner.spec {
             Spec::File(path) => {
                 let (path, folder) = (path.clone(), inner.folder.clone());
+                let trust = inner.trust.clone();
                 (
-                    self.convert(move || load::from_file(&path, &folder))
+                    self.convert(move || load::from_file(&path, &folder, &trust))
                         .await?,
                     None,
                 )

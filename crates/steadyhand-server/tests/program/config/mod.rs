@@ -5,6 +5,8 @@ mod fuzz;
 mod long_lines;
 mod mistakes;
 mod origins;
+#[cfg(unix)]
+mod ownership;
 mod reload;
 
 mod sample;

@@ -33,6 +33,7 @@ fn context(folder: &Path) -> Context {
         state: folder.join("state"),
         internal: InternalHandlers::new(),
         http: Client::new(),
+        trust: Default::default(),
         progress: Progress::silent(),
         home: Default::default(),
         place: None,

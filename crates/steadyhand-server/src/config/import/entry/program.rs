@@ -132,7 +132,8 @@ impl Entry<'_> {
             .expander
             .surroundings
             .path(expanded.expose(), &self.expander.workspace);
-        match read_secret_file(&path, &written) {
+        let trust = self.expander.surroundings.trust();
+        match read_secret_file(&path, &written, trust) {
             Ok(content) => Ok(env_file::parse(&content)),
             Err((reason, help)) => {
                 let unresolved = Unresolved::at(expanded.shown(), 1, reason, help);
