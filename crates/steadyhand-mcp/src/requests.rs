@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::oauth::login_address;
 use crate::relay::Counterpart;
 use crate::wire::RpcError;
 
 const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
 
 /// How requests of a server are answered. What is not configured here goes to the client whose request it belongs to.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -137,6 +139,12 @@ pub(crate) fn unable(
     method: &str,
     params: Option<&RawValue>,
 ) -> Option<RpcError> {
+    // A person is sent there: `javascript:`, files and the schemes of programs are no pages.
+    if method == "elicitation/create"
+        && let Err(why) = leads_to_a_page(params)
+    {
+        return Some(RpcError::new(INVALID_PARAMS, why));
+    }
     let capabilities = client.capabilities();
     let can = match method {
         "elicitation/create" if is_url(params) => capabilities.pointer("/elicitation/url"),
@@ -168,8 +176,23 @@ const METHOD_CHARS_SHOWN_MAX: usize = 60;
 struct Form<'a> {
     #[serde(borrow, default)]
     mode: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    url: Option<Cow<'a, str>>,
     #[serde(borrow, default, rename = "requestedSchema")]
     schema: Option<&'a RawValue>,
+}
+
+/// What cannot be read, and what says twice where it leads, could be read in another way by the client.
+fn leads_to_a_page(params: Option<&RawValue>) -> Result<(), String> {
+    let Some(params) = params else {
+        return Ok(());
+    };
+    let form: Form<'_> = steadyhand::typed_json::from_str(params.get())
+        .map_err(|_| "the question to a person cannot be read".to_owned())?;
+    match form.mode.as_deref() {
+        Some("url") => login_address(form.url.as_deref().unwrap_or_default()).map(drop),
+        _ => Ok(()),
+    }
 }
 
 fn form(params: Option<&RawValue>) -> Form<'_> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::oauth::login_address;
 use serde_json::Value;
 use steadyhand::{Category, Effect, ToolError};
 
@@ -50,7 +51,7 @@ fn sign_in_needed(words: String, data: Option<&Value>) -> ToolError {
         .and_then(|data| data.get("elicitations")?.get(0)?.get("url"))
         .or_else(|| data?.get("url"))
         .and_then(Value::as_str)
-        .filter(|url| url.len() <= URL_BYTES_MAX && !url.contains(char::is_control));
+        .filter(|url| url.len() <= URL_BYTES_MAX && login_address(url).is_ok());
     let Some(url) = url else {
         return ToolError::of(Category::Authentication, words);
     };

@@ -4,16 +4,21 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::http::{Request, Response};
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use steadyhand_mcp::oauth::{
-    Account, ClientAuth, ClientCredentials, Grant, OAuthSettings, TokenStore,
+    Account, ClientAuth, ClientCredentials, Grant, OAuthHttp, OAuthSettings, TokenStore,
 };
 use steadyhand_process::private;
+use tokio::time::Instant;
 
 use crate::access::private_file;
 use crate::config::document::plain;
+use crate::net::{self, Client, Limits, Reach, Url};
 use crate::scrub::{self, KnownSecrets};
 use crate::source::mcp::{ClientAuthSetting, GrantSetting, LoginSettings, OAuthTable};
 
@@ -21,11 +26,12 @@ use crate::source::mcp::{ClientAuthSetting, GrantSetting, LoginSettings, OAuthTa
 const FOLDER: &str = "logins";
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Our account at a server of this name, and the secrets that come with it.
+/// Our account at a server of this name, and the secrets that come with it. What it needs is asked over this client.
 pub(crate) fn account(
     name: &str,
     settings: &LoginSettings,
     state: &Path,
+    http: Client,
 ) -> (Account, KnownSecrets) {
     let url = settings.url.expose();
     let oauth = &settings.oauth;
@@ -53,7 +59,70 @@ pub(crate) fn account(
             format!("check [mcp.{name}.oauth], then try it: steadyhand mcp login {name}")
         }
     };
-    (Account::new(url, login, Arc::new(file), advice), tokens)
+    let http = CheckedHttp::of(url, oauth, http);
+    let account = Account::new(url, login, Arc::new(file), advice, Arc::new(http));
+    (account, tokens)
+}
+
+/// An answer of an authorization server that is larger says nothing about a login.
+const ANSWER_BYTES_MAX: usize = 1024 * 1024;
+const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The one client for outgoing requests. Which addresses a login needs is said by its server: only those that stand in
+/// the configuration may be private.
+struct CheckedHttp {
+    client: Client,
+    reach: Reach,
+}
+
+impl CheckedHttp {
+    fn of(server: &str, oauth: &OAuthTable, client: Client) -> CheckedHttp {
+        let configured = [server].into_iter();
+        let configured = configured.chain(oauth.token_url.as_deref());
+        let configured = configured.chain(oauth.authorization_servers.iter().map(String::as_str));
+        let configured = configured.filter_map(|address| Url::parse(address).ok());
+        CheckedHttp {
+            client,
+            reach: configured.fold(Reach::public_only(), |reach, url| reach.and(&url)),
+        }
+    }
+}
+
+impl OAuthHttp for CheckedHttp {
+    fn send(
+        &self,
+        request: Request<Vec<u8>>,
+        follows: bool,
+    ) -> BoxFuture<'_, Result<Response<Vec<u8>>, String>> {
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            let url = Url::parse(&parts.uri.to_string());
+            let url = url.map_err(|_| "the address that it names is none".to_owned())?;
+            let request = net::Request {
+                method: parts.method,
+                url,
+                headers: parts.headers,
+                body: (!body.is_empty()).then_some(body),
+            };
+            let limits = Limits {
+                until: Instant::now() + ANSWER_PATIENCE,
+                response_bytes_max: ANSWER_BYTES_MAX,
+            };
+            let answer = match follows {
+                true => self.client.send(request, limits, &self.reach).await,
+                false => self.client.send_once(request, limits, &self.reach).await,
+            };
+            let answer = answer.map_err(|error| error.message().to_owned())?;
+            if answer.truncated {
+                let max = ANSWER_BYTES_MAX >> 20;
+                return Err(format!("{} answers with more than {max} MiB", answer.site));
+            }
+            let mut response = Response::new(answer.body);
+            *response.status_mut() = answer.status;
+            *response.headers_mut() = answer.headers;
+            Ok(response)
+        })
+    }
 }
 
 fn grant(oauth: &OAuthTable) -> Grant {
@@ -89,7 +158,7 @@ pub(crate) fn identity(name: &str, settings: &LoginSettings) -> String {
     let oauth = &settings.oauth;
     let secret = oauth.client_secret.as_ref().map(|secret| secret.expose());
     let made_of = format!(
-        "{name}\n{}\n{:?}\n{secret:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
+        "{name}\n{}\n{:?}\n{secret:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
         settings.url.expose(),
         oauth.client_id,
         oauth.client_metadata,
@@ -97,6 +166,7 @@ pub(crate) fn identity(name: &str, settings: &LoginSettings) -> String {
         oauth.grant,
         oauth.client_auth,
         oauth.token_url,
+        oauth.authorization_servers,
     );
     let digest = Sha256::digest(made_of);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()

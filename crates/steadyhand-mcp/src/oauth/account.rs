@@ -6,8 +6,8 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use futures_util::future::{BoxFuture, ready};
 use rmcp::transport::auth::{
-    AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadata,
-    ClientCredentialsConfig, OAuthClientConfig, WWWAuthenticateParams,
+    AuthError, AuthorizationManager, AuthorizationMetadata, ClientCredentialsConfig,
+    OAuthClientConfig, WWWAuthenticateParams,
 };
 use serde_json::json;
 use steadyhand::clock;
@@ -15,6 +15,8 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 use super::Browser;
+use super::callback::{self, Expected};
+use super::http::{OAuthHttp, Sender};
 use super::kept::{Beside, Keeping, Kept, KeptClient, LoggedIn, TokenStore};
 use crate::credentials::{Credentials, Refusal};
 
@@ -88,6 +90,7 @@ pub struct Account {
     advice: String,
     settings: OAuthSettings,
     keeping: Keeping,
+    http: Sender,
     known: ArcSwap<Known>,
     turn: Mutex<Turn>,
 }
@@ -111,20 +114,20 @@ struct Turn {
 }
 
 impl Account {
-    /// `advice` is what a person does who has to log in: `run: steadyhand mcp login github`.
+    /// `advice` is what a person does who has to log in: `run: steadyhand mcp login github`. Everything is asked over `http`.
     pub fn new(
         url: impl Into<String>,
         settings: OAuthSettings,
         store: Arc<dyn TokenStore>,
         advice: impl Into<String>,
+        http: Arc<dyn OAuthHttp>,
     ) -> Account {
-        // reqwest, which rmcp uses, takes the one of the process.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         Account {
             url: url.into(),
             advice: advice.into(),
             settings,
             keeping: Keeping::new(store),
+            http: Sender::new(http),
             known: ArcSwap::from_pointee(Known::Nothing),
             turn: Mutex::default(),
         }
@@ -164,7 +167,7 @@ impl Account {
         let _turn = self.turn.lock().await;
         let earlier = self.keeping.challenge();
         let challenge = challenge.or(earlier.as_deref());
-        let kept = bounded(self.fetch_token(challenge, &[], None)).await;
+        let kept = self.bounded(self.fetch_token(challenge, &[], None)).await;
         let kept = kept.map_err(|why| self.hidden(why))?;
         self.hold(&kept);
         Ok(self.shown(kept.logged_in))
@@ -202,15 +205,19 @@ impl Account {
         challenge: Option<&str>,
         scopes: &[String],
     ) -> Result<LoggedIn, String> {
-        let (manager, address) = bounded(self.prepare(browser, challenge, scopes)).await?;
-        let back = browser.visit(&address).await?;
-        let callback = read_callback(&back)?;
+        let (manager, address, expected) = self
+            .bounded(self.prepare(browser, challenge, scopes))
+            .await?;
+        let is_answer = |back: &str| expected.is_answer(back);
+        let back = browser.visit(&address, &is_answer).await?;
+        let callback = callback::read(&back)?;
         let exchange = manager.exchange_code_for_token_with_issuer(
             &callback.code,
             &callback.csrf_token,
             callback.issuer.as_deref(),
         );
-        bounded(async { exchange.await.map_err(|error| words(&error)) }).await?;
+        self.bounded(async { exchange.await.map_err(|error| words(&error)) })
+            .await?;
         let kept = self.keeping.read()?.ok_or("the tokens were not kept")?;
         self.hold(&kept);
         Ok(kept.logged_in)
@@ -222,7 +229,7 @@ impl Account {
         browser: &dyn Browser,
         challenge: Option<&str>,
         scopes: &[String],
-    ) -> Result<(AuthorizationManager, String), String> {
+    ) -> Result<(AuthorizationManager, String, Expected), String> {
         let told = |error: AuthError| words(&error);
         let mut manager = self.manager().await?;
         let found = manager.resolve_metadata_from_challenge(challenge).await;
@@ -230,6 +237,10 @@ impl Account {
         let reads_documents = "client_id_metadata_document_supported";
         let reads_documents = metadata.additional_fields.get(reads_documents);
         let reads_documents = reads_documents.is_some_and(|reads| *reads == true);
+        let issuer = metadata.issuer.clone();
+        let names_issuer = "authorization_response_iss_parameter_supported";
+        let names_issuer = metadata.additional_fields.get(names_issuer);
+        let names_issuer = names_issuer.is_some_and(|names| *names == true);
         manager.set_metadata(metadata);
         let scopes = match scopes {
             [] if self.settings.scopes.is_empty() => manager.select_initial_scopes(&[]).await,
@@ -264,11 +275,15 @@ impl Account {
         });
         manager.configure_client(client).map_err(told)?;
         let address = manager.get_authorization_url(&scopes).await.map_err(told)?;
-        Ok((manager, address))
+        let address = callback::login_address(&address)?;
+        let expected = Expected::of(&address, issuer, names_issuer)?;
+        Ok((manager, address.into(), expected))
     }
 
     async fn manager(&self) -> Result<AuthorizationManager, String> {
-        let manager = AuthorizationManager::new(self.url.as_str()).await;
+        let http = Arc::new(self.http.clone());
+        let manager =
+            AuthorizationManager::new_with_oauth_http_client(self.url.as_str(), http).await;
         let mut manager = manager.map_err(|error| words(&error))?;
         manager.set_credential_store(self.keeping.clone());
         Ok(manager)
@@ -386,6 +401,19 @@ impl Account {
         Ok(kept)
     }
 
+    /// Bounds the work, and says what kept its requests from being sent.
+    async fn bounded<T>(&self, work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+        self.http.take_trouble();
+        let done = match timeout(PATIENCE, work).await {
+            Ok(done) => done,
+            Err(_) => Err("the authorization server takes too long".to_owned()),
+        };
+        done.map_err(|why| match self.http.take_trouble() {
+            Some(trouble) if !why.contains(&trouble) => format!("{why}: {trouble}"),
+            _ => why,
+        })
+    }
+
     fn hold(&self, kept: &Kept) {
         self.known.store(Arc::new(Known::Token {
             token: Arc::clone(&kept.token),
@@ -436,7 +464,7 @@ impl Account {
             self.known.store(Arc::new(Known::NoToken));
             return None;
         }
-        match bounded(self.replace(&kept)).await {
+        match self.bounded(self.replace(&kept)).await {
             Ok(kept) => {
                 self.hold(&kept);
                 Some(kept.token)
@@ -476,7 +504,7 @@ impl Account {
                 return Ok(());
             }
             if !is_too_narrow && kept.logged_in.renews && !self.is_unattended() {
-                match bounded(self.renew(kept)).await {
+                match self.bounded(self.renew(kept)).await {
                     Ok(kept) => {
                         self.hold(&kept);
                         return Ok(());
@@ -521,7 +549,9 @@ impl Account {
         {
             return Err(why.clone());
         }
-        let fetched = bounded(self.fetch_token(refusal.challenge, scopes, refusal.shown)).await;
+        let fetched = self
+            .bounded(self.fetch_token(refusal.challenge, scopes, refusal.shown))
+            .await;
         match fetched {
             Ok(kept) => {
                 turn.refused = None;
@@ -596,29 +626,6 @@ fn union(first: &[String], second: &[String]) -> Vec<String> {
     let all = first.iter().chain(more);
     // A server that grants no scope may say so by an empty one.
     all.filter(|one| !one.is_empty()).cloned().collect()
-}
-
-async fn bounded<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
-    let late = || "the authorization server takes too long".to_owned();
-    timeout(PATIENCE, work).await.map_err(|_| late())?
-}
-
-/// What came back with the person: a code, or why there is none.
-fn read_callback(back: &str) -> Result<AuthorizationCallback, String> {
-    let address = url::Url::parse(back).map_err(|_| "no answer came back".to_owned())?;
-    let find = |name: &str| {
-        let mut pairs = address.query_pairs();
-        let pair = pairs.find(|(key, _)| key == name);
-        pair.map(|(_, value)| value.into_owned())
-    };
-    if let Some(error) = find("error") {
-        let more = find("error_description").map(|more| format!(": {more}"));
-        return Err(format!(
-            "the login was refused: {error}{}",
-            more.unwrap_or_default()
-        ));
-    }
-    AuthorizationCallback::from_redirect_url(back).map_err(|error| words(&error))
 }
 
 fn words(error: &AuthError) -> String {

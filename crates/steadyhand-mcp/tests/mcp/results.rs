@@ -464,9 +464,19 @@ async fn d13_a_needed_sign_in_says_where() {
             format!("Please sign in first: {url} (It was not run.)")
         );
     }
-    let endless = json!({"url": "x".repeat(1_000_000)});
-    let error = read_rpc_error(-32042, "no", Some(&endless));
-    assert_eq!(error.message(), "no");
+    let endless = format!("https://auth.example/{}", "x".repeat(1_000_000));
+    // A person is sent to pages, and to nothing else.
+    for url in [
+        &*endless,
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "vscode://open",
+        "https://bank.example@evil.example/",
+        "https://auth.example/\u{1b}[2J",
+    ] {
+        let error = read_rpc_error(-32042, "no", Some(&json!({ "url": url })));
+        assert_eq!(error.message(), "no");
+    }
 }
 
 #[tokio::test]

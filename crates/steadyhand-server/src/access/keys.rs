@@ -135,11 +135,17 @@ impl Keys {
         credential.starts_with(PREFIX)
     }
 
+    /// The id of the key that a credential means to be.
+    pub(crate) fn id_of(presented: &str) -> Option<&str> {
+        let (id, _) = presented.strip_prefix(PREFIX)?.split_once('_')?;
+        Some(id)
+    }
+
     /// Who has this key.
     pub(crate) fn identify(&self, presented: &str) -> Result<Arc<Identity>, NotLetIn> {
         // Made before anything is looked up: an unknown id takes as long as a known one.
         let digest = Digested::of(presented);
-        let id = id_of(presented).unwrap_or_default();
+        let id = Keys::id_of(presented).unwrap_or_default();
         let known = self.known();
         if let Some(problem) = &known.problem {
             return Err(NotLetIn::Unreadable(problem.clone()));
@@ -349,10 +355,4 @@ impl NewKey {
         }
         Ok(())
     }
-}
-
-/// `3f…` of `shk_3f…_…`
-fn id_of(presented: &str) -> Option<&str> {
-    let (id, _) = presented.strip_prefix(PREFIX)?.split_once('_')?;
-    Some(id)
 }

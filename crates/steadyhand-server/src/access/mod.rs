@@ -9,6 +9,7 @@ mod keys;
 mod pace;
 pub(crate) mod private_file;
 mod role;
+pub(crate) mod throttle;
 mod tools;
 
 use std::path::Path;
@@ -28,6 +29,7 @@ pub(crate) use keys::{CannotKeep, Key, Keys, NewKey, NotLetIn};
 pub(crate) use pace::TooSoon;
 pub(crate) use role::Right;
 pub use role::Role;
+pub(crate) use throttle::LoginThrottle;
 pub(crate) use tools::Tools;
 
 /// Folder in the state folder.

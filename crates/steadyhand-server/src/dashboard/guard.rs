@@ -1,7 +1,9 @@
 //! Who may see the pages and press their buttons: the login where a token is set, and forms of our own pages only.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Form, MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
@@ -13,7 +15,7 @@ use super::sessions::LASTS;
 use super::{Menu, Page, pages, refusal, shell};
 use crate::access::{Identity, Right};
 use crate::http::status::{Refused, WasRefused, Why};
-use crate::http::{App, Asking};
+use crate::http::{App, Asking, Peer};
 
 const SESSION_COOKIE: &str = "steadyhand_session";
 const THEME_COOKIE: &str = "steadyhand_theme";
@@ -47,6 +49,7 @@ pub(crate) fn owns(path: &str) -> bool {
 /// Lets in who has shown the token, and takes forms from our own pages only.
 pub(super) async fn check(
     State(app): State<Arc<App>>,
+    Extension(Peer(peer)): Extension<Peer>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -64,10 +67,13 @@ pub(super) async fn check(
     if is_open {
         return dressed(next.run(request).await);
     }
-    let identity = match identify(&app, &headers).await {
+    let identity = match identify(&app, &headers, peer.ip()).await {
         Ok(identity) => identity,
         // A stream ends for good with 204; one that got a page would try again for ever.
         Err(_) if live_wanted(&headers) => return StatusCode::NO_CONTENT.into_response(),
+        Err(refused) if refused.why() == Why::TooFast => {
+            return dressed(waiting(refusal(&headers, &refused), refused));
+        }
         Err(refused) => {
             let back = match is_read {
                 true => request.uri().to_string(),
@@ -109,17 +115,29 @@ fn right_of(request: &Request, is_read: bool) -> Right {
 }
 
 /// Who asks: by the header that programs send, or by the login of a browser.
-pub(crate) async fn identify(app: &App, headers: &HeaderMap) -> Result<Arc<Identity>, Refused> {
+pub(crate) async fn identify(
+    app: &App,
+    headers: &HeaderMap,
+    from: IpAddr,
+) -> Result<Arc<Identity>, Refused> {
     let access = app.access.load_full();
     let session = cookie(headers, SESSION_COOKIE).filter(|kept| !kept.is_empty());
     let credential = session.and_then(|kept| app.sessions.credential(kept));
     match credential {
         Some(credential) if !headers.contains_key(header::AUTHORIZATION) => {
             let shown = Some(credential.expose_secret());
-            access.identify_by(shown).await
+            access.identify_by(shown, from).await
         }
-        _ => access.identify(headers).await,
+        _ => access.identify(headers, from).await,
     }
+}
+
+/// With when to come back.
+fn waiting(mut response: Response, refused: Refused) -> Response {
+    let seconds = refused.wait().as_secs_f64().ceil().max(1.0);
+    let seconds = HeaderValue::from(seconds as u64);
+    response.headers_mut().insert(header::RETRY_AFTER, seconds);
+    noted(response, refused)
 }
 
 /// With the refusal, to be written down as such.
@@ -201,8 +219,12 @@ pub(super) struct LoginForm {
 }
 
 /// `GET /login`
-pub(super) async fn login_page(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    if identify(&app, &headers).await.is_ok() {
+pub(super) async fn login_page(
+    State(app): State<Arc<App>>,
+    Extension(Peer(peer)): Extension<Peer>,
+    headers: HeaderMap,
+) -> Response {
+    if identify(&app, &headers, peer.ip()).await.is_ok() {
         return Redirect::to("/").into_response();
     }
     login_form(&headers, "/", None, StatusCode::OK)
@@ -211,12 +233,19 @@ pub(super) async fn login_page(State(app): State<Arc<App>>, headers: HeaderMap) 
 /// `POST /login`
 pub(super) async fn login(
     State(app): State<Arc<App>>,
+    Extension(Peer(peer)): Extension<Peer>,
     headers: HeaderMap,
     Form(form): Form<LoginForm>,
 ) -> Response {
     let shown = form.token.trim();
     let access = app.access.load_full();
-    if let Err(refused) = access.identify_by(Some(shown)).await {
+    if let Err(refused) = access.identify_by(Some(shown), peer.ip()).await {
+        if refused.why() == Why::TooFast {
+            let wait = "Too many wrong tokens were tried here. Wait a moment, and try again.";
+            let status = refused.status();
+            let form = login_form(&headers, &form.back, Some(wait), status);
+            return waiting(form, refused);
+        }
         let wrong = "That is neither the token of this server nor one of its keys.";
         let form = login_form(&headers, &form.back, Some(wrong), StatusCode::UNAUTHORIZED);
         return noted(form, refused);

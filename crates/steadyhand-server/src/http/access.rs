@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
@@ -9,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName, header};
 use secrecy::ExposeSecret;
 
 use super::status::{Refused, Why};
-use crate::access::{By, Digested, Door, Identity, Jwt, Keys, NotAToken, NotLetIn};
+use crate::access::{By, Digested, Door, Identity, Jwt, Keys, LoginThrottle, NotAToken, NotLetIn};
 use crate::config::text::SecretText;
 
 const HOW_TO_SHOW: &str = "Send a key (steadyhand keys create) or the token that is set under [server]: Authorization: Bearer …";
@@ -26,6 +27,7 @@ pub(crate) struct Access {
     /// Names that requests may be addressed to, in lower case, beside our own address.
     names: Vec<String>,
     address: SocketAddr,
+    throttle: LoginThrottle,
 }
 
 impl Access {
@@ -52,6 +54,7 @@ impl Access {
                 .map(|name| name.to_ascii_lowercase())
                 .collect(),
             address,
+            throttle: LoginThrottle::default(),
         }
     }
 
@@ -101,35 +104,75 @@ impl Access {
         }
     }
 
-    /// Who asks, by what they show.
-    pub(crate) async fn identify(&self, headers: &HeaderMap) -> Result<Arc<Identity>, Refused> {
-        self.identify_by(bearer(headers)).await
+    /// Who asks from this address, by what they show.
+    pub(crate) async fn identify(
+        &self,
+        headers: &HeaderMap,
+        from: IpAddr,
+    ) -> Result<Arc<Identity>, Refused> {
+        self.identify_by(bearer(headers), from).await
     }
 
     /// The same for who has shown it in another way.
-    pub(crate) async fn identify_by(&self, shown: Option<&str>) -> Result<Arc<Identity>, Refused> {
+    pub(crate) async fn identify_by(
+        &self,
+        shown: Option<&str>,
+        from: IpAddr,
+    ) -> Result<Arc<Identity>, Refused> {
         let Some(shown) = shown.filter(|shown| !shown.is_empty()) else {
             return self
                 .without_credentials("this server wants credentials and the request has none");
         };
-        if let Some(door) = self.door.as_ref().filter(|_| Keys::are_meant(shown)) {
-            let identified = door.keys.identify(shown);
-            let challenge = || self.challenge(Some("invalid_token"));
-            return identified.map_err(|why| not_let_in(&why).challenged(challenge()));
-        }
         let digest = Digested::of(shown);
+        // Commands on this machine show what nobody can guess: they are never held up.
+        if self.local.as_ref().is_some_and(|local| local.is(&digest)) {
+            return Ok(unlimited(By::Local));
+        }
+        if let Some(door) = self.door.as_ref().filter(|_| Keys::are_meant(shown)) {
+            let refused = match door.keys.identify(shown) {
+                Ok(identity) => return Ok(identity),
+                Err(refused) => refused,
+            };
+            // Who shows one that was taken back does not guess.
+            if refused == NotLetIn::Unknown {
+                self.wrong(from, &digest, Some(shown))?;
+            }
+            let challenge = self.challenge(Some("invalid_token"));
+            return Err(not_let_in(&refused).challenged(challenge));
+        }
+        // Where nothing is asked for, there is nothing to guess.
+        let is_known = self.throttle.knows(&digest);
+        if !is_known
+            && !self.is_open()
+            && let Some(wait) = self.throttle.wait(from)
+        {
+            return Err(too_many_mistakes(wait));
+        }
         let is_token = self.token.as_ref().is_some_and(|token| token.is(&digest));
-        let is_local = self.local.as_ref().is_some_and(|local| local.is(&digest));
-        match (is_token, is_local) {
-            (true, _) => Ok(unlimited(By::Token)),
-            (false, true) => Ok(unlimited(By::Local)),
-            (false, false) if self.jwt.is_some() && Jwt::is_meant(shown) => {
+        let identified = match is_token {
+            true => Ok(unlimited(By::Token)),
+            false if self.jwt.is_some() && Jwt::is_meant(shown) => {
                 self.by_token_of_an_issuer(shown).await
             }
             // Where nothing is asked for, what is shown all the same is not looked at.
-            (false, false) => {
-                self.without_credentials("the credentials are none that this server knows")
-            }
+            false => self.without_credentials("the credentials are none that this server knows"),
+        };
+        match &identified {
+            Ok(identity) if identity.by == By::Nothing => {}
+            Ok(_) if is_known => {}
+            Ok(_) => self.throttle.right(&digest),
+            Err(refused) if refused.why() == Why::NoToken => self.wrong(from, &digest, None)?,
+            Err(_) => {}
+        }
+        identified
+    }
+
+    /// Counts wrong credentials; an error if there were too many.
+    fn wrong(&self, from: IpAddr, digest: &Digested, key: Option<&str>) -> Result<(), Refused> {
+        let key = key.and_then(Keys::id_of);
+        match self.throttle.wrong(from, digest, key) {
+            None => Ok(()),
+            Some(wait) => Err(too_many_mistakes(wait)),
         }
     }
 
@@ -181,20 +224,37 @@ impl Access {
     pub(crate) async fn identify_forwarded(
         &self,
         headers: &HeaderMap,
+        from: IpAddr,
     ) -> Result<Arc<Identity>, Refused> {
         let own = headers
             .get(TOKEN_HEADER)
             .and_then(|value| value.to_str().ok());
-        match own {
-            Some(own) => self.identify_by(Some(own.trim())).await,
-            None if self.is_shown_in_the_usual_header(headers) => self.identify(headers).await,
-            None if self.is_open() => Ok(unlimited(By::Nothing)),
-            None => Err(Refused::new(
-                Why::NoToken,
-                "this server wants credentials of its own, and the request has none",
-                "Send a key (steadyhand keys create) or the token that is set under [server] in the header steadyhand-token",
-            )),
+        if let Some(own) = own {
+            return self.identify_by(Some(own.trim()), from).await;
         }
+        let is_open = self.is_open();
+        let shown = bearer(headers).map(Digested::of);
+        // What stands in the usual header may be a guess at our token as well as the key of a provider.
+        if let Some(digest) = shown.as_ref().filter(|_| !is_open)
+            && !self.throttle.knows(digest)
+            && let Some(wait) = self.throttle.wait(from)
+        {
+            return Err(too_many_mistakes(wait));
+        }
+        if self.is_shown_in_the_usual_header(headers) {
+            return self.identify(headers, from).await;
+        }
+        if is_open {
+            return Ok(unlimited(By::Nothing));
+        }
+        if let Some(digest) = &shown {
+            self.wrong(from, digest, None)?;
+        }
+        Err(Refused::new(
+            Why::NoToken,
+            "this server wants credentials of its own, and the request has none",
+            "Send a key (steadyhand keys create) or the token that is set under [server] in the header steadyhand-token",
+        ))
     }
 
     /// Whether the usual header holds credentials of ours. It must not be forwarded then.
@@ -308,6 +368,15 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme
         .eq_ignore_ascii_case("bearer")
         .then(|| credential.trim())
+}
+
+fn too_many_mistakes(wait: Duration) -> Refused {
+    Refused::new(
+        Why::TooFast,
+        "too many wrong credentials came from this address or for this key; these were not looked at, and nothing was run",
+        "Wait for as long as retry-after says, then show the right ones",
+    )
+    .after(wait)
 }
 
 /// Those without limits are all alike.

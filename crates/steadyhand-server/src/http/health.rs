@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{App, shapes, status};
+use super::{App, Peer, shapes, status};
 use crate::access::Right;
 use crate::views;
 
@@ -45,12 +46,16 @@ pub(crate) async fn live(State(app): State<Arc<App>>) -> Response {
         (status = 503, description = "It cannot", body = shapes::Readiness),
     )
 )]
-pub(crate) async fn ready(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+pub(crate) async fn ready(
+    State(app): State<Arc<App>>,
+    Extension(Peer(peer)): Extension<Peer>,
+    headers: HeaderMap,
+) -> Response {
     let is_ready = !app.closing.is_cancelled();
     let reason = (!is_ready).then_some("the server is about to end");
     // Names of servers are for those who may see the rest.
     let access = app.access.load_full();
-    let asks = access.identify(&headers).await;
+    let asks = access.identify(&headers, peer.ip()).await;
     let may_see = asks.is_ok_and(|identity| identity.may(Right::View));
     let servers: Vec<Value> = match may_see {
         true => views::servers::all(&app.runtime),

@@ -30,7 +30,7 @@ pub(crate) mod status;
 pub(crate) mod tools;
 mod who;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -355,7 +355,7 @@ impl Came {
     }
 }
 
-/// One request from one connection, to its answer. Nothing escapes: not even a panic of ours.
+/// One request from one connection, to its answer, with what browsers must know of it.
 pub(crate) async fn respond(
     app: Arc<App>,
     router: Router,
@@ -390,6 +390,28 @@ async fn respond_to(
     came: &Came,
     request: Request<Body>,
 ) -> Response {
+    let is_proxied = request.uri().path().starts_with(proxy::PREFIX);
+    let mut response = answer(app, router, peer, came, request).await;
+    match is_proxied {
+        true => proxy::fence(response.headers_mut()),
+        // Nobody takes an answer for something else than it says it is.
+        false => {
+            let nosniff = HeaderValue::from_static("nosniff");
+            let headers = response.headers_mut();
+            headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+        }
+    }
+    response
+}
+
+/// Nothing escapes: not even a panic of ours.
+async fn answer(
+    app: Arc<App>,
+    router: Router,
+    peer: SocketAddr,
+    came: &Came,
+    request: Request<Body>,
+) -> Response {
     let (mut parts, body) = request.into_parts();
     let wants_problem = status::asks_for_problem(&parts.headers);
     let mut asked = who::Asked {
@@ -398,7 +420,7 @@ async fn respond_to(
         method: parts.method.clone(),
         uri: parts.uri.clone(),
     };
-    let entered = may_enter(&app, &parts).await;
+    let entered = may_enter(&app, &parts, peer.ip()).await;
     if let Ok(Some(identity)) = &entered {
         asked.who.clone_from(&identity.name);
     }
@@ -427,7 +449,8 @@ async fn respond_to(
             }
         }
     };
-    let mut response = match AssertUnwindSafe(answer).catch_unwind().await {
+    let answered = AssertUnwindSafe(answer).catch_unwind().await;
+    let mut response = match answered {
         Ok(response) => response,
         Err(_) => Refused::new(
             Why::Unexpected,
@@ -459,7 +482,11 @@ fn finish_refusal(app: &App, asked: &who::Asked, wants_problem: bool, response: 
 }
 
 /// Who asks; none where nobody is asked who they are.
-async fn may_enter(app: &App, request: &Parts) -> Result<Option<Arc<Identity>>, Refused> {
+async fn may_enter(
+    app: &App,
+    request: &Parts,
+    from: IpAddr,
+) -> Result<Option<Arc<Identity>>, Refused> {
     let access = app.access.load_full();
     access.check_address(request)?;
     let path = request.uri.path();
@@ -467,7 +494,15 @@ async fn may_enter(app: &App, request: &Parts) -> Result<Option<Arc<Identity>>, 
         return Ok(None);
     }
     if path.starts_with(proxy::PREFIX) {
-        return access.identify_forwarded(&request.headers).await.map(Some);
+        if proxy::are_to_be_run(&request.headers) {
+            return Err(Refused::new(
+                Why::Foreign,
+                "what a provider answers is no part of a page of this server",
+                "Ask for it from a program, or with fetch",
+            ));
+        }
+        let identified = access.identify_forwarded(&request.headers, from);
+        return identified.await.map(Some);
     }
     // Browsers have no header to show: the pages know who asks by a login of their own.
     if app.has_dashboard && dashboard::owns(path) {
@@ -476,9 +511,10 @@ async fn may_enter(app: &App, request: &Parts) -> Result<Option<Arc<Identity>>, 
     match request.method {
         // Links of a page lead here, too.
         Method::GET | Method::HEAD if app.has_dashboard => {
-            dashboard::identify(app, &request.headers).await.map(Some)
+            let identified = dashboard::identify(app, &request.headers, from);
+            identified.await.map(Some)
         }
-        _ => access.identify(&request.headers).await.map(Some),
+        _ => access.identify(&request.headers, from).await.map(Some),
     }
 }
 
@@ -496,7 +532,10 @@ async fn has_room(
             let shown = match &entered {
                 Ok(Some(identity)) => Some(Arc::clone(identity)),
                 // The pages ask later who it is.
-                Ok(None) => dashboard::identify(app, &request.headers).await.ok(),
+                Ok(None) => {
+                    let identified = dashboard::identify(app, &request.headers, peer.ip());
+                    identified.await.ok()
+                }
                 Err(_) => None,
             };
             let is_operator =

@@ -71,6 +71,8 @@ pub(crate) use trouble::Trouble;
 /// What the addresses of the proxy begin with.
 pub(crate) const PREFIX: &str = "/proxy/";
 
+pub(crate) use headers::{are_to_be_run, fence};
+
 /// What the exchanges of one process share.
 pub(crate) struct Proxy {
     upstreams: ArcSwap<Upstreams>,

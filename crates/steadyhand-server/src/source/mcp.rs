@@ -107,6 +107,8 @@ pub struct OAuthTable {
     pub client_auth: Option<ClientAuthSetting>,
     /// Where client_credentials gets its tokens, for an authorization server that says nothing about itself
     pub token_url: Option<String>,
+    /// Addresses of authorization servers that lie in a private network; others that the server names must be public, or the server's own host and port
+    pub authorization_servers: Vec<String>,
 }
 
 /// Who logs in.
@@ -374,6 +376,16 @@ impl Settings for McpSettings {
                 "Write one such as \"https://login.example.com/oauth2/token\"",
             ));
         }
+        for (index, url) in self.oauth.authorization_servers.iter().enumerate() {
+            let is_web = |url: url::Url| ["http", "https"].contains(&url.scheme());
+            if !url.contains("${") && !url::Url::parse(url).is_ok_and(is_web) {
+                faults.push(fault(
+                    &format!("/oauth/authorization_servers/{index}"),
+                    "is no http or https URL",
+                    "Write one such as \"https://sso.corp\"",
+                ));
+            }
+        }
         if self.command.as_deref().is_some_and(|c| c.trim().is_empty()) {
             faults.push(fault("/command", "is empty", "Name the program to start"));
         }
@@ -414,7 +426,7 @@ impl McpSettings {
                     protocol: this.protocol,
                     transport: this.transport,
                 };
-                let (account, tokens) = logins::account(name, &login, &context.state);
+                let (account, tokens) = logins::account(name, &login, &context.state, context.http.clone());
                 own_tokens = Some(tokens);
                 let account = Arc::new(account);
                 let login = Login::new(logins::identity(name, &login), account);

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::Json;
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -22,7 +23,7 @@ use tokio::sync::Semaphore;
 
 use super::{BackgroundTranscriber, UTTERANCE_BYTES_MAX, Utterance};
 use crate::config::SecretText;
-use crate::http::Access;
+use crate::http::{Access, Peer};
 
 /// Connections that are open at the same time; one more waits.
 const CONNECTIONS_MAX: usize = 256;
@@ -47,15 +48,15 @@ pub async fn serve(
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let place = Arc::clone(&places).acquire_owned().await;
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(AFTER_FAILED_ACCEPT).await;
                 continue;
             }
         };
-        let router = router.clone();
+        let router = router.clone().layer(Extension(Peer(peer)));
         tokio::spawn(async move {
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -69,10 +70,15 @@ pub async fn serve(
     }
 }
 
-async fn may_enter(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+async fn may_enter(
+    State(access): State<Arc<Access>>,
+    Extension(Peer(peer)): Extension<Peer>,
+    request: Request,
+    next: Next,
+) -> Response {
     let (parts, body) = request.into_parts();
     let allowed = match access.check_address(&parts) {
-        Ok(()) => access.identify(&parts.headers).await,
+        Ok(()) => access.identify(&parts.headers, peer.ip()).await,
         Err(refused) => Err(refused),
     };
     match allowed {

@@ -7,12 +7,14 @@ mod jwks;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use percent_encoding::{AsciiSet, utf8_percent_encode};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::identity::{By, Identity};
 use super::pace::Pace;
@@ -119,6 +121,7 @@ impl Jwt {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(NotAToken::Wrong("the token is too long"));
         }
+        check_header(token)?;
         let header = decode_header(token).map_err(|_| NotAToken::Wrong("the token is no JWT"))?;
         // Ours, not the token's, is the choice of how it may be signed.
         if !self.algorithms.contains(&header.alg) {
@@ -299,6 +302,40 @@ impl Checked {
             }),
             _ => Err(faults),
         }
+    }
+}
+
+/// Members of a header that change what the rest of a token means. Whoever does not understand one must not take the
+/// token (RFC 7515, 4.1.11; RFC 7797; RFC 7516); none is understood here.
+const CHANGES_ITS_MEANING: [&str; 5] = ["crit", "b64", "zip", "enc", "epk"];
+
+/// Whether the header of a token says that it is to be read in a way that is not ours.
+fn check_header(token: &str) -> Result<(), NotAToken> {
+    let no_jwt = || NotAToken::Wrong("the token is no JWT");
+    let header = token.split('.').next().unwrap_or_default();
+    let header = BASE64_URL_SAFE_NO_PAD.decode(header);
+    let header: Map<String, Value> = header
+        .ok()
+        .and_then(|header| serde_json::from_slice(&header).ok())
+        .ok_or_else(no_jwt)?;
+    // Case is folded: what a lenient reader elsewhere takes for the same name is the same name.
+    let mut names = header.keys().map(|name| name.to_ascii_lowercase());
+    if names.any(|name| CHANGES_ITS_MEANING.contains(&&*name)) {
+        return Err(NotAToken::Wrong(
+            "the token wants to be read by an extension that is not known here",
+        ));
+    }
+    let kind = header.get("cty").and_then(Value::as_str);
+    let is_nested = kind.is_some_and(|kind| {
+        let kind = kind.to_ascii_lowercase();
+        matches!(
+            kind.trim_start_matches("application/"),
+            "jwt" | "jose" | "jose+json"
+        )
+    });
+    match is_nested {
+        true => Err(NotAToken::Wrong("there is another token in the token")),
+        false => Ok(()),
     }
 }
 

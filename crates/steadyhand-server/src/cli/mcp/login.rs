@@ -1,20 +1,26 @@
 //! `steadyhand mcp login`: a person logs in at a server over HTTP that asks who we are, or a token is fetched where
 //! nobody has to; `logout` forgets it.
 
+use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Bytes;
+use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
 use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::HeaderValue;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::{Value, json};
-use steadyhand_mcp::oauth::{Browser, LoggedIn, challenge_of};
-use tokio::net::TcpListener;
+use steadyhand_mcp::oauth::{Browser, IsAnswer, LoggedIn, challenge_of};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -24,13 +30,20 @@ use super::no_such_server;
 use crate::config::Resolver;
 use crate::config::document::plain;
 use crate::logins;
+use crate::net::Client;
 use crate::source::mcp::LoginSettings;
 
 /// How long a person may take.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
 /// How long a browser may take to say what it wants.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(10);
+/// Connections at the same time; the oldest makes room.
+const CONNECTIONS_MAX: usize = 64;
+const REQUEST_BYTES_MAX: usize = 32 * 1024;
+/// When the machine has no more files to open, trying at once again does not help.
+const AFTER_FAILED_ACCEPT: Duration = Duration::from_millis(50);
 const BACK: &str = "/callback";
+const NOT_IT: &str = "<!doctype html><title>Steadyhand</title><p>This is not the answer to the login that Steadyhand waits for. It goes on waiting.";
 const DONE: &str = "<!doctype html><title>Steadyhand</title><p>That was it: this page can be closed. Steadyhand goes on in the terminal.";
 
 pub(super) async fn login(
@@ -39,7 +52,7 @@ pub(super) async fn login(
     scopes: &[String],
 ) -> Result<(), Failed> {
     let settings = settings_of(session, name)?;
-    let (account, _) = logins::account(name, &settings, &session.state());
+    let (account, _) = logins::account(name, &settings, &session.state(), Client::new());
     let mut interrupts = Interrupts::listen();
     // Where to log in, and for what, is what the server says to somebody who shows nothing.
     let challenge = tokio::select! {
@@ -92,7 +105,7 @@ pub(super) async fn login(
 
 pub(super) async fn logout(session: &Session<'_>, name: &str) -> Result<(), Failed> {
     let settings = settings_of(session, name)?;
-    let (account, _) = logins::account(name, &settings, &session.state());
+    let (account, _) = logins::account(name, &settings, &session.state(), Client::new());
     let was_there = account.logged_in().unwrap_or_default().is_some();
     account.log_out().await.map_err(Failed::unexpected)?;
     session.screen.note(&match was_there {
@@ -178,7 +191,11 @@ impl Browser for Terminal<'_> {
         format!("http://{}{BACK}", self.address)
     }
 
-    fn visit<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<String, String>> {
+    fn visit<'a>(
+        &'a self,
+        address: &'a str,
+        is_answer: IsAnswer<'a>,
+    ) -> BoxFuture<'a, Result<String, String>> {
         Box::pin(async move {
             let wait = humantime::format_duration(PATIENCE);
             // Whatever is to be quiet: without the address nobody can log in.
@@ -186,59 +203,103 @@ impl Browser for Terminal<'_> {
                 "Log in to {} with a browser on this machine:\n\n  {address}\n\nWaiting for {wait}. Ctrl-C stops.",
                 self.name
             ));
-            let back = timeout(PATIENCE, self.comes_back()).await;
+            let back = timeout(PATIENCE, self.comes_back(is_answer)).await;
             back.map_err(|_| format!("nobody logged in within {wait}"))
         })
     }
 }
 
 impl Terminal<'_> {
-    /// The address that the browser was sent back to.
-    async fn comes_back(&self) -> String {
+    /// The address that the browser was sent back to. Whoever is on this machine can send something else, or nothing for
+    /// as long as they like: neither keeps the answer from coming.
+    async fn comes_back(&self, is_answer: IsAnswer<'_>) -> String {
+        let mut connections = FuturesUnordered::new();
+        // The oldest first. Dropping one of these ends its connection.
+        let mut open: VecDeque<oneshot::Sender<Infallible>> = VecDeque::new();
         loop {
-            let Ok((stream, _)) = self.listener.accept().await else {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
-            };
-            let (told, mut heard) = oneshot::channel::<String>();
-            let told = Arc::new(Mutex::new(Some(told)));
-            let at = self.address;
-            let answer = service_fn(move |request: Request<hyper::body::Incoming>| {
-                let told = Arc::clone(&told);
-                async move { Ok::<_, std::convert::Infallible>(answered(&request, at, &told)) }
-            });
-            let mut http = http1::Builder::new();
-            http.timer(TokioTimer::new()).keep_alive(false);
-            let connection = http.serve_connection(TokioIo::new(stream), answer);
-            // A browser opens connections that it does not use: none of them may hold up the one that counts.
-            let _ = timeout(REQUEST_PATIENCE, connection).await;
-            if let Ok(back) = heard.try_recv() {
-                return back;
+            open.retain(|one| !one.is_closed());
+            tokio::select! {
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        // A browser opens connections that it does not use.
+                        if open.len() == CONNECTIONS_MAX {
+                            open.pop_front();
+                        }
+                        let (ends, ended) = oneshot::channel();
+                        open.push_back(ends);
+                        connections.push(self.hear(stream, ended, is_answer));
+                    }
+                    Err(_) => tokio::time::sleep(AFTER_FAILED_ACCEPT).await,
+                },
+                Some(heard) = connections.next() => if let Some(back) = heard {
+                    return back;
+                },
             }
         }
     }
+
+    /// What comes over one connection, if it is the answer.
+    async fn hear(
+        &self,
+        stream: TcpStream,
+        ended: oneshot::Receiver<Infallible>,
+        is_answer: IsAnswer<'_>,
+    ) -> Option<String> {
+        let heard = Mutex::new(None);
+        let service = service_fn(|request: Request<Incoming>| {
+            let response = self.answered(&request, is_answer, &heard);
+            async move { Ok::<_, Infallible>(response) }
+        });
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new())
+            .keep_alive(false)
+            .max_buf_size(REQUEST_BYTES_MAX);
+        let connection = http.serve_connection(TokioIo::new(stream), service);
+        tokio::select! {
+            _ = timeout(REQUEST_PATIENCE, connection) => {}
+            _ = ended => {}
+        }
+        heard.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answered(
+        &self,
+        request: &Request<Incoming>,
+        is_answer: IsAnswer<'_>,
+        heard: &Mutex<Option<String>>,
+    ) -> Response<Full<Bytes>> {
+        let is_back = request.method() == Method::GET && request.uri().path() == BACK;
+        if !is_back {
+            return page(StatusCode::NOT_FOUND, "there is nothing here");
+        }
+        let back = format!("http://{}{}", self.address, request.uri());
+        if !is_answer(&back) {
+            return page(StatusCode::BAD_REQUEST, NOT_IT);
+        }
+        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+        *heard = Some(back);
+        page(StatusCode::OK, DONE)
+    }
 }
 
-fn answered(
-    request: &Request<hyper::body::Incoming>,
-    at: SocketAddr,
-    told: &Mutex<Option<oneshot::Sender<String>>>,
-) -> Response<Full<Bytes>> {
-    let is_back = request.uri().path() == BACK && request.uri().query().is_some();
-    let mut response = Response::new(Full::new(Bytes::from_static(match is_back {
-        true => DONE.as_bytes(),
-        false => b"there is nothing here",
-    })));
-    if !is_back {
-        *response.status_mut() = StatusCode::NOT_FOUND;
-        return response;
-    }
-    let html = hyper::header::HeaderValue::from_static("text/html; charset=utf-8");
-    let kind = hyper::header::CONTENT_TYPE;
-    response.headers_mut().insert(kind, html);
-    let told = told.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(told) = told {
-        let _ = told.send(format!("http://{at}{}", request.uri()));
+/// A page that nothing can be made of but text.
+fn page(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
+    *response.status_mut() = status;
+    let headers = [
+        ("content-type", "text/html; charset=utf-8"),
+        (
+            "content-security-policy",
+            "default-src 'none'; frame-ancestors 'none'",
+        ),
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("referrer-policy", "no-referrer"),
+        ("cache-control", "no-store"),
+    ];
+    for (name, value) in headers {
+        let value = HeaderValue::from_static(value);
+        response.headers_mut().insert(name, value);
     }
     response
 }

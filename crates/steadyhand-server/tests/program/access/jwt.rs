@@ -327,3 +327,36 @@ async fn settings_of_an_issuer_that_make_no_sense_are_told_with_their_place() {
         .await;
     assert_eq!(reply.status, 404);
 }
+
+#[tokio::test]
+async fn a_token_that_is_to_be_read_by_rules_of_its_own_is_refused() {
+    let issuer = Issuer::start().await;
+    let served = Served::with_config(&config(&issuer, "")).await;
+    let claims = issuer.claims();
+    let plain = issuer.signed("ec", &json!({"alg": "ES256", "kid": "ec"}), &claims);
+    assert_eq!(whoami(&served, &plain).await.status, 200);
+    for more in [
+        json!({"crit": ["exp"], "exp": 1}),
+        json!({"crit": ["b64"], "b64": false}),
+        json!({"crit": []}),
+        json!({"crit": null}),
+        json!({"crit": "alg"}),
+        json!({"CRIT": ["x"]}),
+        json!({"b64": false}),
+        json!({"b64": true}),
+        json!({"zip": "DEF"}),
+        json!({"enc": "A256GCM"}),
+        json!({"cty": "JWT"}),
+        json!({"cty": "application/jwt"}),
+        json!({"alg": "none"}),
+        json!({"alg": "nOnE"}),
+        json!({"alg": ["ES256"]}),
+    ] {
+        let mut header = json!({"alg": "ES256", "kid": "ec"});
+        let fields = header.as_object_mut().expect("a header");
+        fields.extend(more.as_object().expect("members").clone());
+        let token = issuer.signed("ec", &header, &claims);
+        let reply = whoami(&served, &token).await;
+        assert_eq!(reply.status, 401, "{header}: {}", reply.text);
+    }
+}

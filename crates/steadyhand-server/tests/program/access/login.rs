@@ -46,6 +46,10 @@ struct Inner {
     /// The authorization server takes a client's secret only in the body.
     takes_only_post: bool,
     lasts_seconds: Option<u64>,
+    /// Somebody else's address as that of the authorization server.
+    issuer_elsewhere: Option<String>,
+    /// Somebody else's address to log in at.
+    logs_in_at: Option<String>,
     /// Tokens asked for with client credentials, granted or not.
     robot_asked: usize,
 }
@@ -111,7 +115,7 @@ async fn about(State(up): State<Upstream>, uri: axum::http::Uri) -> Response {
         false => "client_secret_basic",
     };
     let about = json!({
-        "issuer": up.issuer(), "authorization_endpoint": format!("{at}/authorize"), "token_endpoint": format!("{at}/token"),
+        "issuer": up.issuer(), "authorization_endpoint": up.logs_in_at.clone().unwrap_or(format!("{at}/authorize")), "token_endpoint": format!("{at}/token"),
         "registration_endpoint": format!("{at}/register"), "response_types_supported": ["code"],
         "code_challenge_methods_supported": ["S256"], "token_endpoint_auth_methods_supported": [method],
     });
@@ -120,6 +124,9 @@ async fn about(State(up): State<Upstream>, uri: axum::http::Uri) -> Response {
 
 impl Inner {
     fn issuer(&self) -> String {
+        if let Some(elsewhere) = &self.issuer_elsewhere {
+            return elsewhere.clone();
+        }
         match self.is_elsewhere {
             true => format!("{}/tenant", self.address),
             false => self.address.clone(),
@@ -624,4 +631,122 @@ fn client_credentials_without_a_client_are_a_fault_of_the_configuration() {
     ] {
         assert!(stderr.contains(words), "{words}: {stderr}");
     }
+}
+
+/// Somebody on this machine whom a server names: how often it was connected to.
+async fn bystander() -> (String, Arc<std::sync::atomic::AtomicUsize>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+    let listener = listener.expect("a port");
+    let address = format!("http://{}", listener.local_addr().expect("an address"));
+    let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            drop(stream);
+        }
+    });
+    (address, count)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_cannot_send_a_login_to_private_addresses() {
+    let connected =
+        |count: &std::sync::atomic::AtomicUsize| count.load(std::sync::atomic::Ordering::SeqCst);
+    let upstream = Upstream::start().await;
+    let (address, count) = bystander().await;
+    upstream.inner().issuer_elsewhere = Some(address.clone());
+    let workplace = Workplace::with_config(&upstream.config());
+    let (code, said) = log_in(&workplace).await;
+    assert_eq!(code, Some(3), "{said}");
+    assert_eq!(connected(&count), 0, "{said}");
+    for name in [
+        "http://169.254.169.254",
+        "http://10.0.0.1",
+        "http://metadata.google.internal",
+    ] {
+        upstream.inner().issuer_elsewhere = Some(name.to_owned());
+        let (code, said) = log_in(&workplace).await;
+        assert_eq!(code, Some(3), "{name}: {said}");
+    }
+    // What stands in the configuration may be private.
+    upstream.inner().issuer_elsewhere = Some(address.clone());
+    let more = format!("oauth = {{ authorization_servers = [\"{address}\"] }}\n");
+    let workplace = Workplace::with_config(&format!("{}{more}", upstream.config()));
+    let (code, said) = log_in(&workplace).await;
+    assert_eq!(code, Some(3), "{said}");
+    assert!(connected(&count) > 0, "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_web_address_is_shown_to_log_in_at() {
+    let upstream = Upstream::start().await;
+    let workplace = Workplace::with_config(&upstream.config());
+    for wrong in [
+        "javascript:alert(1)//",
+        "file:///etc/passwd",
+        "steam://run/1",
+    ] {
+        upstream.inner().logs_in_at = Some(wrong.to_owned());
+        let (code, said) = log_in(&workplace).await;
+        assert_eq!(code, Some(3), "{wrong}: {said}");
+        assert!(!said.contains("with a browser"), "{wrong}: {said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forged_answer_does_not_end_a_login() {
+    let upstream = Upstream::start().await;
+    let workplace = Workplace::with_config(&upstream.config());
+    let mut child = program(&workplace, &["mcp", "login", "up"])
+        .stderr(Stdio::piped())
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("it starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("stderr")).lines();
+    let mut said = String::new();
+    let reading = async {
+        let mut silent = Vec::new();
+        while let Some(line) = lines.next_line().await.expect("a line") {
+            said.push_str(&format!("{line}\n"));
+            if !line.trim().starts_with("http") {
+                continue;
+            }
+            let address: url::Url = line.trim().parse().expect("an address");
+            let asked: HashMap<String, String> = address.query_pairs().into_owned().collect();
+            let (back, state) = (&asked["redirect_uri"], &asked["state"]);
+            let at: url::Url = back.parse().expect("an address");
+            let at = format!("127.0.0.1:{}", at.port().expect("a port"));
+            // More than are served at once, and not a word of any.
+            for _ in 0..80 {
+                silent.push(
+                    tokio::net::TcpStream::connect(&at)
+                        .await
+                        .expect("it listens"),
+                );
+            }
+            for forged in [
+                "code=stolen&state=guess".to_owned(),
+                "code=stolen".to_owned(),
+                "error=access_denied".to_owned(),
+                "error=access_denied&state=guess".to_owned(),
+                format!("code=stolen&state=guess&state={state}"),
+                format!("code=stolen&state={state}&iss=https%3A%2F%2Fevil.example"),
+                format!("state={state}"),
+            ] {
+                let page = client().get(format!("{back}?{forged}")).send().await;
+                let page = page.expect("an answer");
+                assert_eq!(page.status(), 400, "{forged}");
+                let policy = page.headers().get("content-security-policy");
+                assert!(policy.is_some(), "{forged}");
+            }
+            let page = client().get(address).send().await.expect("an answer");
+            let page = page.text().await.expect("a page");
+            assert!(page.contains("can be closed"), "{page}");
+        }
+        child.wait().await.expect("its end").code()
+    };
+    let code = tokio::time::timeout(PATIENCE, reading).await;
+    assert_eq!(code.expect("it ends"), Some(0), "{said}");
 }

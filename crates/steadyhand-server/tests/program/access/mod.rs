@@ -3,6 +3,7 @@
 mod budgets;
 mod front_door;
 mod gateway;
+mod guessing;
 mod issuer;
 mod jwt;
 mod keys;

@@ -2,6 +2,7 @@
 //! sockets that misbehave.
 
 mod alerts;
+mod browsers;
 mod cases;
 mod clouds;
 mod connections;

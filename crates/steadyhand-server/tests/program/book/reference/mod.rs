@@ -1,10 +1,11 @@
-//! The pages that are made from the code: keys of the configuration, commands, REST, a page per error code, llms.txt, and the list of
+//! The pages that are made from the code: keys of the configuration, commands, REST, limits, a page per error code, llms.txt, and the list of
 //! error codes in the table of contents. They are in the tree, for readers without a compiler; a test fails when one is out of date.
 //! `scripts/reference` (SNAPSHOTS=overwrite) writes them.
 
 mod commands;
 mod config;
 mod errors;
+mod limits;
 mod llms;
 mod rest;
 
@@ -43,6 +44,7 @@ async fn the_reference_says_what_the_code_does() {
         config::page(&schema),
         commands::page(&workplace),
         rest::page(&document),
+        limits::page(),
     ];
     made.extend(errors::pages(&workplace, &codes));
     made.push(errors::contents(&codes));
