@@ -13,7 +13,7 @@ pub(super) fn page(schema: &Value) -> Made {
     let mut text = String::from(
         "All keys of `steadyhand.toml`, from `steadyhand config schema`. The file is looked for in this order: `--config`, `STEADYHAND_CONFIG`, `steadyhand.toml` in this folder or one above, the user's configuration folder; \
          `steadyhand config path` says which applies, `config show` where each value comes from. Durations are written `\"250ms\"`, `\"30s\"`, `\"5m\"`; sizes `\"64KiB\"`; rates `\"10/s\"`, `\"60/min\"`. \
-         Any text may hold `${env:NAME}`, `${env:NAME:-otherwise}`, `${file:PATH}`, `${keyring:SERVICE/NAME}`. [docs/sample](../sample/steadyhand.toml) has one of everything.\n",
+         Any text may hold `${env:NAME}`, `${env:NAME:-otherwise}`, `${file:PATH}`, `${keyring:SERVICE/NAME}`. A file that somebody else could have written is used only with consent ([Security](../security.md)). [docs/sample](../sample/steadyhand.toml) has one of everything.\n",
     );
     let empty = Map::new();
     let root = schema["properties"].as_object().unwrap_or(&empty);
