@@ -26,6 +26,8 @@ struct Given {
 
 type ContentHash = [u8; 32];
 
+/// As much as is read of a configuration.
+const EDITED_BYTES_MAX: u64 = 8 * 1024 * 1024;
 /// Refusals that are kept to be asked about.
 const REFUSED_MAX: usize = 32;
 
@@ -87,14 +89,25 @@ impl Trust {
 
     /// A person wants this file to be used, as it was when it was refused.
     pub(crate) fn give(&self, file: &UntrustedFile) {
-        self.files().insert(file.path.clone(), file.hash);
+        self.files().insert(place_of(&file.path), file.hash);
+    }
+
+    /// Reads a file of ours that is to be written again, as text. What is put in its place is made from what was trusted.
+    pub(crate) fn read_to_edit(&self, path: &Path) -> io::Result<String> {
+        let content = self.read(path, EDITED_BYTES_MAX).map_err(|why| match why {
+            NotRead::Unreadable(error) => error,
+            NotRead::NoFile => io::Error::other("it is no file"),
+            NotRead::TooLarge => io::Error::other("it is too large"),
+            NotRead::Untrusted(file) => io::Error::other(format!("{}; {}", file.reason, file.help)),
+        })?;
+        String::from_utf8(content).map_err(|error| io::Error::other(error.utf8_error()))
     }
 
     /// We replace a file ourselves: the new content is trusted where the old one was.
     pub(crate) fn hand_on(&self, from: &Path, to: &Path, content: &[u8]) {
         let mut files = self.files();
-        if files.contains_key(from) {
-            files.insert(to.to_owned(), hash(content));
+        if files.contains_key(&place_of(from)) {
+            files.insert(place_of(to), hash(content));
         }
     }
 
@@ -111,13 +124,14 @@ impl Trust {
         help: String,
     ) -> Result<(), UntrustedFile> {
         let hash = hash(content);
+        let place = place_of(path);
         let mut files = self.files();
-        let known = files.get(path).copied();
+        let known = files.get(&place).copied();
         if known == Some(hash) {
             return Ok(());
         }
         if self.0.everything && known.is_none() {
-            files.insert(path.to_owned(), hash);
+            files.insert(place, hash);
             return Ok(());
         }
         let untrusted = UntrustedFile {
@@ -149,6 +163,11 @@ impl Trust {
         let refused = &self.0.refused;
         refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The same file by another name is the same file.
+fn place_of(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 fn hash(content: &[u8]) -> ContentHash {

@@ -151,6 +151,13 @@ pub struct Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.problems.iter().any(Problem::is_about_trust) {
+            let subject = &self.subject;
+            return write!(
+                f,
+                "somebody else could have written {subject}, or a file that it names; nothing was run"
+            );
+        }
         let count = self
             .problems
             .iter()

@@ -155,16 +155,24 @@ impl Access {
                 self.by_token_of_an_issuer(shown).await
             }
             // Where nothing is asked for, what is shown all the same is not looked at.
-            false => self.without_credentials("the credentials are none that this server knows"),
+            false => self
+                .without_credentials("the credentials are none that this server knows")
+                .map_err(|refused| (refused, IsGuess(true))),
         };
-        match &identified {
-            Ok(identity) if identity.by == By::Nothing => {}
-            Ok(_) if is_known => {}
-            Ok(_) => self.throttle.right(&digest),
-            Err(refused) if refused.why() == Why::NoToken => self.wrong(from, &digest, None)?,
-            Err(_) => {}
+        match identified {
+            Ok(identity) => {
+                if !is_known && identity.by != By::Nothing {
+                    self.throttle.right(&digest);
+                }
+                Ok(identity)
+            }
+            Err((refused, IsGuess(is_guess))) => {
+                if is_guess {
+                    self.wrong(from, &digest, None)?;
+                }
+                Err(refused)
+            }
         }
-        identified
     }
 
     /// Counts wrong credentials; an error if there were too many.
@@ -186,15 +194,20 @@ impl Access {
         }
     }
 
-    async fn by_token_of_an_issuer(&self, shown: &str) -> Result<Arc<Identity>, Refused> {
+    async fn by_token_of_an_issuer(
+        &self,
+        shown: &str,
+    ) -> Result<Arc<Identity>, (Refused, IsGuess)> {
         let Some(jwt) = &self.jwt else {
-            return self.without_credentials("this server takes no tokens of issuers");
+            let refused = self.without_credentials("this server takes no tokens of issuers");
+            return refused.map_err(|refused| (refused, IsGuess(true)));
         };
         let why = match jwt.identify(shown).await {
             Ok(identity) => return Ok(identity),
             Err(why) => why,
         };
-        Err(match why {
+        let is_guess = IsGuess(why.is_guess());
+        let refused = match why {
             NotAToken::Wrong(what) => Refused::new(
                 Why::NoToken,
                 what,
@@ -212,7 +225,8 @@ impl Access {
                 format!("the token cannot be checked: {reason}"),
                 "Try again in a moment; nothing was run",
             ),
-        })
+        };
+        Err((refused, is_guess))
     }
 
     fn challenge(&self, error: Option<&str>) -> Option<String> {
@@ -378,6 +392,9 @@ fn too_many_mistakes(wait: Duration) -> Refused {
     )
     .after(wait)
 }
+
+/// Whether what was shown may have been made up, and counts as an attempt.
+struct IsGuess(bool);
 
 /// Those without limits are all alike.
 fn unlimited(by: By) -> Arc<Identity> {

@@ -123,7 +123,8 @@ fn write_switch(
     let unreadable = |error: std::io::Error| NotWritten::Unchanged(plain(&error));
     // A link stays a link: what it leads to is replaced.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let text = fs::read_to_string(&path).map_err(unreadable)?;
+    let text = surroundings.trust().read_to_edit(&path);
+    let text = text.map_err(unreadable)?;
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     let changed = edit::set_switch(&text, &keys, SWITCH, on)
         .map_err(|why| NotWritten::Unchanged(why.to_string()))?;

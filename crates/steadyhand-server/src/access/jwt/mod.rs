@@ -56,6 +56,21 @@ pub(crate) enum NotAToken {
     Unavailable(String),
 }
 
+/// Of a key that its issuer has taken back, or has made a moment ago.
+const OF_NO_KEY: &str = "the token is signed with a key that its issuer does not have";
+const EXPIRED: &str = "the token has expired";
+
+impl NotAToken {
+    /// Whether it may have been made up. One that was good until lately, or will be in a moment, is no guess: its owner
+    /// comes again and again.
+    pub(crate) fn is_guess(&self) -> bool {
+        match self {
+            NotAToken::Wrong(why) => *why != OF_NO_KEY && *why != EXPIRED,
+            NotAToken::NoScope | NotAToken::Unavailable(_) => false,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Claims {
     sub: Option<String>,
@@ -131,9 +146,7 @@ impl Jwt {
         }
         let keys = self.keys.find(header.kid.as_deref()).await;
         let keys = keys.map_err(|none| match none {
-            NoKey::Unknown => {
-                NotAToken::Wrong("the token is signed with a key that its issuer does not have")
-            }
+            NoKey::Unknown => NotAToken::Wrong(OF_NO_KEY),
             NoKey::Unavailable(why) => NotAToken::Unavailable(why),
         })?;
         let mut refused = NotAToken::Wrong("the token is signed with a key of another kind");
@@ -195,7 +208,7 @@ impl Jwt {
         let read = decode::<Claims>(token, &key, &rules);
         read.map(|read| read.claims).map_err(|error| {
             NotAToken::Wrong(match error.kind() {
-                ErrorKind::ExpiredSignature => "the token has expired",
+                ErrorKind::ExpiredSignature => EXPIRED,
                 ErrorKind::ImmatureSignature => "the token is not valid yet",
                 ErrorKind::InvalidIssuer => "the token is of another issuer",
                 ErrorKind::InvalidAudience => "the token is for another audience",

@@ -36,18 +36,20 @@ impl File {
         }
         // A link stays a link: what it leads to is replaced.
         let path = fs::canonicalize(&path).unwrap_or(path);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => Some(text),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(cannot("read", &shown, &error)),
-        };
-        let configuration = match &text {
-            Some(_) => session.load(Some(&path))?,
-            None => Configuration::empty(),
+        let is_new = !path.exists();
+        let (text, configuration) = match is_new {
+            true => (String::new(), Configuration::empty()),
+            // What somebody else could have written is asked about first.
+            false => {
+                let configuration = session.load(Some(&path))?;
+                let text = session.surroundings.trust().read_to_edit(&path);
+                let text = text.map_err(|error| cannot("read", &shown, &error))?;
+                (text, configuration)
+            }
         };
         Ok(File {
-            is_new: text.is_none(),
-            text: text.unwrap_or_default(),
+            is_new,
+            text,
             path,
             shown,
             configuration,

@@ -85,7 +85,7 @@ pub(crate) struct Served {
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
-    head: String,
+    pub(crate) head: String,
     pub(crate) text: String,
 }
 
