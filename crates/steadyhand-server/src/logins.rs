@@ -15,6 +15,7 @@ use steadyhand_mcp::oauth::{
 };
 use steadyhand_process::private;
 use tokio::time::Instant;
+use url::Host;
 
 use crate::access::private_file;
 use crate::config::document::plain;
@@ -73,6 +74,8 @@ const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
 struct CheckedHttp {
     client: Client,
     reach: Reach,
+    /// The server is one of this machine.
+    is_on_this_machine: bool,
 }
 
 impl CheckedHttp {
@@ -83,8 +86,29 @@ impl CheckedHttp {
         let configured = configured.filter_map(|address| Url::parse(address).ok());
         CheckedHttp {
             client,
+            is_on_this_machine: Url::parse(server).is_ok_and(|url| is_loopback(&url)),
             reach: configured.fold(Reach::public_only(), |reach, url| reach.and(&url)),
         }
+    }
+}
+
+impl CheckedHttp {
+    /// Where a request may go. A server on this machine may have its authorization server beside it, at another port.
+    fn reach_to(&self, url: &Url) -> Reach {
+        match self.is_on_this_machine && is_loopback(url) {
+            true => self.reach.clone().and(url),
+            false => self.reach.clone(),
+        }
+    }
+}
+
+/// Whether an address says itself that it is this machine's: what a name resolves to does not count.
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
+        None => false,
     }
 }
 
@@ -98,6 +122,7 @@ impl OAuthHttp for CheckedHttp {
             let (parts, body) = request.into_parts();
             let url = Url::parse(&parts.uri.to_string());
             let url = url.map_err(|_| "the address that it names is none".to_owned())?;
+            let reach = self.reach_to(&url);
             let request = net::Request {
                 method: parts.method,
                 url,
@@ -109,8 +134,8 @@ impl OAuthHttp for CheckedHttp {
                 response_bytes_max: ANSWER_BYTES_MAX,
             };
             let answer = match follows {
-                true => self.client.send(request, limits, &self.reach).await,
-                false => self.client.send_once(request, limits, &self.reach).await,
+                true => self.client.send(request, limits, &reach).await,
+                false => self.client.send_once(request, limits, &reach).await,
             };
             let answer = answer.map_err(|error| error.message().to_owned())?;
             if answer.truncated {
@@ -226,5 +251,56 @@ impl TokenStore for LoginFile {
     fn lock(&self) -> Result<Box<dyn Send>, String> {
         let file = private_file::lock(&self.path).map_err(|error| self.failed(&error))?;
         Ok(Box::new(file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_addresses_of_a_login_are_public_or_configured_or_beside_a_server_of_this_machine() {
+        let reaches = |server: &str, oauth: &OAuthTable, address: &str| {
+            let url = Url::parse(address).expect("an address");
+            let http = CheckedHttp::of(server, oauth, Client::new());
+            http.reach_to(&url).covers(&url)
+        };
+        let plain = OAuthTable::default();
+        for (server, address, is_reached) in [
+            ("https://mcp.example/mcp", "https://mcp.example/token", true),
+            (
+                "https://mcp.example/mcp",
+                "http://127.0.0.1:7400/v1/keys",
+                false,
+            ),
+            ("https://mcp.example/mcp", "http://localhost/", false),
+            ("https://mcp.example/mcp", "http://10.0.0.1/", false),
+            ("http://10.0.0.5/mcp", "http://10.0.0.5/token", true),
+            ("http://10.0.0.5/mcp", "http://10.0.0.5:8080/token", false),
+            ("http://10.0.0.5/mcp", "http://10.0.0.6/token", false),
+            ("http://10.0.0.5/mcp", "http://127.0.0.1/", false),
+            ("http://127.0.0.1:1/mcp", "http://127.0.0.1:2/token", true),
+            ("http://localhost:1/mcp", "http://[::1]:2/token", true),
+            ("http://127.0.0.1:1/mcp", "http://10.0.0.1/", false),
+            (
+                "http://127.0.0.1:1/mcp",
+                "http://127.0.0.1.evil.example/",
+                false,
+            ),
+            ("http://127.0.0.1:1/mcp", "http://169.254.169.254/", false),
+        ] {
+            let found = reaches(server, &plain, address);
+            assert_eq!(found, is_reached, "{server} {address}");
+        }
+        let named = OAuthTable {
+            authorization_servers: vec!["https://sso.corp".to_owned()],
+            ..OAuthTable::default()
+        };
+        assert!(reaches(
+            "http://10.0.0.5/mcp",
+            &named,
+            "https://sso.corp/token"
+        ));
+        assert!(!reaches("http://10.0.0.5/mcp", &named, "http://10.0.0.6/"));
     }
 }

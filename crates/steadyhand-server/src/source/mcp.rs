@@ -107,7 +107,7 @@ pub struct OAuthTable {
     pub client_auth: Option<ClientAuthSetting>,
     /// Where client_credentials gets its tokens, for an authorization server that says nothing about itself
     pub token_url: Option<String>,
-    /// Addresses of authorization servers that lie in a private network; others that the server names must be public, or the server's own host and port
+    /// Addresses of authorization servers that lie in a private network; others that the server names must be public, or the server's own host and port, or on this machine if the server is
     pub authorization_servers: Vec<String>,
 }
 
