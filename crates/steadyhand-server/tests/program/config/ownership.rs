@@ -311,3 +311,77 @@ fn trusting(workplace: &Workplace) -> steadyhand_server::config::Surroundings {
     let keyring = Arc::new(SystemKeyring::default());
     Surroundings::given([], workplace.path(), workplace.path(), keyring).trusting_everything()
 }
+
+/// Runs the program at a terminal where a person types this: its exit code, and what the person saw.
+fn at_a_terminal(workplace: &Workplace, words: &[&str], typed: &str) -> (Option<i32>, String) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use std::io::{Read, Write};
+    let person = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&person).expect("a terminal");
+    unlockpt(&person).expect("a terminal");
+    let name = ptsname(&person, Vec::new()).expect("its name");
+    let name = name.into_string().expect("text");
+    let terminal = || {
+        let mut options = fs::File::options();
+        options
+            .read(true)
+            .write(true)
+            .open(&name)
+            .expect("it opens")
+    };
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_steadyhand"))
+        .args(words)
+        .current_dir(workplace.path())
+        .env_clear()
+        .envs(crate::support::measured())
+        .env("PATH", std::env::var("PATH").unwrap_or_default())
+        .env("HOME", workplace.path())
+        .env("TERM", "dumb")
+        .stdin(terminal())
+        .stdout(std::process::Stdio::null())
+        .stderr(terminal())
+        .spawn()
+        .expect("it starts");
+    let mut person = fs::File::from(person);
+    person.write_all(typed.as_bytes()).expect("typed");
+    let code = child.wait().expect("its end").code();
+    let mut seen = vec![0; 64 * 1024];
+    // The program is gone: what it wrote is there.
+    let size = person.read(&mut seen).unwrap_or_default();
+    (code, String::from_utf8_lossy(&seen[..size]).into_owned())
+}
+
+#[test]
+fn s06_at_a_terminal_a_person_is_asked_and_a_yes_is_for_what_they_were_shown() {
+    if !can_give_away() {
+        return;
+    }
+    let workplace = Workplace::with_config(CONFIG);
+    give_away(&workplace.file("steadyhand.toml"));
+    for (typed, is_used) in [
+        ("n\n", false),
+        ("\n", false),
+        ("\u{4}", false),
+        ("y\n", true),
+    ] {
+        let (code, seen) = at_a_terminal(&workplace, &["call", "mark", "--local"], typed);
+        assert!(seen.contains("Use it? [y/N]"), "{typed:?}: {seen}");
+        assert!(seen.contains("42424"), "{typed:?}: {seen}");
+        assert_eq!(code == Some(0), is_used, "{typed:?}: {seen}");
+        assert_eq!(workplace.file("it-ran").exists(), is_used, "{typed:?}");
+    }
+    // Where nobody is to be asked, nobody is.
+    fs::remove_file(workplace.file("it-ran")).expect("it ran");
+    let (code, seen) = at_a_terminal(&workplace, &["call", "mark", "--no-input"], "y\n");
+    assert_eq!(code, Some(8), "{seen}");
+    assert!(!seen.contains("Use it?"), "{seen}");
+    // Secrets that it names are asked about before anything runs.
+    let workplace = Workplace::with_config(
+        "[tools.keyed]\nkind = \"mock\"\nmock_response = \"${file:key.txt}\"\n",
+    );
+    workplace.write("key.txt", "sesame-sesame\n");
+    give_away(&workplace.file("key.txt"));
+    let (code, seen) = at_a_terminal(&workplace, &["call", "keyed", "--local"], "y\n");
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("key.txt"), "{seen}");
+}
