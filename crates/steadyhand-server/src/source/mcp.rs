@@ -426,7 +426,8 @@ impl McpSettings {
                     protocol: this.protocol,
                     transport: this.transport,
                 };
-                let (account, tokens) = logins::account(name, &login, &context.state, context.http.clone());
+                let (account, tokens) =
+                    logins::account(name, &login, &context.state, context.http.clone());
                 own_tokens = Some(tokens);
                 let account = Arc::new(account);
                 let login = Login::new(logins::identity(name, &login), account);
