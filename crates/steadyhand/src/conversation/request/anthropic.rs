@@ -24,7 +24,7 @@ pub(super) fn mend(
     let is_claude = model.is_some_and(|model| model.contains("claude"));
     if host.is_strict() || is_claude {
         extra_fields::mend_system(request, log);
-        thinking(request, messages, model, places, log);
+        thinking(request, messages, places, log);
         end(messages, model, places, log);
         cache_marks(request, messages, places, log);
     }
@@ -77,25 +77,10 @@ fn envelope(request: &mut Value, host: Host, log: &mut Log) {
     }
 }
 
-/// The turn that the model is in the middle of. Once it has thought at its beginning it need not think again between its
-/// calls; where it has not, or where thinking is off, it is asked to go on in a way that is refused.
-fn thinking(
-    request: &mut Value,
-    messages: &mut [Value],
-    model: Option<&str>,
-    places: Places<'_>,
-    log: &mut Log,
-) {
-    let kind = text(&request["thinking"], "type");
-    if kind != Some("enabled") {
-        // Later models ignore such thinking.
-        let is_off = matches!(kind, None | Some("disabled"));
-        let is_early = model
-            .and_then(version)
-            .is_some_and(|own| own.0 > 0 && own < ADAPTIVE);
-        if is_off && is_early {
-            forget_thoughts(messages, places, log);
-        }
+/// A model that has thought at the beginning of its turn need not think again between its calls; one that has not, or
+/// that is forced to call, cannot go on while thinking is on.
+fn thinking(request: &mut Value, messages: &mut [Value], places: Places<'_>, log: &mut Log) {
+    if request["thinking"]["type"] != "enabled" {
         return;
     }
     let forced = matches!(text(&request["tool_choice"], "type"), Some("any" | "tool"));
@@ -149,7 +134,7 @@ fn open_turn(messages: &[Value]) -> Option<usize> {
     Some(before.map_or(0, |before| before + 1))
 }
 
-/// Thinking is refused in an open turn while it is switched off.
+/// Thinking is refused in an open turn while it is switched off: what a repair switches off takes it along.
 fn forget_thoughts(messages: &mut [Value], places: Places<'_>, log: &mut Log) {
     let Some(start) = open_turn(messages) else {
         return;

@@ -152,9 +152,6 @@ impl Wire for Gemini {
     }
 
     fn lead(&self, message: &mut Value, results: Vec<Value>) {
-        if let Some(only @ Value::Object(_)) = message.get_mut("parts") {
-            *only = json!([only.take()]);
-        }
         if let Some(Value::Array(parts)) = message.get_mut("parts") {
             parts.splice(0..0, results);
         }
@@ -216,16 +213,8 @@ impl Wire for Gemini {
 fn parts(message: &Value) -> &[Value] {
     match message.get("parts") {
         Some(Value::Array(parts)) => parts,
-        Some(only @ Value::Object(_)) if is_words(only) => std::slice::from_ref(only),
         _ => &[],
     }
-}
-
-/// Whether a part says something, and is neither a call nor a result.
-fn is_words(part: &Value) -> bool {
-    part.get("text").is_some_and(Value::is_string)
-        && of(part, &CALL).is_none()
-        && of(part, &RESULT).is_none()
 }
 
 /// The call or result in a part.
@@ -283,8 +272,6 @@ fn mend_role(message: &mut Value, at: At<'_>, log: &mut Log) {
 fn mend_parts(message: &mut Value, at: At<'_>, log: &mut Log) {
     let mended = match message.get("parts") {
         Some(Value::Array(parts)) if !parts.is_empty() => return,
-        // Google takes one for a list of one.
-        Some(part @ Value::Object(_)) if is_words(part) => return,
         Some(part @ Value::Object(_)) => json!([part]),
         None | Some(Value::Null | Value::Array(_)) => {
             // As other providers write it.

@@ -486,23 +486,11 @@ fn is_thought(block: &Value) -> bool {
 
 fn ends_with_thinking(turn: &Turn<'_>) -> Result<(), String> {
     match turn.blocks.last() {
-        Some((message, _, block)) if is_thought(block) => Err(format!(
+        Some((message, _, block)) if turn.role == "assistant" && is_thought(block) => Err(format!(
             "messages.{message}: The final block in an assistant message cannot be `thinking`."
         )),
         _ => Ok(()),
     }
-}
-
-/// The models whose thinking is on or off, and who mind where it stands when it is off.
-fn is_early(model: &str) -> bool {
-    let early = [
-        "claude-3",
-        "sonnet-4-5",
-        "sonnet-4-2",
-        "opus-4-5",
-        "haiku-4-5",
-    ];
-    early.iter().any(|version| model.contains(version))
 }
 
 fn thinking(request: &Value, turns: &[Turn<'_>]) -> Result<(), String> {
@@ -513,14 +501,6 @@ fn thinking(request: &Value, turns: &[Turn<'_>]) -> Result<(), String> {
     let is_open = |turn: &&Turn<'_>| turn.role == "assistant" || has_results(turn);
     let open: Vec<&Turn<'_>> = turns.iter().rev().take_while(is_open).collect();
     let kind = &request["thinking"]["type"];
-    if (kind.is_null() || kind == "disabled") && is_early(str_of(request, "model")) {
-        let mut blocks = open.iter().flat_map(|turn| &turn.blocks);
-        if let Some((message, part, _)) = blocks.find(|(_, _, block)| is_thought(block)) {
-            return Err(format!(
-                "messages.{message}.content.{part}: When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`. To use thinking blocks, enable `thinking` in your request."
-            ));
-        }
-    }
     if kind != "enabled" {
         return Ok(());
     }
