@@ -28,21 +28,6 @@ const LIMITS: &[(&str, &[(&str, &str, &str)])] = &[
                 "PROCESSOR_TIME_MAX",
             ),
             (
-                "Patterns of a schema",
-                "steadyhand/src/schema/mod.rs",
-                "PATTERNS_MAX",
-            ),
-            (
-                "Bytes of a compiled pattern",
-                "steadyhand/src/schema/mod.rs",
-                "REGEX_BYTES_MAX",
-            ),
-            (
-                "Steps back of a pattern",
-                "steadyhand/src/schema/counted.rs",
-                "BACKTRACKS_MAX",
-            ),
-            (
                 "Bytes of an example",
                 "steadyhand/src/schema/example.rs",
                 "EXAMPLE_BYTES_MAX",
@@ -63,11 +48,6 @@ const LIMITS: &[(&str, &[(&str, &str, &str)])] = &[
                 "BUFFER_BYTES_MAX",
             ),
             (
-                "Bytes of all bodies that are read at the same time",
-                "steadyhand-server/src/http/limits.rs",
-                "BODIES_BYTES_MAX",
-            ),
-            (
                 "Values in the JSON of a body",
                 "steadyhand-server/src/http/limits.rs",
                 "VALUES_MAX",
@@ -76,6 +56,61 @@ const LIMITS: &[(&str, &[(&str, &str, &str)])] = &[
                 "Draining at the end",
                 "steadyhand-server/src/serve/mod.rs",
                 "DRAIN_MAX",
+            ),
+        ],
+    ),
+    (
+        "What others may hold",
+        &[
+            (
+                "Bytes that one MCP server may make us hold",
+                "steadyhand-mcp/src/memory.rs",
+                "SERVER_BYTES_MAX",
+            ),
+            (
+                "Bytes of one answer of an MCP server",
+                "steadyhand-mcp/src/http/mod.rs",
+                "ANSWER_BYTES_MAX",
+            ),
+            (
+                "Bytes of an MCP server's list of tools",
+                "steadyhand-mcp/src/lists.rs",
+                "TOOLS_BYTES_MAX",
+            ),
+            (
+                "Readers of events",
+                "steadyhand-server/src/admission/mod.rs",
+                "EVENT_READERS_MAX",
+            ),
+            (
+                "Of them, for one caller",
+                "steadyhand-server/src/admission/mod.rs",
+                "EVENT_READERS_PER_CALLER_MAX",
+            ),
+            (
+                "Open pages of the dashboard",
+                "steadyhand-server/src/admission/mod.rs",
+                "PAGES_MAX",
+            ),
+            (
+                "Of them, for one caller",
+                "steadyhand-server/src/admission/mod.rs",
+                "PAGES_PER_CALLER_MAX",
+            ),
+            (
+                "Streams of MCP clients",
+                "steadyhand-server/src/admission/mod.rs",
+                "MCP_STREAMS_MAX",
+            ),
+            (
+                "Of them, for one caller",
+                "steadyhand-server/src/admission/mod.rs",
+                "MCP_STREAMS_PER_CALLER_MAX",
+            ),
+            (
+                "Callers whose memory is counted apart",
+                "steadyhand-server/src/admission/memory.rs",
+                "CALLERS_FOLLOWED",
             ),
         ],
     ),
