@@ -28,6 +28,16 @@ const LIMITS: &[(&str, &[(&str, &str, &str)])] = &[
                 "PROCESSOR_TIME_MAX",
             ),
             (
+                "Patterns of a schema",
+                "steadyhand/src/schema/patterns.rs",
+                "PATTERNS_MAX",
+            ),
+            (
+                "Bytes of a pattern",
+                "steadyhand/src/schema/patterns.rs",
+                "PATTERN_BYTES_MAX",
+            ),
+            (
                 "Bytes of an example",
                 "steadyhand/src/schema/example.rs",
                 "EXAMPLE_BYTES_MAX",
@@ -37,6 +47,26 @@ const LIMITS: &[(&str, &[(&str, &str, &str)])] = &[
     (
         "Requests to this server",
         &[
+            (
+                "Bytes that are held for callers, if not set",
+                "steadyhand-server/src/http/limits.rs",
+                "MEMORY_BYTES",
+            ),
+            (
+                "Bytes of a body, if not set",
+                "steadyhand-server/src/http/limits.rs",
+                "BODY_BYTES",
+            ),
+            (
+                "Connections, if not set",
+                "steadyhand-server/src/http/limits.rs",
+                "CONNECTIONS",
+            ),
+            (
+                "Running calls, if not set",
+                "steadyhand-server/src/http/limits.rs",
+                "CALLS",
+            ),
             (
                 "Headers of a request",
                 "steadyhand-server/src/serve/connection.rs",
