@@ -4,6 +4,7 @@ pub mod access;
 mod admission;
 pub mod alerts;
 pub mod approvals;
+mod audit;
 mod behind;
 mod cassette;
 mod chaos;

@@ -166,6 +166,14 @@ impl Keys {
         Ok(Arc::clone(&entry.identity))
     }
 
+    /// The id of the key of this name that is in use.
+    pub(crate) fn id_of(&self, name: &str) -> Option<String> {
+        let known = self.known();
+        let mut entries = known.by_id.values();
+        let entry = entries.find(|entry| entry.key.name == name && entry.key.revoked_ms.is_none());
+        entry.map(|entry| entry.key.id.clone())
+    }
+
     /// All keys, the newest first; those that are revoked too.
     pub(crate) fn list(&self) -> Result<Vec<Key>, CannotKeep> {
         let mut keys: Vec<Key> = self.file.read()?.into_iter().map(|kept| kept.key).collect();

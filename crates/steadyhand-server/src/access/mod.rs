@@ -21,6 +21,7 @@ use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use crate::audit::AuditLog;
 pub(crate) use audit::{Audit, Refusal};
 pub(crate) use budget::{Budget, Unnamed, budget_permit};
 pub(crate) use identity::{By, Identity, owner_of};
@@ -40,17 +41,20 @@ const FOLDER: &str = "access";
 pub(crate) struct Door {
     pub(crate) keys: Keys,
     pub(crate) audit: Audit,
+    /// Who decided and changed what.
+    pub(crate) log: AuditLog,
     /// For commands on this machine: whoever may read the state folder may do everything.
     pub(crate) local: SecretString,
 }
 
 impl Door {
     /// The door of a configuration; `name` is its name in the state folder.
-    pub(crate) fn of(state: &Path, name: &str) -> Arc<Door> {
+    pub(crate) fn of(state: &Path, name: &str, log: AuditLog) -> Arc<Door> {
         let folder = state.join(FOLDER);
         Arc::new(Door {
             keys: Keys::of(state, name),
             audit: Audit::open(folder.join(format!("{name}.refusals.ndjson"))),
+            log,
             local: SecretString::from(random()),
         })
     }

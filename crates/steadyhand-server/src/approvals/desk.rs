@@ -38,7 +38,7 @@ struct Inner {
     /// Somebody looks at it who did not ask.
     is_listed: bool,
     state: Mutex<State>,
-    told: Mutex<Option<Told>>,
+    told: Mutex<Vec<Told>>,
     before_start: Mutex<Option<BeforeStart>>,
 }
 
@@ -90,7 +90,7 @@ impl Desk {
                     decided: VecDeque::new(),
                     remembered: HashMap::new(),
                 }),
-                told: Mutex::new(None),
+                told: Mutex::default(),
                 before_start: Mutex::new(None),
             }),
         }
@@ -110,14 +110,14 @@ impl Desk {
         self.state().wait = wait.unwrap_or(WAIT);
     }
 
-    /// Told of everything that becomes of an approval.
+    /// Told of everything that becomes of an approval, beside those who are told already. It must not look at the desk.
     pub fn tell(&self, told: impl Fn(&Approval) + Send + Sync + 'static) {
         let mut place = self
             .inner
             .told
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        *place = Some(Box::new(told));
+        place.push(Box::new(told));
     }
 
     /// Waited for after every yes, before the tool is started: what was decided is written down first, so that after a
@@ -197,7 +197,7 @@ impl Desk {
                 reason: Option::clone(&reason),
             },
         };
-        if waiting.answer.send(said).is_err() {
+        if waiting.answer.is_closed() {
             // Whoever asked is gone, and only nobody has noticed yet.
             approval.state = ApprovalState::Withdrawn;
             state.decided(approval);
@@ -213,8 +213,11 @@ impl Desk {
         approval.decided_by = Some(decision.by);
         approval.reason = reason;
         let approval = state.decided(approval);
-        drop(state);
+        // Told before the one who waits hears it: the record of a yes stands in its queue before the tool may start.
         self.publish(&approval);
+        // Whoever asked may have gone in this very moment: then nothing runs.
+        let _ = waiting.answer.send(said);
+        drop(state);
         Ok(approval)
     }
 
@@ -342,7 +345,7 @@ impl Desk {
             .told
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(told) = &*told {
+        for told in &*told {
             told(approval);
         }
     }

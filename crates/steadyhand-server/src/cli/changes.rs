@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::error::{Exit, Failed};
 use super::remote::{Remote, in_path};
-use super::{Interrupts, Session, starting};
+use super::{Interrupts, Session, not_written_down, starting, user_name};
+use crate::audit::{AuditEvent, AuditLog};
 use crate::pins::Pins;
 use crate::runtime::Runtime;
 
@@ -17,7 +18,7 @@ const LISTING: Duration = Duration::from_millis(700);
 /// Where definitions are compared: in a server of this configuration, or in this process.
 enum Place {
     There(Remote),
-    Here(Runtime, Pins),
+    Here(Runtime, Pins, AuditLog),
 }
 
 pub(super) async fn list(session: &Session<'_>) -> Result<(), Failed> {
@@ -169,13 +170,14 @@ impl Place {
         }
         // They are listed by this very command.
         pins.take_untold();
-        Ok(Place::Here(runtime, pins))
+        let log = session.audit_log(&runtime.generation().configuration);
+        Ok(Place::Here(runtime, pins, log))
     }
 
     async fn changes(&self) -> Result<Value, Failed> {
         match self {
             Place::There(remote) => remote.get("/v1/tool-changes").await,
-            Place::Here(_, pins) => {
+            Place::Here(_, pins, _) => {
                 let changes = pins.changes();
                 Ok(json!({"count": changes.len(), "changes": changes}))
             }
@@ -189,11 +191,24 @@ impl Place {
                 let path = format!("/v1/tool-changes/{}/{verb}", in_path(subject));
                 Ok(remote.post(&path, None).await?.body)
             }
-            Place::Here(_, pins) => {
+            Place::Here(_, pins, log) => {
+                let changes = pins.changes();
+                let before = changes.iter().find(|change| change.tool == subject);
+                let before = before.and_then(|change| serde_json::to_value(change).ok());
+                let event = AuditEvent::of_command(&format!("pin.{verb}"), user_name())
+                    .on(subject)
+                    .changed(before, None);
+                let asked = log.before(event.clone().result("asked")).await;
+                asked.map_err(|why| not_written_down(&why))?;
                 let source = match decision {
                     Decision::Accept => pins.accept(subject),
                     Decision::Reject => pins.reject(subject),
                 };
+                log.note(match source {
+                    Some(_) => event,
+                    None => event.result("refused"),
+                });
+                log.flush().await;
                 let source = source.ok_or_else(|| nothing_waits(subject))?;
                 Ok(json!({"name": subject, "source": source, done: true}))
             }
@@ -201,7 +216,7 @@ impl Place {
     }
 
     async fn end(&self, session: &Session<'_>) {
-        if let Place::Here(runtime, _) = self {
+        if let Place::Here(runtime, ..) = self {
             session.stop(runtime, &mut Interrupts::listen()).await;
         }
     }

@@ -11,6 +11,7 @@ use steadyhand::clock;
 use super::error::{Exit, Failed};
 use super::{Session, value};
 use crate::access::{CannotKeep, Keys, NewKey, Role, Tools};
+use crate::audit::AuditEvent;
 use crate::config::units::Rate;
 use crate::serve::presence;
 use crate::views;
@@ -77,7 +78,12 @@ fn create(session: &Session<'_>, keys: &Keys, args: &CreateArgs) -> Result<(), F
         rate: args.rate,
         expires_ms: args.expires.map(|after| now_ms + after.as_millis() as u64),
     };
-    let (key, secret) = keys.create(new).map_err(failed)?;
+    let event = || AuditEvent::of_command("key.create", session.user()).on(&args.name);
+    let (key, secret) = session.audited(
+        event(),
+        || keys.create(new).map_err(failed),
+        |(key, _)| event().changed(None, Some(views::keys::one(key, now_ms))),
+    )?;
     if session.screen.json {
         let mut view = views::keys::one(&key, now_ms);
         view["key"] = json!(secret.expose_secret());
@@ -148,7 +154,23 @@ fn row(key: &Value) -> Vec<String> {
 }
 
 fn revoke(session: &Session<'_>, keys: &Keys, key: &str) -> Result<(), Failed> {
-    let revoked = keys.revoke(key).map_err(failed)?;
+    let now_ms = clock::wall_ms();
+    let listed = keys.list().unwrap_or_default();
+    let before = listed.iter().find(|one| one.id == key || one.name == key);
+    let before = before.map(|one| views::keys::one(one, now_ms));
+    let event = || {
+        AuditEvent::of_command("key.revoke", session.user())
+            .on(key)
+            .changed(before.clone(), None)
+    };
+    let revoked = session.audited(
+        event(),
+        || keys.revoke(key).map_err(failed),
+        |revoked| {
+            let after = views::keys::one(revoked, clock::wall_ms());
+            event().changed(before.clone(), Some(after))
+        },
+    )?;
     if session.screen.json {
         session
             .screen

@@ -35,10 +35,8 @@ pub(super) async fn run(session: &Session<'_>, args: &McpStdioArgs) -> Result<()
     session.log_as(&runtime.generation().configuration);
     session.tell_problems(&runtime);
     let history = session.remember(&runtime);
-    // After a crash the history knows which calls were never started.
-    if let Some(history) = history.clone() {
-        desk.before_start(move || history.written_down());
-    }
+    let generation = runtime.generation();
+    let audit = session.audit_approvals(&desk, &generation.configuration, history.clone());
     let take = rehearsal.begin(session, &runtime)?;
     let gateway = Gateway::new(Arc::new(Behind::alone(runtime.clone())));
     let serving = gateway.serve(tokio::io::stdin(), tokio::io::stdout());
@@ -48,6 +46,7 @@ pub(super) async fn run(session: &Session<'_>, args: &McpStdioArgs) -> Result<()
     };
     session.stop(&runtime, &mut interrupts).await;
     take.end(session).await;
+    audit.flush().await;
     written(session, history).await;
     ended.map_err(|error| Failed::unexpected(format!("the client cannot be reached: {error}")))
 }

@@ -3,6 +3,7 @@
 mod alerts;
 mod approvals;
 mod arguments;
+mod audit;
 mod batch;
 mod call;
 mod calls;
@@ -54,6 +55,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use steadyhand_process::private;
 
 use crate::access::Door;
+use crate::approvals::{ApprovalState, Desk};
+use crate::audit::{AuditEvent, AuditLog, AuditOptions};
 use crate::config::settings::HistorySettings;
 use crate::config::{Configuration, Surroundings};
 use crate::history::{HealthState, History, HistoryOptions, KeptKeys, KeysOptions};
@@ -70,6 +73,9 @@ const STOPPING_MAX: Duration = Duration::from_secs(5);
 const DEPTH_MAX: usize = 4;
 /// How long the end waits for the file of idempotency keys.
 const CLOSING_KEYS_MAX: Duration = Duration::from_secs(5);
+/// How long records of the audit log are kept, and how large it may grow, if nobody says.
+const AUDIT_KEEP: Duration = Duration::from_secs(400 * 24 * 60 * 60);
+const AUDIT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// How long a command waits for what it did to be written down.
 const WRITING_MAX: Duration = Duration::from_secs(1);
 
@@ -190,6 +196,11 @@ enum Command {
         #[command(subcommand)]
         command: Option<keys::KeysCommand>,
     },
+    /// The audit log: who decided and changed what
+    Audit {
+        #[command(subcommand)]
+        command: Option<audit::AuditCommand>,
+    },
     /// The configuration: is it right, and what does it say
     Config {
         #[command(subcommand)]
@@ -274,6 +285,7 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
         Command::Approvals(args) => session.block_on(approvals::list(&session, args)),
         Command::Approve(args) => session.block_on(approvals::approve(&session, args)),
         Command::Deny(args) => session.block_on(approvals::deny(&session, args)),
+        Command::Audit { command } => audit::run(&session, command.as_ref()),
         Command::Keys { command } => keys::run(&session, command.as_ref()),
         Command::Completions(args) => complete::run(args, screen, &Cli::command()),
         Command::Connect(args) => session.block_on(connect::run(&session, args)),
@@ -404,9 +416,132 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Where the audit log of a configuration is, and how much of it is kept.
+    fn audit_options_of(&self, configuration: &Configuration) -> AuditOptions {
+        let settings = &configuration.root.audit;
+        let name = presence::key_of(configuration.file.as_deref());
+        let (state, node) = (self.state(), settings.node.clone());
+        AuditOptions {
+            folder: state.join("audit").join(&name),
+            head: state.join("markers").join(format!("{name}.audit.json")),
+            key: state.join("access").join(format!("{name}.audit.key")),
+            node: node
+                .filter(|node| !node.is_empty())
+                .unwrap_or_else(host_name),
+            keep: settings.keep.map_or(AUDIT_KEEP, |keep| keep.0),
+            max_bytes: settings.max_size.map_or(AUDIT_BYTES_MAX, |size| size.0),
+        }
+    }
+
+    fn audit_options(&self) -> Result<AuditOptions, Failed> {
+        Ok(self.audit_options_of(&self.configuration()?))
+    }
+
+    /// The audit log of a configuration, to be written.
+    fn audit_log(&self, configuration: &Configuration) -> AuditLog {
+        let settings = &configuration.root.audit;
+        match settings.enabled.unwrap_or(true) {
+            true => AuditLog::open(
+                self.audit_options_of(configuration),
+                settings.required.unwrap_or(false),
+            ),
+            false => AuditLog::off(),
+        }
+    }
+
+    /// Does something that belongs into the audit log: that it is about to be done is on the disk first.
+    fn audited<T>(
+        &self,
+        event: AuditEvent,
+        act: impl FnOnce() -> Result<T, Failed>,
+        changed: impl FnOnce(&T) -> AuditEvent,
+    ) -> Result<T, Failed> {
+        // A configuration that cannot be read does not keep an administrator from revoking a key.
+        let Ok(configuration) = self.configuration() else {
+            return act();
+        };
+        let log = self.audit_log(&configuration);
+        let written = self.block_on_value(log.before(event.clone().result("asked")));
+        written.map_err(|why| not_written_down(&why))?;
+        let done = act();
+        log.note(match &done {
+            Ok(value) => changed(value),
+            Err(_) => event.result("refused"),
+        });
+        self.block_on_value(log.flush());
+        if let Some(why) = log.trouble() {
+            self.screen
+                .note(&format!("It is not in the audit log: {why}"));
+        }
+        done
+    }
+
+    /// Yeses and noes that are said in this process go into the audit log: a yes before its tool starts. The log is to
+    /// be flushed before the process ends.
+    fn audit_approvals(
+        &self,
+        desk: &Desk,
+        configuration: &Configuration,
+        history: Option<History>,
+    ) -> AuditLog {
+        let log = self.audit_log(configuration);
+        let told = log.clone();
+        desk.tell(move |approval| {
+            if approval.state != ApprovalState::Waiting {
+                told.note(AuditEvent::of_approval(approval));
+            }
+        });
+        let written = log.clone();
+        desk.before_start(move || {
+            let (log, history) = (written.clone(), history.clone());
+            Box::pin(async move {
+                if let Some(history) = history {
+                    // After a crash the history knows which calls were never started.
+                    history.written_down().await;
+                }
+                log.flush().await;
+            })
+        });
+        log
+    }
+
+    /// Writes down what a command did, or that it failed.
+    async fn written_down<T>(
+        &self,
+        event: AuditEvent,
+        ended: Result<T, Failed>,
+    ) -> Result<T, Failed> {
+        if let Ok(configuration) = self.configuration() {
+            let log = self.audit_log(&configuration);
+            let result = if ended.is_ok() { "done" } else { "refused" };
+            log.note(event.result(result));
+            log.flush().await;
+        }
+        ended
+    }
+
+    fn user(&self) -> Option<String> {
+        user_name()
+    }
+
+    fn block_on_value<T>(&self, future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .expect("a runtime without threads of its own")
+            .block_on(future)
+    }
+
     /// What a server of a configuration knows of those who come.
     fn door(&self, configuration: Option<&Path>) -> Arc<Door> {
-        Door::of(&self.state(), &presence::key_of(configuration))
+        let name = presence::key_of(configuration);
+        Door::of(&self.state(), &name, AuditLog::off())
+    }
+
+    /// The same for a server, which writes down what operators do.
+    fn door_of_server(&self, configuration: &Configuration) -> Arc<Door> {
+        let name = presence::key_of(configuration.file.as_deref());
+        Door::of(&self.state(), &name, self.audit_log(configuration))
     }
 
     /// The definitions of tools that servers of a configuration had before.
@@ -539,13 +674,14 @@ impl<'a> Session<'a> {
 }
 
 /// What the state folder has, wherever it is.
-const STATE_FOLDERS: [&str; 14] = [
+const STATE_FOLDERS: [&str; 15] = [
     "access",
     "audit",
     "conversations",
     "documents",
     "history",
     "logins",
+    "markers",
     "mcp",
     "models",
     "openapi",
@@ -555,6 +691,35 @@ const STATE_FOLDERS: [&str; 14] = [
     "refused",
     "servers",
 ];
+
+/// Something was not done, because it belongs into the audit log.
+fn not_written_down(why: &str) -> Failed {
+    let message =
+        format!("nothing was done, because it could not be written into the audit log: {why}");
+    Failed::new(Exit::Unexpected, "audit_unavailable", message)
+        .help("Check the state folder; [audit] required = false lets you act without the log")
+}
+
+/// Who uses this command, as far as the machine says.
+fn user_name() -> Option<String> {
+    let mut named = ["SUDO_USER", "USER", "LOGNAME"]
+        .iter()
+        .filter_map(|name| std::env::var(name).ok());
+    let named = named.find(|name| !name.is_empty());
+    #[cfg(unix)]
+    let named = named.or_else(|| Some(format!("uid {}", rustix::process::getuid().as_raw())));
+    named
+}
+
+/// The name of this machine.
+fn host_name() -> String {
+    let told = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let named = ["HOSTNAME", "COMPUTERNAME"].map(|name| std::env::var(name).ok());
+    let mut names = told.into_iter().chain(named.into_iter().flatten());
+    names
+        .find_map(|name| Some(name.trim().to_owned()).filter(|name| !name.is_empty()))
+        .unwrap_or_else(|| "this machine".to_owned())
+}
 
 /// The file of a history: where the configuration says, or one of its own in the state folder.
 fn history_path(

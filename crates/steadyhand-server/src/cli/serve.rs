@@ -10,6 +10,7 @@ use super::error::{Exit, Failed};
 use super::rehearsal::RehearsalArgs;
 use super::{Interrupts, Session, elsewhere, screen, starting, value};
 use crate::approvals::Desk;
+use crate::audit::{AuditEvent, AuditLog};
 use crate::runtime::{Degraded, Options, Runtime};
 use crate::serve::{self, CannotServe, DRAIN_MAX, Drained, Fault, Server, Waiting};
 use crate::source::command;
@@ -31,6 +32,14 @@ pub(super) struct ServeArgs {
     rehearsal: RehearsalArgs,
 }
 
+/// Writes down that the server ends; on the disk when this returns, if that can be.
+async fn note_stop(audit: &AuditLog, how: &str) {
+    let event = AuditEvent::of_server("server.stop");
+    let how = serde_json::json!({"how": how});
+    audit.note(event.changed(None, Some(how)));
+    audit.flush().await;
+}
+
 pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), Failed> {
     let mut interrupts = Interrupts::without_hangup();
     command::adopt_orphans();
@@ -46,7 +55,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
     let by_flag = args.listen.is_some();
     settings.listen = args.listen.unwrap_or(settings.listen);
     let usage = if by_flag { Exit::Usage } else { Exit::Config };
-    let door = session.door(configuration.file.as_deref());
+    let door = session.door_of_server(&configuration);
     settings
         .check(settings.listen, &door.keys)
         .map_err(|cannot| failed(cannot, usage))?;
@@ -92,6 +101,8 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
         pins,
     )
     .map_err(|cannot| failed(cannot, Exit::NotReachable))?;
+    server.note_start();
+    let audit = server.audit();
     if let Err(error) = server.announce(&session.state()) {
         session.screen.note(&format!(
             "Commands will not find this server: {} cannot be written: {}",
@@ -119,12 +130,14 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
             session.stop(&runtime, &mut interrupts).await;
             take.end(session).await;
             session.close_keys(Some(keys)).await;
+            note_stop(&audit, "at once; calls that still ran were cut off").await;
             return Err(ended_by(code));
         }
     };
     session.stop(&runtime, &mut interrupts).await;
     take.end(session).await;
     session.close_keys(Some(keys)).await;
+    note_stop(&audit, "every call was waited for").await;
     let code = match ended {
         Ok(code) => code,
         Err(failure) => {

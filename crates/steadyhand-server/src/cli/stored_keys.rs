@@ -6,8 +6,9 @@ use std::time::Duration;
 use clap::Subcommand;
 use serde_json::json;
 
-use super::Session;
 use super::error::{Exit, Failed};
+use super::{Session, not_written_down};
+use crate::audit::{AuditEvent, AuditLog};
 use crate::history::ACCEPT_COMMAND;
 use crate::history::inspect::{Soundness, soundness_of_keys};
 
@@ -38,9 +39,22 @@ pub(super) async fn run(
             )
         }
         Some(StoredKeysCommand::AcceptLoss) => {
+            let event = AuditEvent::of_command("idempotency_keys.accept_loss", session.user());
+            let log = session.configuration().map(|it| session.audit_log(&it));
+            let log = log.unwrap_or_else(|_| AuditLog::off());
+            let asked = log.before(event.clone().result("asked")).await;
+            asked.map_err(|why| not_written_down(&why))?;
             let accepting = tokio::task::spawn_blocking(move || options.accept_loss()).await;
             let accepted = accepting.map_err(|error| failed(error.to_string()))?;
             let accepted = accepted.map_err(|error| failed(error.to_string()))?;
+            let reason = accepted
+                .as_ref()
+                .map(|accepted| json!({"reason": accepted.reason}));
+            let kept = accepted
+                .as_ref()
+                .map(|accepted| json!({"kept": accepted.kept}));
+            log.note(event.changed(reason, kept));
+            log.flush().await;
             let screen = session.screen;
             let Some(accepted) = accepted else {
                 if screen.json {

@@ -46,6 +46,25 @@ pub struct Root {
     pub telemetry: TelemetrySettings,
     /// What `serve`, `transcriber` and `mcp-stdio` write on stderr
     pub log: LogSettings,
+    /// Who decided and changed what: a log that nobody can shorten unnoticed
+    pub audit: AuditSettings,
+}
+
+/// The audit log: decisions and changes of operators and administrators.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AuditSettings {
+    /// Whether it is written; true if not said
+    pub enabled: Option<bool>,
+    /// How long records are kept; 400d if not said
+    #[schemars(extend("format" = TIME_LIMIT))]
+    pub keep: Option<Span>,
+    /// How large all of it may grow; 64MiB if not said
+    pub max_size: Option<Size>,
+    /// The name of this machine in each record; its host name if not said
+    pub node: Option<String>,
+    /// Whether what cannot be written down is refused and not done; false if not said
+    pub required: Option<bool>,
 }
 
 /// What programs that stay write on stderr. `-q` writes nothing, `-v` and `-vv` write more, whatever is said here.

@@ -14,8 +14,9 @@ use serde::Deserialize;
 use super::sessions::LASTS;
 use super::{Menu, Page, pages, refusal, shell};
 use crate::access::{Identity, Right};
+use crate::audit::{AuditActor, AuditEvent};
 use crate::http::status::{Refused, WasRefused, Why};
-use crate::http::{App, Asking, Peer};
+use crate::http::{App, Asking, Peer, audit};
 
 const SESSION_COOKIE: &str = "steadyhand_session";
 const THEME_COOKIE: &str = "steadyhand_theme";
@@ -24,7 +25,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// The first parts of paths that are pages.
-const PARTS: [&str; 13] = [
+const PARTS: [&str; 14] = [
     "",
     "calls",
     "tools",
@@ -33,6 +34,7 @@ const PARTS: [&str; 13] = [
     "alerts",
     "conversations",
     "trends",
+    "audit",
     "config",
     "theme",
     "login",
@@ -97,7 +99,11 @@ pub(super) async fn check(
         return dressed(noted(refusal(&headers, &refused), refused));
     }
     request.extensions_mut().insert(Asking(identity));
-    dressed(next.run(request).await)
+    let is_change = !is_read && matches!(right, Right::Operate | Right::Administer);
+    dressed(match is_change {
+        true => audit::write_down_button(&app, request, next).await,
+        false => next.run(request).await,
+    })
 }
 
 /// What one must be allowed to see a page or press a button: the same as at the route of REST that does it.
@@ -105,6 +111,7 @@ fn right_of(request: &Request, is_read: bool) -> Right {
     let path = request.extensions().get::<MatchedPath>();
     match path.map(MatchedPath::as_str) {
         Some("/logout") => Right::Know,
+        Some("/audit") => Right::Administer,
         _ if is_read => Right::View,
         Some("/calls/{id}/cancel" | "/calls/{id}/replay" | "/tools/{name}/run") => Right::Call,
         Some("/config/reload" | "/tools/{name}/disable" | "/tools/{name}/enable") => {
@@ -239,7 +246,9 @@ pub(super) async fn login(
 ) -> Response {
     let shown = form.token.trim();
     let access = app.access.load_full();
-    if let Err(refused) = access.identify_by(Some(shown), peer.ip()).await {
+    let identified = access.identify_by(Some(shown), peer.ip()).await;
+    note_login(&app, &identified, Peer(peer));
+    if let Err(refused) = identified {
         if refused.why() == Why::TooFast {
             let wait = "Too many wrong tokens were tried here. Wait a moment, and try again.";
             let status = refused.status();
@@ -255,6 +264,27 @@ pub(super) async fn login(
     let cookie = (SESSION_COOKIE, session.as_str());
     set_cookie(&mut response, &headers, cookie, LASTS.as_secs());
     response
+}
+
+/// Writes down that somebody came in, or tried to. What was shown is not written down.
+fn note_login(app: &App, identified: &Result<Arc<Identity>, Refused>, peer: Peer) {
+    // Attempts that were not even looked at would push everything else out of the log.
+    if matches!(identified, Err(refused) if refused.why() == Why::TooFast) {
+        return;
+    }
+    let mut event = AuditEvent::of_server("login");
+    event.from.way = "dashboard".to_owned();
+    event.from.address = Some(peer.address());
+    event.who = match identified {
+        Ok(identity) => audit::actor(app, identity),
+        Err(_) => AuditActor::default(),
+    };
+    let result = if identified.is_ok() {
+        "done"
+    } else {
+        "refused"
+    };
+    app.audit.note(event.result(result));
 }
 
 /// `POST /logout`

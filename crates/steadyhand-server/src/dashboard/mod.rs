@@ -87,6 +87,7 @@ pub(crate) enum Menu {
     Alerts,
     Conversations,
     Trends,
+    Audit,
     Config,
     /// A page that is in no part of it.
     None,
@@ -120,6 +121,7 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/conversations", get(conversations))
         .route("/conversations/{id}", get(conversation))
         .route("/trends", get(trends))
+        .route("/audit", get(audit))
         .route("/config", get(config))
         .route("/config/reload", post(actions::reload))
         .route("/theme", post(guard::theme))
@@ -215,6 +217,7 @@ pages!(
     alerts,
     conversations,
     trends,
+    audit,
     config
 );
 named_pages!(call, tool, server, conversation);

@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::{Menu, Page, assets, guard};
 
-const MENU: [(Menu, &str, &str, &str); 9] = [
+const MENU: [(Menu, &str, &str, &str); 10] = [
     (Menu::Overview, "/", "Overview", "o"),
     (Menu::Calls, "/calls", "Calls", "c"),
     (Menu::Tools, "/tools", "Tools", "t"),
@@ -15,6 +15,7 @@ const MENU: [(Menu, &str, &str, &str); 9] = [
     (Menu::Alerts, "/alerts", "Alerts", "l"),
     (Menu::Conversations, "/conversations", "Conversations", "v"),
     (Menu::Trends, "/trends", "Trends", "r"),
+    (Menu::Audit, "/audit", "Audit", "u"),
     (Menu::Config, "/config", "Config", "f"),
 ];
 

@@ -71,6 +71,7 @@ pub(crate) async fn ready(
     });
     if may_see {
         view["history"] = json!(app.history.health());
+        view["audit"] = json!(shapes::AuditHealth::of(&app));
         view["idempotency_keys"] = json!(shapes::KeysHealth::of(&app));
     }
     status::readiness(is_ready, &view)

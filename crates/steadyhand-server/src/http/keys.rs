@@ -7,10 +7,11 @@ use axum::extract::State;
 use axum::response::Response;
 use secrecy::ExposeSecret;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use steadyhand::clock;
 use utoipa::ToSchema;
 
+use super::audit::WhatChanged;
 use super::limits::{Sent, Wanted};
 use super::status::{self, Refused, Why};
 use super::{App, Asking, Named, shapes};
@@ -109,10 +110,17 @@ pub(crate) async fn create(
         };
         let (key, secret) = app.door.keys.create(new)?;
         let mut view = views::keys::one(&key, now_ms);
+        let changed = WhatChanged {
+            subject: key.name,
+            after: view.clone(),
+        };
         view["key"] = json!(secret.expose_secret());
-        Ok(view)
+        Ok((view, changed))
     });
-    Ok(status::answer(&view.await?))
+    let (view, changed) = view.await?;
+    let mut response = status::answer(&view);
+    response.extensions_mut().insert(changed);
+    Ok(response)
 }
 
 /// Revoke a key
@@ -141,10 +149,10 @@ pub(crate) async fn revoke(
 }
 
 /// Files are read where waiting is no harm, and nobody waits for ever.
-async fn on_the_disk(
+async fn on_the_disk<T: Send + 'static>(
     app: &Arc<App>,
-    work: impl FnOnce(&App) -> Result<Value, CannotKeep> + Send + 'static,
-) -> Result<Value, Refused> {
+    work: impl FnOnce(&App) -> Result<T, CannotKeep> + Send + 'static,
+) -> Result<T, Refused> {
     const PATIENCE: Duration = Duration::from_secs(10);
     let app = Arc::clone(app);
     let working = tokio::task::spawn_blocking(move || work(&app));

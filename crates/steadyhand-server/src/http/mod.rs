@@ -3,6 +3,7 @@
 mod access;
 pub(crate) mod alerts;
 pub(crate) mod approvals;
+pub(crate) mod audit;
 mod batches;
 pub(crate) mod body_faults;
 pub(crate) mod calls;
@@ -57,7 +58,8 @@ use crate::admission::{
     Admission, CallerAccount, ConnectionActivity, EVENT_READERS_MAX, json_length, until_answered,
 };
 use crate::alerts::Alerts;
-use crate::approvals::Desk;
+use crate::approvals::{ApprovalState, Desk};
+use crate::audit::{AuditEvent, AuditLog};
 use crate::behind::Behind;
 use crate::dashboard::{self, Sessions};
 use crate::history::History;
@@ -88,6 +90,8 @@ pub(crate) struct App {
     pub(crate) door: Arc<Door>,
     pub(crate) alerts: Alerts,
     pub(crate) desk: Desk,
+    /// Who decided and changed what.
+    pub(crate) audit: AuditLog,
     pub(crate) pins: Pins,
     /// Whether there are pages for people.
     pub(crate) has_dashboard: bool,
@@ -122,6 +126,7 @@ impl App {
         desk: Desk,
         pins: Pins,
     ) -> App {
+        let audit = door.log.clone();
         let live = Live::new(runtime.manager().clone());
         live.set_readers_max(EVENT_READERS_MAX);
         let proxy = Arc::new(Proxy::new(runtime.state()));
@@ -148,6 +153,7 @@ impl App {
             door,
             alerts,
             desk,
+            audit,
             pins,
             has_dashboard: true,
             sessions: Sessions::default(),
@@ -264,9 +270,18 @@ impl App {
     /// Those who watch are told of calls that wait for a yes, and a yes is written down before its tool is started.
     pub(crate) fn tell_of_approvals(&self) {
         let live = self.live.clone();
-        let history = self.history.clone();
-        self.desk.before_start(move || history.written_down());
+        let (history, audit) = (self.history.clone(), self.audit.clone());
+        self.desk.before_start(move || {
+            let (history, audit) = (history.clone(), audit.clone());
+            Box::pin(async move {
+                tokio::join!(history.written_down(), audit.flush());
+            })
+        });
+        let audit = self.audit.clone();
         self.desk.tell(move |approval| {
+            if approval.state != ApprovalState::Waiting {
+                audit.note(AuditEvent::of_approval(approval));
+            }
             live.publish(LiveEvent::ApprovalChanged(ApprovalChanged {
                 id: approval.id.clone(),
                 state: approval.state.word().to_owned(),
@@ -325,6 +340,10 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let (routes, _) = openapi::routes().split_for_parts();
     let routes = routes
         .route("/proxy/{*rest}", axum::routing::any(proxy::endpoint))
+        .route_layer(axum::middleware::from_fn_with_state(
+            Arc::clone(&app),
+            audit::write_down,
+        ))
         .route_layer(axum::middleware::from_fn(rights::check));
     let routes = match app.has_dashboard {
         true => routes.merge(dashboard::guarded(&app)),
@@ -597,6 +616,12 @@ async fn no_such_method(method: Method, uri: Uri) -> Refused {
 /// Where a request comes from.
 #[derive(Clone, Copy)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
+
+impl Peer {
+    pub(crate) fn address(self) -> String {
+        self.0.ip().to_string()
+    }
+}
 
 fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let text = headers.get(name)?.to_str().ok()?.trim();

@@ -12,9 +12,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{
-    App, alerts, approvals, batches, calls, config, conversations, events, exchanges, health,
-    history, is_open_to_all, keys, metrics, oauth, overview, pins, said, servers, shapes, tools,
-    who,
+    App, alerts, approvals, audit, batches, calls, config, conversations, events, exchanges,
+    health, history, is_open_to_all, keys, metrics, oauth, overview, pins, said, servers, shapes,
+    tools, who,
 };
 
 #[derive(OpenApi)]
@@ -100,6 +100,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(oauth::metadata_of_mcp))
         .routes(routes!(who::whoami))
         .routes(routes!(who::refusals))
+        .routes(routes!(audit::list))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
         .routes(routes!(document))

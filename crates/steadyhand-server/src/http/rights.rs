@@ -12,7 +12,7 @@ use crate::access::{By, Identity, Right};
 use crate::proxy;
 
 /// Every address but those that everybody may ask: whether the server lives.
-pub(crate) const TABLE: [(&str, &str, Right); 48] = [
+pub(crate) const TABLE: [(&str, &str, Right); 49] = [
     ("POST", "/v1/calls", Right::Call),
     ("GET", "/v1/calls", Right::Know),
     ("GET", "/v1/calls/{id}", Right::Know),
@@ -57,6 +57,7 @@ pub(crate) const TABLE: [(&str, &str, Right); 48] = [
     ("POST", "/v1/keys", Right::Administer),
     ("DELETE", "/v1/keys/{id}", Right::Administer),
     ("GET", "/v1/refusals", Right::Administer),
+    ("GET", "/v1/audit", Right::Administer),
     ("GET", "/v1/whoami", Right::Know),
     ("POST", "/mcp", Right::Call),
     ("GET", "/mcp", Right::Call),
@@ -135,7 +136,7 @@ pub(super) fn may_pass(
     ))
 }
 
-fn right_of(method: &Method, path: &str) -> Option<Right> {
+pub(super) fn right_of(method: &Method, path: &str) -> Option<Right> {
     // Providers have addresses and methods of their own; all of them cost somebody money.
     if path.starts_with(proxy::PREFIX) {
         return Some(Right::Call);

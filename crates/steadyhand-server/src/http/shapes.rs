@@ -774,6 +774,50 @@ pub(crate) struct Readiness {
     /// Whether calls with an idempotency key are taken
     #[schema(required = false, nullable = false)]
     idempotency_keys: Option<KeysHealth>,
+    /// Whether the audit log is written
+    #[schema(required = false, nullable = false)]
+    audit: Option<AuditHealth>,
+}
+
+/// Whether the audit log is written
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AuditHealth {
+    /// It is, or it is switched off
+    written: bool,
+    /// Records that are in no file
+    unwritten: u64,
+    /// Why it is not written
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    reason: Option<String>,
+}
+
+impl AuditHealth {
+    pub(crate) fn of(app: &super::App) -> AuditHealth {
+        let reason = app.audit.trouble();
+        AuditHealth {
+            written: reason.is_none(),
+            unwritten: app.audit.unwritten(),
+            reason,
+        }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AuditList {
+    /// false where the log is switched off
+    enabled: bool,
+    count: usize,
+    /// The newest first
+    records: Vec<crate::audit::AuditRecord>,
+    /// `before` of the next page; absent on the last one
+    #[schema(required = false, nullable = false)]
+    next: Option<u64>,
+    /// Records that could not be written
+    unwritten: u64,
+    /// Why the log is not written now
+    #[schema(required = false, nullable = false)]
+    problem: Option<String>,
 }
 
 /// Whether calls with an idempotency key are taken

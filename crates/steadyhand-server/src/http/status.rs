@@ -79,6 +79,8 @@ pub(crate) enum Why {
     ShuttingDown,
     /// The history cannot be read now.
     NoHistory,
+    /// The audit log cannot be read or written now.
+    NoAudit,
     /// A bug of ours.
     Unexpected,
 }
@@ -103,7 +105,7 @@ impl Why {
             Why::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Why::ConfigInvalid => StatusCode::UNPROCESSABLE_ENTITY,
             Why::TooMany | Why::TooFast => StatusCode::TOO_MANY_REQUESTS,
-            Why::Busy | Why::ShuttingDown | Why::NoHistory | Why::NoKeys => {
+            Why::Busy | Why::ShuttingDown | Why::NoHistory | Why::NoAudit | Why::NoKeys => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
             Why::Unexpected => StatusCode::INTERNAL_SERVER_ERROR,
@@ -138,6 +140,7 @@ impl Why {
             Why::Busy => "server_busy",
             Why::ShuttingDown => "shutting_down",
             Why::NoHistory => "history_unavailable",
+            Why::NoAudit => "audit_unavailable",
             Why::Unexpected => "unexpected",
         }
     }
@@ -170,6 +173,7 @@ impl Why {
             Why::Busy => "The server has too much to do",
             Why::ShuttingDown => "The server is about to end",
             Why::NoHistory => "The history cannot be read now",
+            Why::NoAudit => "The audit log cannot be read or written now",
             Why::Unexpected => "An unexpected fault of the server",
         }
     }
@@ -204,6 +208,7 @@ impl Why {
             | Why::Busy
             | Why::ShuttingDown
             | Why::NoHistory
+            | Why::NoAudit
             | Why::Unexpected => false,
         }
     }

@@ -79,6 +79,15 @@ pub(super) fn all(
             "See its state",
         ));
     }
+    if let Some(reason) = app.audit.trouble() {
+        problems.push(Problem::new(
+            Severity::Warning,
+            "Audit log",
+            format!("decisions and changes are not written down: {reason}"),
+            "/audit",
+            "See the log",
+        ));
+    }
     if let Some(reason) = app.runtime.executor().key_store_trouble() {
         problems.push(Problem::new(
             Severity::Error,

@@ -2,6 +2,7 @@
 
 mod address;
 mod applied;
+mod audited;
 mod connection;
 mod lanes;
 mod news;
@@ -24,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::Door;
 use crate::admission::{ConnectionTable, OpenConnection};
 use crate::approvals::Desk;
+use crate::audit::{AuditEvent, AuditLog};
 use crate::config::units::Span;
 use crate::config::{Configuration, Surroundings};
 use crate::demo;
@@ -33,6 +35,7 @@ use crate::pins::Pins;
 use crate::runtime::Runtime;
 pub(crate) use address::{listen_address, listen_option};
 use applied::{export, jwt_of, watch_over};
+use audited::SettingsInForce;
 use connection::Service;
 use lanes::Lanes;
 use presence::Presence;
@@ -175,6 +178,25 @@ impl Server {
         }
     }
 
+    /// Writes down that it serves, and by which configuration.
+    pub(crate) fn note_start(&self) {
+        let generation = self.app.runtime.generation();
+        let settings = SettingsInForce::of(&generation.configuration);
+        let version = serde_json::json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "address": self.address.to_string(),
+        });
+        let audit = &self.app.audit;
+        audit.note(AuditEvent::of_server("server.start").changed(None, Some(version)));
+        let loaded = AuditEvent::of_server("config.loaded").on(&settings.file);
+        audit.note(loaded.changed(None, Some(settings.view(generation.number))));
+    }
+
+    /// Who decided and changed what here.
+    pub(crate) fn audit(&self) -> AuditLog {
+        self.app.audit.clone()
+    }
+
     /// Lets commands of the same configuration find it, for as long as it lives.
     pub(crate) fn announce(&self, state: &std::path::Path) -> std::io::Result<()> {
         let _ = self.app.state.set(state.to_owned());
@@ -195,6 +217,7 @@ impl Server {
         changes.mark_unchanged();
         let mut told = *changes.borrow();
         let mut followed: Vec<Followed> = Vec::new();
+        let mut settings_before = SettingsInForce::of(&runtime.generation().configuration);
         loop {
             followed.retain(|one| {
                 runtime
@@ -211,6 +234,25 @@ impl Server {
             }
             let number = *changes.borrow_and_update();
             news::tell_configuration(runtime, &self.app.live, number != told);
+            if number == told {
+                if let Some(Err(report)) = runtime.last_reload() {
+                    let event = AuditEvent::of_server("config.refused");
+                    let count = report.problems.len();
+                    let problems = serde_json::json!({"problems": count});
+                    self.app
+                        .audit
+                        .note(event.changed(None, Some(problems)).result("refused"));
+                }
+            } else {
+                let settings = SettingsInForce::of(&runtime.generation().configuration);
+                let changed = settings_before.differences(&settings);
+                let event = AuditEvent::of_server("config.changed").on(&settings.file);
+                let (old, new) = (settings_before.view(told), settings.view(number));
+                let mut after = new;
+                after["changed"] = changed;
+                self.app.audit.note(event.changed(Some(old), Some(after)));
+                settings_before = settings;
+            }
             told = number;
             // A key store that is asked for a token may take its time.
             let (generation, surroundings) = (runtime.generation(), surroundings.clone());

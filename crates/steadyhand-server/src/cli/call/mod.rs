@@ -120,6 +120,9 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
     if let Some(desk) = &desk {
         desk.set_wait(serve::approval_wait(&configuration));
     }
+    let audit = desk
+        .as_ref()
+        .map(|desk| session.audit_approvals(desk, &configuration, None));
     let keys = args.idempotency_key.is_some().then(|| {
         let found = session.found().map(|found| found.path);
         session.keys(found.as_deref())
@@ -146,6 +149,9 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
     session.stop(&runtime, &mut interrupts).await;
     take.end(session).await;
     session.close_keys(keys).await;
+    if let Some(audit) = audit {
+        audit.flush().await;
+    }
     ended
 }
 

@@ -124,10 +124,10 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
     // Nothing waits for MCP servers but what needs their tools: the first request to the model, and calls (SPEC V16).
     starting::first_tools(session, &runtime).await?;
     let history = session.remember(&runtime);
-    // After a crash the history knows which calls were never started.
-    if let (Some(history), Some(desk)) = (history.clone(), &desk) {
-        desk.before_start(move || history.written_down());
-    }
+    let audit = desk.as_ref().map(|desk| {
+        let generation = runtime.generation();
+        session.audit_approvals(desk, &generation.configuration, history.clone())
+    });
     let take = rehearsal.begin(session, &runtime)?;
     let at_limit = match is_talk {
         true => AtLimit::Return,
@@ -157,6 +157,9 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
     session.stop(&runtime, &mut interrupts).await;
     take.end(session).await;
     session.close_keys(Some(keys)).await;
+    if let Some(audit) = audit {
+        audit.flush().await;
+    }
     written(session, history).await;
     ended
 }

@@ -275,6 +275,22 @@ pub(super) const PAGES: &[Page] = &[
         &["Check the file the message names, and its permissions."],
     ),
     page(
+        "audit_broken",
+        &[Command(Exit::Refused)],
+        "The audit log is not whole: a record was changed, moved or removed, or the end was cut off. The message names the first record that is wrong.",
+        &[
+            "Keep a copy of the state folder before anything else is done.",
+            "Compare it with an earlier `steadyhand audit export`, and find out who had access.",
+            "`steadyhand audit verify --from N` looks only at what follows.",
+        ],
+    ),
+    page(
+        "audit_unavailable",
+        &[Command(Exit::Unexpected), Rest(503)],
+        "The audit log cannot be read or written. With `[audit] required = true` nothing is done that belongs into it.",
+        &["Check the state folder the message names, its permissions and the room on the disk."],
+    ),
+    page(
         "history_unavailable",
         &[
             Command(Exit::NotReachable),

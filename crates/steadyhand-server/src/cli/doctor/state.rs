@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::Patient;
 use super::check::{Check, Group, State};
+use crate::audit::AuditOptions;
 use crate::cli::history_path;
 use crate::config::Configuration;
 use crate::config::document::plain;
@@ -22,9 +23,14 @@ pub(super) async fn check(patient: Patient<'_>) -> Vec<Check> {
     let history = path_of(patient, patient.what_is_right);
     // Disks can be slow.
     let keys = session.keys_options(session.found().as_ref().map(|found| &*found.path));
+    let is_audited = patient.what_is_right.root.audit.enabled.unwrap_or(true);
+    let audit = session.audit_options_of(patient.what_is_right);
     let looking = tokio::task::spawn_blocking(move || {
         let mut checks = vec![folder(&state), sound(&history)];
         checks.extend(keys_in_trouble(&keys));
+        if is_audited {
+            checks.extend(audit_in_trouble(&audit));
+        }
         checks
     });
     looking.await.unwrap_or_default()
@@ -94,6 +100,39 @@ fn sound(path: &Path) -> Check {
         ),
         Soundness::Unusable(why) => check(State::Fix, format!("the history cannot be read: {why}")),
     }
+}
+
+/// The audit log is told of only where it is broken or cannot be written.
+fn audit_in_trouble(audit: &AuditOptions) -> Option<Check> {
+    let (text, next) = match audit.verify(1) {
+        Ok(Ok(_)) => {
+            let error = may_be_written(&audit.folder).err()?;
+            let folder = audit.folder.display();
+            (
+                format!(
+                    "decisions and changes cannot be written down: {folder}: {}",
+                    plain(&error)
+                ),
+                "Give the folder to this user, or take away what is in its place",
+            )
+        }
+        Ok(Err(broken)) => (
+            format!(
+                "the audit log is broken at record {}: {}",
+                broken.record, broken.reason
+            ),
+            "Find out who changed it, and keep a copy: steadyhand audit verify says more",
+        ),
+        Err(error) => (
+            format!(
+                "the audit log in {} cannot be read: {}",
+                audit.folder.display(),
+                plain(&error)
+            ),
+            "See to the folder and its permissions",
+        ),
+    };
+    Some(Check::new(Group::State, "state.audit", "audit", State::Fix, text).next(next))
 }
 
 /// Idempotency keys are told of only where calls that have one would be refused.

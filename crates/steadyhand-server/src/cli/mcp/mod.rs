@@ -17,6 +17,7 @@ use clap_complete::engine::ArgValueCandidates;
 
 use super::error::{Exit, Failed};
 use super::{Session, complete};
+use crate::audit::AuditEvent;
 use crate::config::Configuration;
 use crate::config::words::nearest;
 pub(super) use file::File;
@@ -115,8 +116,16 @@ pub(super) async fn run(session: &Session<'_>, command: Option<&McpCommand>) -> 
     match command.unwrap_or(&McpCommand::List) {
         McpCommand::List => list::run(session).await,
         McpCommand::Test { server } => test::run(session, server).await,
-        McpCommand::Login { server, scopes } => login::login(session, server, scopes).await,
-        McpCommand::Logout { server } => login::logout(session, server).await,
+        McpCommand::Login { server, scopes } => {
+            let ended = login::login(session, server, scopes).await;
+            let event = AuditEvent::of_command("server.login", session.user());
+            session.written_down(event.on(server), ended).await
+        }
+        McpCommand::Logout { server } => {
+            let ended = login::logout(session, server).await;
+            let event = AuditEvent::of_command("server.logout", session.user());
+            session.written_down(event.on(server), ended).await
+        }
         McpCommand::Logs { server, follow } => logs::run(session, server, *follow).await,
         McpCommand::Restart { server } => restart::run(session, server).await,
         McpCommand::Add(args) => add::run(session, args),

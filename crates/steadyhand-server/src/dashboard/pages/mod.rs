@@ -2,6 +2,7 @@
 
 pub(super) mod alerts;
 pub(super) mod approvals;
+pub(super) mod audit;
 pub(super) mod call;
 pub(super) mod calls;
 mod changes;

@@ -1,5 +1,6 @@
 //! Who may do what: keys, roles, the tools and the pace of a key, and what is written down of refusals.
 
+mod audit;
 mod budgets;
 mod front_door;
 mod gateway;

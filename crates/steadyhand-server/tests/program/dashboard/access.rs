@@ -18,6 +18,7 @@ async fn with_a_token_every_page_asks_for_it_and_shows_nothing() {
         "/tools/weather",
         "/servers/calendar",
         "/config",
+        "/audit",
         "/trends",
     ] {
         let reply = served.get(path).await;

@@ -263,6 +263,7 @@ pub(crate) async fn all_pages(served: &Served) -> Vec<String> {
         "/conversations",
         "/trends",
         "/trends?window=7d&tool=weather",
+        "/audit",
         "/config",
         "/tools/nobody",
         "/calls/nobody",

@@ -9,7 +9,7 @@ use crate::book::root;
 use crate::requirements::rust_files;
 
 /// Every operation: its name, which generators make a function of, and where it is. Clients break when a name changes.
-const OPERATIONS: [(&str, &str, &str); 51] = [
+const OPERATIONS: [(&str, &str, &str); 52] = [
     (
         "accept_tool_change",
         "post",
@@ -56,6 +56,7 @@ const OPERATIONS: [(&str, &str, &str); 51] = [
     ("get_trends", "get", "/v1/trends"),
     ("list_alerts", "get", "/v1/alerts"),
     ("list_approvals", "get", "/v1/approvals"),
+    ("list_audit_records", "get", "/v1/audit"),
     ("list_callers", "get", "/v1/callers"),
     ("list_calls", "get", "/v1/calls"),
     ("list_conversations", "get", "/v1/conversations"),
