@@ -76,8 +76,10 @@ fn s01_changed_lines_of_a_server_are_messages_or_noise() {
         if let Ok(raw) = serde_json::from_str::<&RawValue>(&text)
             && let Some(members) = Members::of(raw)
         {
+            // Half a character in a name is passed on as it came.
+            let is_whole = serde_json::from_str::<Value>(&text).is_ok();
             let again = members.to_raw();
-            prop_assert!(serde_json::from_str::<Value>(again.get()).is_ok());
+            prop_assert!(!is_whole || serde_json::from_str::<Value>(again.get()).is_ok());
         }
         Ok(())
     });

@@ -175,6 +175,10 @@ fn take(
             &format!("{}, in {shown}", steadyhand::plain_words::json(&error)),
         )
     })?;
+    // Every event of every provider is an object. Something else says nothing.
+    if !event.is_object() {
+        return Ok(());
+    }
     if let Some(said) = error_in(dialect, &event) {
         let message = format!("{dialect} failed in the middle of its answer: {said}");
         return Err(ModelError::new(ModelErrorKind::Provider, message));

@@ -65,6 +65,26 @@ fn s01_changed_streams_of_providers_are_replies_or_errors() {
     });
 }
 
+/// Found by changing streams: a line that is JSON and no object.
+#[test]
+fn s01_a_line_of_a_stream_that_is_no_object_is_no_crash() {
+    for dialect in Dialect::ALL {
+        for line in [
+            "\":{\"",
+            "\"text\"\n",
+            "5\n",
+            "[]\n",
+            "data: \"text\"\n\n",
+            "data: [1]\n\n",
+        ] {
+            let mut assembler = Assembler::new(dialect, STREAM_BYTES_MAX);
+            let pushed = assembler.push(line.as_bytes(), &mut |_| {});
+            let finished = assembler.finish(&mut |_| {});
+            assert!(pushed.is_err() || finished.is_err(), "{dialect:?}: {line}");
+        }
+    }
+}
+
 const ANSWERS: &[&str] = &[
     r#"{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"hi","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#,
     r#"{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"hi"},{"type":"tool_use","id":"t","name":"f","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":2}}"#,
