@@ -25,7 +25,7 @@ use crate::relay::Counterpart;
 use crate::requests::RequestPolicy;
 use crate::slot::{Answer, Progress, Slot, Whose};
 use crate::unreadable::Unattributed;
-use crate::wire::{Incoming, Members};
+use crate::wire::{Incoming, Members, Outgoing, RpcError, examined, rename_marks};
 
 /// What every connection of one server shares.
 pub(crate) struct Desk {
@@ -132,11 +132,7 @@ impl Mux {
         self.desk.record.heard(&message);
         match message {
             Incoming::Response { id, result } => {
-                let answer = match result.map(|result| HeldJson::copy(&self.desk.memory, result)) {
-                    Ok(Ok(result)) => Answer::Result(result),
-                    Ok(Err(exceeded)) => Answer::NoMemory(exceeded),
-                    Err(error) => Answer::Error(error),
-                };
+                let answer = self.answer_of(result);
                 let Some(id) = id else {
                     return self.without_id(answer);
                 };
@@ -150,16 +146,53 @@ impl Mux {
                 }
                 self.attribute_after(id);
             }
-            Incoming::Request { id, method, params } => {
-                self.asked(id, method, params, of, outlet);
-            }
-            Incoming::Notification { method, params } => self.notified(method, params, of),
+            Incoming::Request { id, method, params } => match params.map(examined).transpose() {
+                Ok(params) => self.asked(id, method, params.as_deref(), of, outlet),
+                Err(repeated) => {
+                    let error = RpcError::new(-32602, repeated.message());
+                    let answer = Outgoing::<RawValue>::response(id, Err(&error));
+                    outlet.say(answer.line());
+                }
+            },
+            Incoming::Notification { method, params } => match params.map(examined).transpose() {
+                Ok(params) => self.notified(method, params.as_deref(), of),
+                Err(repeated) => tracing::debug!(
+                    server = &*self.desk.server,
+                    method,
+                    fault = repeated.message(),
+                    "a notification was passed over"
+                ),
+            },
         }
     }
 
     /// An answer that there was no memory for.
     pub(crate) fn no_memory(&self, id: u64, exceeded: BudgetExceeded) {
         self.answer_id(id, Answer::NoMemory(exceeded));
+    }
+
+    /// What a request was answered with. A result that can be read in two ways is none.
+    fn answer_of(&self, result: Result<&RawValue, RpcError>) -> Answer {
+        let result = match result {
+            Ok(result) => examined(result),
+            Err(mut error) => {
+                if let Some(data) = &mut error.data {
+                    rename_marks(data);
+                }
+                return Answer::Error(error);
+            }
+        };
+        match result.map(|result| HeldJson::copy(&self.desk.memory, &result)) {
+            Ok(Ok(result)) => Answer::Result(result),
+            Ok(Err(exceeded)) => Answer::NoMemory(exceeded),
+            Err(repeated) => {
+                let message = format!(
+                    "the server's result can be read in two ways, so it is not used: {}",
+                    repeated.message()
+                );
+                Answer::Error(RpcError::new(-32603, message))
+            }
+        }
     }
 
     /// An answer that was thrown away.

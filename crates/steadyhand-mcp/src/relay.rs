@@ -1,5 +1,6 @@
 //! Between a client of ours and a server behind us: what one asks, what the other asks back, what it says, raw.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
@@ -54,6 +55,8 @@ pub struct Passage {
     members: Written,
     arguments: Option<Box<RawValue>>,
     may_decide: bool,
+    /// The arguments go on as the value that was checked, whatever was written.
+    sends_value: AtomicBool,
     result: Mutex<Option<Result<HeldJson, RpcError>>>,
 }
 
@@ -71,6 +74,7 @@ impl Passage {
             members: Written::new(),
             arguments,
             may_decide: false,
+            sends_value: AtomicBool::new(false),
             result: Mutex::default(),
         }
     }
@@ -100,19 +104,33 @@ impl Passage {
         &self.client
     }
 
-    /// What of `_meta` goes on to the server.
-    pub fn meta(&self) -> &[(String, Box<RawValue>)] {
-        &self.meta
+    /// What of `_meta` goes on to the server. Beside what a person has approved, only the trace it is part of.
+    pub fn meta(&self) -> impl Iterator<Item = &(String, Box<RawValue>)> {
+        const TRACE: [&str; 3] = ["traceparent", "tracestate", "baggage"];
+        let is_approved = self.sends_value();
+        let goes_on = move |name: &str| !is_approved || TRACE.contains(&name);
+        self.meta.iter().filter(move |(name, _)| goes_on(name))
     }
 
-    /// What goes on to the server beside a tool's name and arguments.
-    pub fn members(&self) -> &[(String, Box<RawValue>)] {
-        &self.members
+    /// What goes on to the server beside a tool's name and arguments. Nothing, where a person was shown those alone.
+    pub fn members(&self) -> impl Iterator<Item = &(String, Box<RawValue>)> {
+        let is_approved = self.sends_value();
+        self.members.iter().filter(move |_| !is_approved)
     }
 
     /// A tool's arguments as the client wrote them: sent on as they are, if nothing was changed in them.
     pub fn arguments(&self) -> Option<&RawValue> {
         self.arguments.as_deref()
+    }
+
+    /// From now on the server gets the arguments as the value that was checked, and not as they were written, and nothing
+    /// that stands beside them: a person is shown that value, and says yes to nothing else.
+    pub fn send_value(&self) {
+        self.sends_value.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn sends_value(&self) -> bool {
+        self.sends_value.load(Ordering::Acquire)
     }
 
     /// The server's own result, for whoever passes it on; the last attempt's counts.

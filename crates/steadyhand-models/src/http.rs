@@ -113,8 +113,10 @@ impl Http {
         let body = self.body(response, self.bytes_max).await?;
         // An integer of a tool's arguments that 64 bits cannot hold must not be rounded on its way.
         let text = String::from_utf8_lossy(&body);
-        serde_json::from_str(&with_exact_integers(&text))
-            .map_err(|error| self.unreadable(&error, &body))
+        let answer = serde_json::from_str(&with_exact_integers(&text))
+            .map_err(|error| self.unreadable(&error, &body))?;
+        wire::refuse_repeated_name(self.dialect, &text)?;
+        Ok(answer)
     }
 
     async fn stream(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use steadyhand::{Arguments, Call, InexactInteger};
+use steadyhand::{Arguments, Call, InexactInteger, RepeatedName};
 
 use super::answer;
 use super::errors;
@@ -13,7 +13,7 @@ use super::gateway::{Handled, Inner, Origin};
 use super::headers;
 use super::inquiry::Inquiry;
 use super::message::held_bytes;
-use super::parking::{self, Subject};
+use super::parking::{self, Caller, Subject};
 use super::request::{Meta, Params, text};
 use super::work::Work;
 use crate::relay::Passage;
@@ -36,6 +36,9 @@ impl Inner {
             })?,
             None => Value::Null,
         };
+        let written = params.arguments.map(RawValue::get);
+        let can_be_read_in_two_ways =
+            written.is_some_and(|text| RepeatedName::first_in(text).is_some());
         let permit = origin.who.as_ref().and_then(|who| who.permit.clone());
         let may_use = permit.as_ref().is_none_or(|permit| permit.allows(&name));
         if let Some(headers) = origin.headers
@@ -46,11 +49,14 @@ impl Inner {
             headers::check_params(headers, wanted, &arguments)?;
         }
         let subject = Subject {
+            caller: Caller::of(&origin),
             method: "tools/call",
             name: name.into_owned(),
             arguments: params.arguments.map(RawValue::to_owned),
         };
-        if let Some(resumed) = self.resumed(params, meta, &origin, &subject)? {
+        if !can_be_read_in_two_ways
+            && let Some(resumed) = self.resumed(params, meta, &origin, &subject)?
+        {
             return Ok(Handled::Work(Box::new(resumed)));
         }
         let given = parking::given(params.input_responses)?;
@@ -67,8 +73,11 @@ impl Inner {
         // One that nobody knows may be a server's that is on its way.
         let is_passed_on = tool.as_ref().is_none_or(|tool| tool.kind() == "mcp");
         // A server gets them as they are written, any other tool as a value.
-        let arguments = match params.arguments.map(RawValue::get) {
-            Some(raw) if !is_passed_on && InexactInteger::first_in(raw).is_some() => {
+        let arguments = match written {
+            Some(raw)
+                if can_be_read_in_two_ways
+                    || (!is_passed_on && InexactInteger::first_in(raw).is_some()) =>
+            {
                 Arguments::Text(raw.to_owned())
             }
             _ => Arguments::Json(arguments),

@@ -25,7 +25,7 @@ use super::keeper;
 use super::listing::{List, Listing, cursor, definition};
 use super::news::{Mailbox, Versions};
 use super::operation::{Following, Operation};
-use super::parking::{Parking, Subject};
+use super::parking::{Caller, Parking, Subject};
 use super::request::{Meta, Params, Request};
 use super::sessions::Sessions;
 use super::subscriptions::Subscriptions;
@@ -264,6 +264,7 @@ impl Inner {
         let (inner, era) = (Arc::clone(self), origin.client.era);
         let client = Arc::clone(&origin.client);
         let subject = Subject {
+            caller: Caller::of(&origin),
             method: "tools/list",
             name: String::new(),
             arguments: None,

@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::answer;
 use super::errors;
+use super::gateway::Origin;
 use super::inquiry::{Answer, Given};
 use super::work::Work;
 use crate::relay::Question;
@@ -160,10 +161,29 @@ fn input_required(questions: &[Question], request_state: String) -> Answer {
 
 /// What a request is about: a client that comes back with answers must come back with the same request.
 pub(super) struct Subject {
+    /// Who asks: nobody else may come back with answers.
+    pub(super) caller: Box<Caller>,
     pub(super) method: &'static str,
     /// Of the tool or prompt, or the address of the resource.
     pub(super) name: String,
     pub(super) arguments: Option<Box<RawValue>>,
+}
+
+/// Who asks.
+pub(super) struct Caller {
+    /// The name that nobody else has, where the transport knows one.
+    pub(super) name: Option<Arc<str>>,
+    /// What they call themselves.
+    pub(super) said: Arc<str>,
+}
+
+impl Caller {
+    pub(super) fn of(origin: &Origin<'_>) -> Box<Caller> {
+        Box::new(Caller {
+            name: origin.who.as_ref().and_then(|who| who.name.clone()),
+            said: Arc::clone(origin.caller.as_ref().unwrap_or(&origin.client.name)),
+        })
+    }
 }
 
 type About = [u8; 32];
@@ -172,7 +192,11 @@ impl Subject {
     /// Arguments count by what they say, not by how they are written.
     fn about(&self) -> About {
         let mut hash = Sha256::new();
-        for part in [self.method, &self.name] {
+        let Caller { name, said } = &*self.caller;
+        // No name is another one than an empty one.
+        hash.update([u8::from(name.is_some())]);
+        let name = name.as_deref().unwrap_or_default();
+        for part in [name, said, self.method, &self.name] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }

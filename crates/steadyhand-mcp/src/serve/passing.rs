@@ -18,7 +18,7 @@ use super::errors;
 use super::gateway::{Handled, Inner, Origin};
 use super::inquiry::{Answer, Inquiry};
 use super::message::held_bytes;
-use super::parking::{self, Subject};
+use super::parking::{self, Caller, Subject};
 use super::request::{Meta, Params, Request, text};
 use super::splice::{Hints, passed};
 use super::subscriptions::Then;
@@ -55,6 +55,7 @@ impl Inner {
             hints: Hints::None,
         };
         let subject = Subject {
+            caller: Caller::of(&origin),
             method: "prompts/get",
             name: name.into_owned(),
             arguments: params.arguments.map(RawValue::to_owned),
@@ -83,6 +84,7 @@ impl Inner {
             hints: Hints::Caching,
         };
         let subject = Subject {
+            caller: Caller::of(&origin),
             method: "resources/read",
             name: uri.into_owned(),
             arguments: None,
@@ -123,6 +125,7 @@ impl Inner {
             hints: Hints::None,
         };
         let subject = Subject {
+            caller: Caller::of(&origin),
             method: "completion/complete",
             name: String::new(),
             arguments: None,
@@ -174,6 +177,7 @@ impl Inner {
         };
         let (inner, uri, era) = (Arc::clone(self), uri.into_owned(), origin.client.era);
         let subject = Subject {
+            caller: Caller::of(&origin),
             method: "resources/subscribe",
             name: uri.clone(),
             arguments: None,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
+use steadyhand::RepeatedName;
 use tokio::time::Instant;
 
 use super::client::{self, Client};
@@ -63,6 +64,9 @@ impl Inner {
             return self.read_word(post, message);
         };
         let request = Request { id, method, params };
+        if let Err(error) = request.check_names() {
+            return Stage::Reply(Reply::error(Standing::Malformed, id, &error));
+        }
         let Some(params) = Params::read(params) else {
             let error = errors::invalid("params is no object");
             return Stage::Reply(Reply::error(Standing::Malformed, id, &error));
@@ -219,6 +223,11 @@ impl Inner {
                 Some(Incoming::Request { id, method, params }) => match Params::read(params) {
                     Some(read) => {
                         let request = Request { id, method, params };
+                        if let Err(error) = request.check_names() {
+                            let reply = Reply::error(Standing::Answered, id, &error);
+                            stages.push(Stage::Reply(reply));
+                            continue;
+                        }
                         let meta = Meta::read(read.meta);
                         self.read_legacy(post, &session, &request, &read, &meta, accepted)
                     }
@@ -349,7 +358,9 @@ fn check_headers(
 
 fn take_word(session: &Session, message: Incoming<'_>) {
     match message {
-        Incoming::Response { id, result } => session.client.questions.answer(id, result),
+        Incoming::Response { id, result } => {
+            session.client.questions.answer(id, unambiguous(result));
+        }
         Incoming::Notification { method, params } => {
             if method == "notifications/cancelled"
                 && let Some(id) = cancelled(params)
@@ -358,6 +369,18 @@ fn take_word(session: &Session, message: Incoming<'_>) {
             }
         }
         Incoming::Request { .. } => {}
+    }
+}
+
+/// A client's answer to a question of ours, unless it can be read in two ways.
+pub(super) fn unambiguous(result: Result<&RawValue, RpcError>) -> Result<&RawValue, RpcError> {
+    let result = result?;
+    match RepeatedName::first_in(result.get()) {
+        None => Ok(result),
+        Some(repeated) => Err(errors::invalid(format!(
+            "the answer: {}",
+            repeated.message()
+        ))),
     }
 }
 

@@ -1,13 +1,16 @@
 //! A request of a client, read as far as we need it; the rest stays as it was written.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use steadyhand::RepeatedName;
 
+use super::errors;
 use crate::era::{INSTANCE, META_INSTANCE};
 use crate::relay::Written;
-use crate::wire::Members;
+use crate::wire::{Members, RpcError, is_like_ours};
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -22,6 +25,32 @@ pub(super) struct Request<'a> {
     pub(super) id: &'a RawValue,
     pub(super) method: &'a str,
     pub(super) params: Option<&'a RawValue>,
+}
+
+impl Request<'_> {
+    /// Refuses parameters that can be read in two ways. The arguments of a tool are looked at when it is called: what is
+    /// wrong with them is for the model to read.
+    pub(super) fn check_names(&self) -> Result<(), RpcError> {
+        let Some(params) = self.params else {
+            return Ok(());
+        };
+        let Some(repeated) = RepeatedName::first_in(params.get()) else {
+            return Ok(());
+        };
+        let is_in_arguments =
+            self.method == "tools/call" && repeated.pointer().starts_with("/arguments/");
+        if is_in_arguments && has_names_once(params) {
+            return Ok(());
+        }
+        Err(errors::invalid(format!("params: {}", repeated.message())))
+    }
+}
+
+/// Whether the members themselves have a name each, whatever their values look like.
+fn has_names_once(params: &RawValue) -> bool {
+    let members = Members::of(params).unwrap_or_default();
+    let mut names = HashSet::new();
+    members.0.iter().all(|(name, _)| names.insert(&**name))
 }
 
 /// The members of `params`: those we look at, and the rest.
@@ -121,9 +150,14 @@ impl<'a> Meta<'a> {
         instance.is_some_and(|(_, value)| text(value).is_some_and(|text| text == **INSTANCE))
     }
 
-    /// What goes on to a server.
+    /// What goes on to a server. Marks like our own do not: nobody but us makes them.
     pub(super) fn passed_on(&self) -> Written {
-        owned(&self.rest)
+        let rest = self.rest.iter();
+        let foreign: Vec<_> = rest
+            .filter(|(name, _)| !is_like_ours(name.as_bytes()))
+            .cloned()
+            .collect();
+        owned(&foreign)
     }
 }
 

@@ -25,7 +25,7 @@ use super::listen::Wish;
 use super::message::Message;
 use super::news::{Ear, Mailbox, News, Wanted};
 use super::operation;
-use super::reading::{cancelled, greeted, modern_client};
+use super::reading::{cancelled, greeted, modern_client, unambiguous};
 use super::request::{Meta, Params, Request};
 use super::work::Work;
 use crate::wire::{Incoming, Line, Lines, RpcError};
@@ -155,6 +155,7 @@ impl Link {
                 }
             }
             Incoming::Response { id, result } => {
+                let result = unambiguous(result);
                 self.client.load().questions.answer(id, result);
             }
             Incoming::Notification { method, params } => {
@@ -172,6 +173,7 @@ impl Link {
         request: &Request<'_>,
         tasks: &mut JoinSet<()>,
     ) -> Result<(), RpcError> {
+        request.check_names()?;
         let params = Params::read(request.params);
         let params = params.ok_or_else(|| errors::invalid("params is no object"))?;
         let meta = Meta::read(params.meta);

@@ -7,6 +7,7 @@ mod camel_case_server;
 mod causes;
 mod definitions;
 mod events;
+mod exact;
 mod failures;
 mod fuzz;
 #[path = "../../../steadyhand/tests/shared/fuzzing.rs"]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 use steadyhand::conversation::Converted;
-use steadyhand::{AiMessage, Extra, InexactInteger, InvalidToolCall, ToolCall};
+use steadyhand::{AiMessage, Extra, InexactInteger, InvalidToolCall, RepeatedName, ToolCall};
 
 use crate::model::{Stop, Usage};
 use crate::settings::Dialect;
@@ -84,6 +84,9 @@ fn read(args: Option<&Value>, may_be_cut: bool) -> Result<Map<String, Value>, St
     if text.trim().is_empty() {
         return whole(Map::new(), may_be_cut);
     }
+    if let Some(repeated) = RepeatedName::first_in(text) {
+        return Err(repeated.message());
+    }
     if let Some(inexact) = InexactInteger::first_in(text) {
         return Err(inexact.message());
     }
@@ -91,6 +94,9 @@ fn read(args: Option<&Value>, may_be_cut: bool) -> Result<Map<String, Value>, St
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(Value::Null) => Ok(Map::new()),
         // An object that was turned to text twice.
+        Ok(Value::String(inner)) if let Some(repeated) = RepeatedName::first_in(&inner) => {
+            Err(repeated.message())
+        }
         Ok(Value::String(inner)) => match serde_json::from_str(&inner) {
             Ok(Value::Object(fields)) => Ok(fields),
             _ => Err(not_an_object(&Value::String(inner))),

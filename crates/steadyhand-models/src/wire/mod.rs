@@ -21,7 +21,9 @@ pub(crate) use ollama::context_cut;
 pub(crate) use refusal::refusal;
 pub(crate) use thinking::{ThinkingFilter, apart as without_thinking};
 
+use memchr::memmem;
 use serde_json::Value;
+use steadyhand::RepeatedName;
 use steadyhand::conversation::{Converted, Fix, convert_tools, repair};
 
 use crate::error::{ModelError, ModelErrorKind};
@@ -77,6 +79,36 @@ pub fn decode(dialect: Dialect, response: Value, tools: &Converted) -> Result<Re
     }
 }
 
+/// A name that is there twice in an answer that has tool calls: what would be run can be read in two ways.
+pub fn repeated_name_beside_calls(answer: &[u8]) -> Option<RepeatedName> {
+    // How providers call them; behind an escape anything may be written.
+    const CALLS: [&[u8]; 6] = [
+        b"tool_call",
+        b"tool_use",
+        b"toolUse",
+        b"function_call",
+        b"functionCall",
+        b"\\u",
+    ];
+    let repeated = RepeatedName::first_in_bytes(answer)?;
+    let has_calls = CALLS
+        .iter()
+        .any(|mark| memmem::find(answer, mark).is_some());
+    has_calls.then_some(repeated)
+}
+
+/// Refuses an answer, or an event of one, whose tool calls can be read in two ways.
+pub(crate) fn refuse_repeated_name(dialect: Dialect, text: &str) -> Result<(), ModelError> {
+    let repeated = repeated_name_beside_calls(text.as_bytes());
+    repeated.map_or(Ok(()), |repeated| {
+        let message = format!(
+            "{dialect} answered with JSON that can be read in two ways, and no tool was run: {}",
+            repeated.message()
+        );
+        Err(ModelError::new(ModelErrorKind::Unreadable, message))
+    })
+}
+
 fn unreadable(dialect: Dialect, what: &str) -> ModelError {
     let message = format!("what came is no answer of {dialect}'s protocol: {what}");
     ModelError::new(ModelErrorKind::Unreadable, message)
@@ -94,4 +126,39 @@ fn number(value: &Value, key: &str) -> u64 {
 fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     let list = value.get(key).and_then(Value::as_array);
     list.map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s03_an_answer_whose_tool_calls_can_be_read_in_two_ways_is_not_used() {
+        for (answer, place) in [
+            (
+                r#"{"content":[{"type":"tool_use","name":"read","input":{"path":1,"p\u0061th":2}}]}"#,
+                Some("/content/0/input/path"),
+            ),
+            (
+                r#"{"message":{"tool_calls":[{"function":{"arguments":{"a":1,"a":2}}}]}}"#,
+                Some("/message/tool_calls/0/function/arguments/a"),
+            ),
+            (
+                r#"{"parts":[{"functionCall":{"args":{"a":{"b":1,"b":1}}}}]}"#,
+                Some("/parts/0/functionCall/args/a/b"),
+            ),
+            // Nothing is run for an answer of words.
+            (r#"{"text":"hello","usage":{"a":1,"a":2}}"#, None),
+            (
+                r#"{"tool_calls":[{"input":{"a":1}},{"input":{"a":1}}]}"#,
+                None,
+            ),
+        ] {
+            let found = repeated_name_beside_calls(answer.as_bytes());
+            let found = found.as_ref().map(RepeatedName::pointer);
+            assert_eq!(found, place, "{answer}");
+            let refused = refuse_repeated_name(Dialect::Anthropic, answer);
+            assert_eq!(refused.is_err(), place.is_some(), "{answer}");
+        }
+    }
 }

@@ -179,6 +179,7 @@ fn take(
     if !event.is_object() {
         return Ok(());
     }
+    super::refuse_repeated_name(dialect, &text)?;
     if let Some(said) = error_in(dialect, &event) {
         let message = format!("{dialect} failed in the middle of its answer: {said}");
         return Err(ModelError::new(ModelErrorKind::Provider, message));

@@ -62,6 +62,12 @@ impl Identity {
         self.role.may(right)
     }
 
+    /// Whether it may make decisions that loosen something: approve a call, accept a changed tool, make a key. A server
+    /// that asks nobody for credentials lets everybody in, the programs that it started itself included.
+    pub(crate) fn may_decide(&self) -> bool {
+        self.by != By::Nothing
+    }
+
     /// Whose calls it may see: none means everybody's.
     pub(crate) fn sees_only(&self) -> Option<&Arc<str>> {
         match self.may(Right::View) {

@@ -6,6 +6,7 @@ mod identity;
 mod jwt;
 mod key_file;
 mod keys;
+pub(crate) mod login_code;
 mod pace;
 pub(crate) mod private_file;
 mod role;

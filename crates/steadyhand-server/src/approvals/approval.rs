@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::hidden::HiddenPart;
+
 /// A call that waits for a person, or did
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Approval {
@@ -17,6 +19,8 @@ pub struct Approval {
     pub arguments: Value,
     /// A part of the arguments is not shown: they are too large
     pub arguments_cut: bool,
+    /// The parts that are not shown: secrets, and what is too large. A yes to them takes `unseen`
+    pub hidden: Vec<HiddenPart>,
     /// What a yes is bound to: send it with the decision
     pub arguments_hash: String,
     /// ask or always
@@ -61,6 +65,9 @@ pub(crate) struct Foreign {
     /// A part of the arguments is not shown
     #[serde(default)]
     pub(crate) arguments_cut: bool,
+    /// The parts that are not shown
+    #[serde(default)]
+    pub(crate) hidden: Vec<HiddenPart>,
     /// What a yes is bound to
     pub(crate) arguments_hash: String,
     /// Whether it asks every time
@@ -88,6 +95,7 @@ impl Foreign {
             tool: self.tool,
             arguments: self.arguments,
             arguments_cut: self.arguments_cut,
+            hidden: self.hidden,
             arguments_hash: self.arguments_hash,
             approval: if self.always { "always" } else { "ask" },
             call_id: self.call_id,
@@ -138,6 +146,8 @@ pub struct Decision {
     pub is_yes: bool,
     /// The hash of the arguments that were seen.
     pub arguments_hash: String,
+    /// The parts that are not shown are meant, too.
+    pub unseen: bool,
     /// Why not.
     pub reason: Option<String>,
     /// Who.
@@ -163,7 +173,21 @@ pub enum CannotDecide {
     /// The arguments are other ones than those that were seen.
     #[error("the arguments of {0} are not the ones this decision is about")]
     OtherArguments(String),
+    /// A yes to arguments that are not all shown, and nobody said that those are meant, too.
+    #[error("parts of the arguments of {id} are not shown: {}", in_words(.hidden))]
+    Unseen {
+        /// The approval.
+        id: String,
+        /// What is not shown.
+        hidden: Vec<HiddenPart>,
+    },
     /// It is the decider's own call.
     #[error("{0} is a call of the very one who decides")]
     OwnCall(String),
+}
+
+/// The parts that are not shown, one after the other.
+pub(crate) fn in_words(hidden: &[HiddenPart]) -> String {
+    let parts: Vec<String> = hidden.iter().map(HiddenPart::in_words).collect();
+    parts.join("; ")
 }

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::approval::{Approval, ApprovalState, CannotDecide, Decision, Foreign};
-use super::fingerprint;
+use super::{fingerprint, hidden};
 use crate::access::owner_of;
 
 /// How long a call waits if nobody says.
@@ -49,6 +49,8 @@ type Told = Box<dyn Fn(&Approval) + Send + Sync>;
 
 struct State {
     wait: Duration,
+    /// Whoever sits at the client that makes a call may say yes to it there.
+    by_caller: bool,
     last: u64,
     waiting: BTreeMap<u64, Waiting>,
     decided: VecDeque<Approval>,
@@ -85,6 +87,7 @@ impl Desk {
                 is_listed,
                 state: Mutex::new(State {
                     wait: WAIT,
+                    by_caller: false,
                     last: 0,
                     waiting: BTreeMap::new(),
                     decided: VecDeque::new(),
@@ -108,6 +111,15 @@ impl Desk {
     /// How long calls that come from here on wait.
     pub fn set_wait(&self, wait: Option<Duration>) {
         self.state().wait = wait.unwrap_or(WAIT);
+    }
+
+    /// Whether a client is asked about its own calls from here on.
+    pub fn set_by_caller(&self, by_caller: bool) {
+        self.state().by_caller = by_caller;
+    }
+
+    pub(super) fn may_ask_caller(&self) -> bool {
+        self.state().by_caller
     }
 
     /// Told of everything that becomes of an approval, beside those who are told already. It must not look at the desk.
@@ -180,6 +192,12 @@ impl Desk {
         let owner = waiting.approval.caller.as_deref().map(owner_of);
         if decision.is_yes && decision.not_of.is_some() && decision.not_of.as_deref() == owner {
             return Err(CannotDecide::OwnCall(id.to_owned()));
+        }
+        if decision.is_yes && !decision.unseen && !waiting.approval.hidden.is_empty() {
+            return Err(CannotDecide::Unseen {
+                id: id.to_owned(),
+                hidden: waiting.approval.hidden.clone(),
+            });
         }
         let Some(waiting) = number.and_then(|number| state.waiting.remove(&number)) else {
             return Err(CannotDecide::NoSuchApproval(id.to_owned()));
@@ -258,6 +276,7 @@ impl Desk {
                 state: ApprovalState::Waiting,
                 tool: asked.tool_name.to_owned(),
                 arguments_cut: cut != shown,
+                hidden: hidden::parts(asked.args, &cut),
                 arguments: cut,
                 arguments_hash: fingerprint::of(asked.tool_name, asked.args),
                 approval,

@@ -1,7 +1,8 @@
 //! What stands before a tool that needs a yes.
 
 use futures_util::future::{BoxFuture, ready};
-use steadyhand::{Asked, Category, Gate, ToolError};
+use steadyhand::{Asked, Category, Gate, InexactInteger, ToolError};
+use steadyhand_mcp::Passage;
 
 use super::desk::{Desk, Said};
 use super::elicited;
@@ -21,12 +22,16 @@ impl Gate for Ask {
 
 impl Ask {
     async fn ask(&self, asked: Asked<'_>) -> Result<(), ToolError> {
+        send_what_is_shown(&asked)?;
         if self.remembers && self.desk.remembers(&asked) {
             return Ok(());
         }
         let tool = asked.tool_name;
-        if !self.desk.is_listed() && !elicited::can_ask(&asked) {
-            return Err(nobody_to_ask(tool));
+        if !self.desk.is_listed() && !elicited::can_ask(&asked, &self.desk) {
+            return Err(match elicited::has_forms(&asked) {
+                true => caller_may_not(tool),
+                false => nobody_to_ask(tool),
+            });
         }
         let approval = if self.remembers { "ask" } else { "always" };
         let Some(question) = self.desk.enter(&asked, approval) else {
@@ -63,6 +68,21 @@ impl Ask {
     }
 }
 
+/// A client's arguments usually go on to a server as they were written. What a person is shown, and says yes to, is the
+/// value that was read from them: so it is the value that goes on. A number that the value would round is refused.
+fn send_what_is_shown(asked: &Asked<'_>) -> Result<(), ToolError> {
+    let Some(passage) = asked.luggage::<Passage>() else {
+        return Ok(());
+    };
+    let written = passage.arguments().map(|raw| raw.get());
+    if let Some(inexact) = written.and_then(InexactInteger::first_in) {
+        let message = format!("Invalid parameters: {}: {}", inexact.at, inexact.message());
+        return Err(ToolError::of(Category::Validation, message));
+    }
+    passage.send_value();
+    Ok(())
+}
+
 /// Where there is nobody to ask.
 pub(crate) struct NobodyToAsk;
 
@@ -70,6 +90,13 @@ impl Gate for NobodyToAsk {
     fn pass<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<(), ToolError>> {
         Box::pin(ready(Err(nobody_to_ask(asked.tool_name))))
     }
+}
+
+fn caller_may_not(tool: &str) -> ToolError {
+    let message = format!(
+        "'{tool}' needs approval, and a client does not approve its own calls. Set approval_by_caller = true under [server] if the person at the client may, or use a running steadyhand serve, where somebody else approves"
+    );
+    ToolError::of(Category::Denied, message)
 }
 
 fn nobody_to_ask(tool: &str) -> ToolError {

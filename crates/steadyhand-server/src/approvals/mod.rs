@@ -5,9 +5,13 @@ mod desk;
 mod elicited;
 mod fingerprint;
 mod gate;
+mod hidden;
 
 pub(crate) use approval::Foreign;
+pub(crate) use approval::in_words;
 pub use approval::{Approval, ApprovalState, CannotDecide, Decision};
 pub use desk::Desk;
 pub(crate) use fingerprint::of as arguments_hash;
 pub(crate) use gate::{Ask, NobodyToAsk};
+pub(crate) use hidden::hash_of;
+pub use hidden::{HiddenBecause, HiddenPart};

@@ -1,12 +1,14 @@
 //! `steadyhand approvals`, `approve`, `deny`: calls that wait for a person.
 
 use clap::Args;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::alerts::server;
 use super::error::{Exit, Failed};
 use super::remote::{Remote, in_path};
 use super::{Session, value};
+use crate::approvals::{HiddenPart, in_words};
 
 #[derive(Args)]
 pub(super) struct ApprovalsArgs {
@@ -22,6 +24,9 @@ pub(super) struct ApproveArgs {
     /// Only if the arguments have this hash; those it has now if not said
     #[arg(long, value_name = "HASH")]
     hash: Option<String>,
+    /// Approve the parts of the arguments that are not shown, too
+    #[arg(long)]
+    unseen: bool,
 }
 
 #[derive(Args)]
@@ -44,6 +49,11 @@ pub(super) async fn list(session: &Session<'_>, args: &ApprovalsArgs) -> Result<
         session.screen.json(&view);
         return Ok(());
     }
+    if let Some(link) = remote.login_link() {
+        session.screen.note(&format!(
+            "To decide in a browser, open {link} (once, within 10 minutes)"
+        ));
+    }
     let approvals = view["approvals"].as_array().cloned().unwrap_or_default();
     if approvals.is_empty() {
         session.screen.note("Nothing waits for a yes.");
@@ -64,11 +74,25 @@ fn row(session: &Session<'_>, approval: &Value) -> Vec<String> {
     vec![
         text("id"),
         text("tool"),
-        session.screen.foreign(&approval["arguments"].to_string()),
+        session
+            .screen
+            .foreign(&(approval["arguments"].to_string() + &not_shown(approval))),
         text("caller"),
         text("state"),
         super::alerts::moment(&approval["expires_ms"]),
     ]
+}
+
+/// The parts of the arguments that are not shown, with their sizes and hashes.
+fn not_shown(approval: &Value) -> String {
+    let hidden = approval["hidden"].as_array().into_iter().flatten();
+    let hidden: Vec<HiddenPart> = hidden
+        .filter_map(|part| HiddenPart::deserialize(part).ok())
+        .collect();
+    match hidden.is_empty() {
+        true => String::new(),
+        false => format!(" (not shown: {})", in_words(&hidden)),
+    }
 }
 
 pub(super) async fn approve(session: &Session<'_>, args: &ApproveArgs) -> Result<(), Failed> {
@@ -78,7 +102,7 @@ pub(super) async fn approve(session: &Session<'_>, args: &ApproveArgs) -> Result
         .hash
         .clone()
         .map_or_else(|| approval["arguments_hash"].clone(), Value::from);
-    let decision = json!({"decision": "approve", "arguments_hash": hash});
+    let decision = json!({"decision": "approve", "arguments_hash": hash, "unseen": args.unseen});
     decide(session, &remote, &args.id, &decision, "approved").await
 }
 

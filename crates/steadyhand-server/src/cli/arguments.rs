@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use steadyhand::InexactInteger;
+use steadyhand::{InexactInteger, RepeatedName};
 
 use super::error::{Exit, Failed};
 use crate::config::document::plain;
@@ -167,8 +167,12 @@ fn object(text: &str, from: &str) -> Result<Map<String, Value>, Failed> {
     }
 }
 
-/// Integers that we could only hand over rounded are refused.
+/// Names that are there twice, and integers that we could only hand over rounded, are refused.
 pub(super) fn exact(text: &str, from: &str) -> Result<(), Failed> {
+    if let Some(repeated) = RepeatedName::first_in(text) {
+        let help = "Write one value for each name; nothing was run";
+        return Err(wrong(format!("{from}: {}", repeated.message())).help(help));
+    }
     match InexactInteger::first_in(text) {
         None => Ok(()),
         Some(inexact) => Err(wrong(format!("{from}: {}", inexact.message()))

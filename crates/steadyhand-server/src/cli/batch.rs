@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use steadyhand::{Call, InexactInteger, plain_words};
+use steadyhand::{Call, InexactInteger, RepeatedName, plain_words};
 
 use super::error::{Exit, Failed};
 use super::outcome::{self, Ended};
@@ -162,6 +162,13 @@ impl BatchArgs {
                 false => format!("{}: ", inexact.at),
             };
             return Err(cannot(format!("{place}{}", inexact.message())));
+        }
+        // This holds for a list as well as for one call a line.
+        if let Some(repeated) = RepeatedName::first_in(&text) {
+            return Err(cannot(format!(
+                "{}, and nothing was run",
+                repeated.message()
+            )));
         }
         let is_list = text.trim_start().starts_with('[');
         match serde_json::from_str::<Value>(&text) {

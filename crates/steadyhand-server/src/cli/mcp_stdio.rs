@@ -31,7 +31,16 @@ pub(super) async fn run(session: &Session<'_>, args: &McpStdioArgs) -> Result<()
         rehearsal.apply(options);
     };
     let runtime = session.runtime(adapt).await?;
-    desk.set_wait(serve::approval_wait(&runtime.generation().configuration));
+    let generation = runtime.generation();
+    let configuration = &generation.configuration;
+    desk.set_wait(serve::approval_wait(configuration));
+    desk.set_by_caller(
+        configuration
+            .root
+            .server
+            .approval_by_caller
+            .unwrap_or(false),
+    );
     session.log_as(&runtime.generation().configuration);
     session.tell_problems(&runtime);
     let history = session.remember(&runtime);

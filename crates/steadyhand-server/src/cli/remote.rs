@@ -19,12 +19,15 @@ use tokio::time::timeout;
 use super::Session;
 use super::error::{Exit, Failed};
 use super::pinned;
+use crate::access::login_code;
 use crate::serve::presence;
 
 /// A server on this machine says at once that it is there.
 const GREETING_MAX: Duration = Duration::from_secs(2);
 /// No call takes longer than an hour; a request a little more.
 const ANSWER_MAX: Duration = Duration::from_secs(3_700);
+/// A link is opened where it was printed.
+const LOGIN_LINK_LASTS: Duration = Duration::from_secs(600);
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// A server that answers.
@@ -114,6 +117,17 @@ impl Remote {
     /// Where it listens.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// A link that logs a browser in once.
+    pub(super) fn login_link(&self) -> Option<String> {
+        let code = login_code::make(self.token.as_ref()?, LOGIN_LINK_LASTS);
+        let scheme = if self.certificate.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        Some(format!("{scheme}://{}/login?code={code}", self.address))
     }
 
     pub(super) async fn get(&self, path: &str) -> Result<Value, Failed> {

@@ -213,6 +213,7 @@ async fn tell_what_is_served(
         session.screen.json(&serde_json::json!({
             "address": address.to_string(),
             "tools": runtime.manager().len(),
+            "login": server.login_link(),
             "configuration": generation.configuration.file,
             "demo": generation.configuration.is_demo,
             "ready_ms": ready_ms as u64,
@@ -228,6 +229,11 @@ async fn tell_what_is_served(
     text.push('\n');
     if has_dashboard {
         text.push_str(&format!("  Dashboard  {scheme}://{address}/\n"));
+    }
+    if let Some(link) = server.login_link() {
+        text.push_str(&format!(
+            "  Log in     {link}      (once, to approve calls there)\n"
+        ));
     }
     text.push_str(&format!("  MCP        {scheme}://{address}/mcp\n"));
     text.push_str(&format!("  REST       {scheme}://{address}/v1/tools\n"));

@@ -123,6 +123,9 @@ pub struct ServerSettings {
     /// How long a call waits for a person's yes; 5m if not said
     #[schemars(extend("format" = TIME_LIMIT))]
     pub approval_wait: Option<Span>,
+    /// Whether an MCP client that can show forms is asked about its own calls; false if not said: whatever the client
+    /// answers would be the caller's own yes
+    pub approval_by_caller: Option<bool>,
     /// How long the first list of tools waits for MCP servers that start for the first time; 5s if not said
     pub first_list_wait: Option<Span>,
     /// Tokens (JWT) of an issuer that let callers in

@@ -17,6 +17,8 @@ use super::format::{line, visible};
 use super::{Menu, Name, Page, Request, incomplete, pages, refusal, shell};
 use crate::access::Identity;
 use crate::admission::CallerAccount;
+use crate::approvals::ApprovalState;
+use crate::http::approvals::{Decided, YesOrNo};
 use crate::http::status::{Refused, Why};
 use crate::http::tools::no_such_tool;
 use crate::http::{
@@ -423,18 +425,48 @@ pub(super) async fn decide(
         let found = sent.iter().find(|(key, _)| key == wanted);
         found.map(|(_, value)| value.trim().to_owned())
     };
-    let is_yes = match value("decision").as_deref() {
-        Some("approve") => true,
-        Some("deny") => false,
+    let decision = match value("decision").as_deref() {
+        Some("approve") => YesOrNo::Approve,
+        Some("deny") => YesOrNo::Deny,
         _ => return refusal(&headers, &incomplete("neither approve nor deny was said")),
     };
+    let said = Decided {
+        decision,
+        arguments_hash: value("arguments_hash").unwrap_or_default(),
+        unseen: is_sure(&sent),
+        reason: value("reason"),
+    };
+    if decision == YesOrNo::Approve
+        && !said.unseen
+        && let Some(question) = unseen(&app, &id, &sent)
+    {
+        return question.ask(&headers);
+    }
     let caller = Caller::of_page(&app, identity, account);
-    let seen = value("arguments_hash").unwrap_or_default();
-    let decided = approvals::say(&app, &caller, &id, is_yes, seen, value("reason"));
-    match decided {
+    match approvals::say(&app, &caller, &id, said) {
         Ok(_) => Redirect::to("/approvals").into_response(),
         Err(refused) => refusal(&headers, &refused),
     }
+}
+
+/// The second step of a yes to arguments that the page did not show as a whole.
+fn unseen<'a>(app: &App, id: &str, sent: &'a [(String, String)]) -> Option<Question<'a>> {
+    let approval = app.desk.list().into_iter().find(|one| one.id == id)?;
+    let rest = sent.iter().find(|(name, _)| name == "rest");
+    let rest = rest.and_then(|(_, rest)| rest.parse().ok()).unwrap_or(0);
+    let is_waiting = approval.state == ApprovalState::Waiting;
+    let is_whole = approval.hidden.is_empty() && rest == 0;
+    (is_waiting && !is_whole).then(|| Question {
+        title: "Approve what is not shown?",
+        text: html! {
+            p { "A yes to " strong { (visible(&approval.tool)) } " is also a yes to the parts of its arguments that are not shown." }
+            (pages::approvals::not_shown(&approval, rest))
+        },
+        action: page("approvals", id),
+        yes: "Approve unseen",
+        back: "/approvals".to_owned(),
+        kept: sent,
+    })
 }
 
 /// `POST /alerts/{id}/ack`

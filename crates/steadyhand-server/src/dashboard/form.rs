@@ -3,8 +3,8 @@
 
 use maud::{Markup, html};
 use serde_json::{Map, Value};
-use steadyhand::Problem;
 use steadyhand::cut::json_bytes;
+use steadyhand::{Problem, RepeatedName};
 
 use super::Request;
 use super::format::{json, line, visible};
@@ -309,6 +309,9 @@ pub(super) fn arguments(
         .iter()
         .find(|(name, value)| name == "json" && !value.trim().is_empty());
     if let Some((_, text)) = whole {
+        if let Some(repeated) = RepeatedName::first_in(text) {
+            return Err((text.clone(), repeated.message()));
+        }
         return serde_json::from_str(text).map_err(|error| {
             (
                 text.clone(),
@@ -352,6 +355,7 @@ fn read(
         // What is not what it should be goes on as a text: the check says what is wrong with it, in its own words.
         let value = match kind {
             Kind::Text => Value::String(text.clone()),
+            _ if RepeatedName::first_in(text).is_some() => Value::String(text.clone()),
             Kind::Number { .. } | Kind::Boolean | Kind::Choice(_) | Kind::Json | Kind::Group(_) => {
                 serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::String(text.clone()))
             }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::extract::{Form, MatchedPath, Request, State};
+use axum::extract::{Form, MatchedPath, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -16,7 +16,7 @@ use super::{Menu, Page, pages, refusal, shell};
 use crate::access::{Identity, Right};
 use crate::audit::{AuditActor, AuditEvent};
 use crate::http::status::{Refused, WasRefused, Why};
-use crate::http::{App, Asking, Peer, audit};
+use crate::http::{App, Asking, Peer, audit, rights};
 
 const SESSION_COOKIE: &str = "steadyhand_session";
 const THEME_COOKIE: &str = "steadyhand_theme";
@@ -81,7 +81,7 @@ pub(super) async fn check(
                 true => request.uri().to_string(),
                 false => "/".to_owned(),
             };
-            let form = login_form(&headers, &back, None, StatusCode::UNAUTHORIZED);
+            let form = login_form(&headers, &back, Login::Wanted, StatusCode::UNAUTHORIZED);
             return dressed(noted(form, refused));
         }
     };
@@ -98,12 +98,37 @@ pub(super) async fn check(
         );
         return dressed(noted(refusal(&headers, &refused), refused));
     }
+    if !identity.may_decide() && is_decision(&request) {
+        let back = decision_page(&path);
+        let form = login_form(&headers, back, Login::ToDecide, StatusCode::UNAUTHORIZED);
+        return dressed(noted(form, rights::undecided()));
+    }
     request.extensions_mut().insert(Asking(identity));
     let is_change = !is_read && matches!(right, Right::Operate | Right::Administer);
     dressed(match is_change {
         true => audit::write_down_button(&app, request, next).await,
         false => next.run(request).await,
     })
+}
+
+/// The buttons that loosen something: the same as the routes of REST that want credentials in any case.
+fn is_decision(request: &Request) -> bool {
+    let path = request.extensions().get::<MatchedPath>();
+    let path = path.map(MatchedPath::as_str).unwrap_or_default();
+    let buttons = [
+        "/approvals/{id}",
+        "/tools/{name}/accept",
+        "/tools/{name}/enable",
+    ];
+    request.method() == Method::POST && buttons.contains(&path)
+}
+
+/// The page that has the button.
+fn decision_page(path: &str) -> &str {
+    match path.starts_with("/approvals") {
+        true => "/approvals",
+        false => "/tools",
+    }
 }
 
 /// What one must be allowed to see a page or press a button: the same as at the route of REST that does it.
@@ -225,16 +250,48 @@ pub(super) struct LoginForm {
     back: String,
 }
 
+#[derive(Deserialize)]
+pub(super) struct LoginQuery {
+    /// Of a link that `steadyhand serve` or `steadyhand approvals` printed.
+    code: Option<String>,
+    #[serde(default)]
+    back: String,
+}
+
 /// `GET /login`
 pub(super) async fn login_page(
     State(app): State<Arc<App>>,
     Extension(Peer(peer)): Extension<Peer>,
     headers: HeaderMap,
+    Query(query): Query<LoginQuery>,
 ) -> Response {
-    if identify(&app, &headers, peer.ip()).await.is_ok() {
-        return Redirect::to("/").into_response();
+    if let Some(code) = &query.code
+        && app.login_codes.take(&app.door.local, code)
+    {
+        let local = app.door.local.expose_secret();
+        let identified = app
+            .access
+            .load_full()
+            .identify_by(Some(local), peer.ip())
+            .await;
+        note_login(&app, &identified, Peer(peer));
+        return logged_in(&app, &headers, local, &query.back);
     }
-    login_form(&headers, "/", None, StatusCode::OK)
+    let identity = identify(&app, &headers, peer.ip()).await;
+    if identity
+        .as_ref()
+        .is_ok_and(|identity| identity.may_decide())
+    {
+        return Redirect::to(own_path(&query.back)).into_response();
+    }
+    let login = match (query.code, identity) {
+        (Some(_), _) => Login::Problem(
+            "This link was used before, or its time is up. steadyhand approvals prints another one.",
+        ),
+        (None, Ok(_)) => Login::ToDecide,
+        (None, Err(_)) => Login::Wanted,
+    };
+    login_form(&headers, &query.back, login, StatusCode::OK)
 }
 
 /// `POST /login`
@@ -248,21 +305,30 @@ pub(super) async fn login(
     let access = app.access.load_full();
     let identified = access.identify_by(Some(shown), peer.ip()).await;
     note_login(&app, &identified, Peer(peer));
-    if let Err(refused) = identified {
-        if refused.why() == Why::TooFast {
+    let refused = match identified {
+        Ok(identity) if identity.may_decide() => {
+            return logged_in(&app, &headers, shown, &form.back);
+        }
+        // It lets everybody in, and has not looked at what was shown.
+        Ok(_) => rights::undecided(),
+        Err(refused) if refused.why() == Why::TooFast => {
             let wait = "Too many wrong tokens were tried here. Wait a moment, and try again.";
             let status = refused.status();
-            let form = login_form(&headers, &form.back, Some(wait), status);
+            let form = login_form(&headers, &form.back, Login::Problem(wait), status);
             return waiting(form, refused);
         }
-        let wrong = "That is neither the token of this server nor one of its keys.";
-        let form = login_form(&headers, &form.back, Some(wrong), StatusCode::UNAUTHORIZED);
-        return noted(form, refused);
-    }
-    let session = app.sessions.begin(shown);
-    let mut response = Redirect::to(own_path(&form.back)).into_response();
+        Err(refused) => refused,
+    };
+    let wrong = Login::Problem("That is neither the token of this server nor one of its keys.");
+    let form = login_form(&headers, &form.back, wrong, StatusCode::UNAUTHORIZED);
+    noted(form, refused)
+}
+
+fn logged_in(app: &App, headers: &HeaderMap, credential: &str, back: &str) -> Response {
+    let session = app.sessions.begin(credential);
+    let mut response = Redirect::to(own_path(back)).into_response();
     let cookie = (SESSION_COOKIE, session.as_str());
-    set_cookie(&mut response, &headers, cookie, LASTS.as_secs());
+    set_cookie(&mut response, headers, cookie, LASTS.as_secs());
     response
 }
 
@@ -342,16 +408,22 @@ fn own_path(back: &str) -> &str {
     }
 }
 
-fn login_form(
-    headers: &HeaderMap,
-    back: &str,
-    problem: Option<&str>,
-    status: StatusCode,
-) -> Response {
+/// Why somebody sees the form.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Login {
+    /// Nobody is let in without.
+    Wanted,
+    /// Pages are for everybody, and a decision is not.
+    ToDecide,
+    /// What was shown is none.
+    Problem(&'static str),
+}
+
+fn login_form(headers: &HeaderMap, back: &str, login: Login, status: StatusCode) -> Response {
     let page = Page::new(
         "Log in",
         Menu::None,
-        pages::login::body(own_path(back), problem),
+        pages::login::body(own_path(back), login),
     );
     (status, shell::bare(headers, &page)).into_response()
 }

@@ -19,11 +19,14 @@ use crate::approvals::{Approval, ApprovalState, CannotDecide, Decision, Foreign}
 #[schema(as = ApprovalDecision, example = json!({"decision": "deny", "arguments_hash": "sha256:…", "reason": "not at night"}))]
 pub(crate) struct Decided {
     /// approve or deny
-    decision: YesOrNo,
+    pub(crate) decision: YesOrNo,
     /// What was seen: `arguments_hash` of the approval
-    arguments_hash: String,
+    pub(crate) arguments_hash: String,
+    /// With a yes: the parts that are not shown (`hidden`) are approved, too
+    #[serde(default)]
+    pub(crate) unseen: bool,
     /// Why not; the model is told
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
@@ -112,8 +115,8 @@ pub(crate) async fn ask(
 
 /// Say yes or no
 ///
-/// To one call, once. Refused if the arguments are others than those that were seen. The call's deadline starts after
-/// the yes.
+/// To one call, once. Refused if the arguments are others than those that were seen, and if parts of them are not shown
+/// (`hidden`) and the yes does not say `unseen`. The call's deadline starts after the yes.
 #[utoipa::path(
     post,
     operation_id = "decide_approval",
@@ -133,8 +136,7 @@ pub(crate) async fn decide(
     sent: Sent<Decided>,
 ) -> Result<Response, Refused> {
     let said = sent.value;
-    let is_yes = said.decision == YesOrNo::Approve;
-    let decided = say(&app, &caller, &id, is_yes, said.arguments_hash, said.reason)?;
+    let decided = say(&app, &caller, &id, said)?;
     Ok(status::answer(&decided))
 }
 
@@ -143,14 +145,13 @@ pub(crate) fn say(
     app: &App,
     caller: &Caller,
     id: &str,
-    is_yes: bool,
-    arguments_hash: String,
-    reason: Option<String>,
+    said: Decided,
 ) -> Result<Approval, Refused> {
     let decision = Decision {
-        is_yes,
-        arguments_hash,
-        reason: reason.filter(|reason| !reason.trim().is_empty()),
+        is_yes: said.decision == YesOrNo::Approve,
+        arguments_hash: said.arguments_hash,
+        unseen: said.unseen,
+        reason: said.reason.filter(|reason| !reason.trim().is_empty()),
         by: caller.name.trim_start_matches('@').to_owned(),
         not_of: caller.identity.name.as_deref().map(str::to_owned),
     };
@@ -176,6 +177,12 @@ fn refused(cannot: &CannotDecide) -> Refused {
             message,
             "Look at the arguments again, and send their arguments_hash; nothing was run",
         ),
+        CannotDecide::Unseen { hidden, .. } => Refused::new(
+            Why::CannotDecide,
+            message,
+            "Find out what they are where the call comes from. Then approve them as well: steadyhand approve ID --unseen, or the same request with \"unseen\": true. Nothing was run",
+        )
+        .with("hidden", json!(hidden)),
         CannotDecide::OwnCall(_) => {
             Refused::new(Why::NotAllowed, message, "Somebody else must say yes")
         }

@@ -33,6 +33,7 @@ pub(crate) struct Batch {
 impl Wanted for Batch {
     const SHAPE: &'static str = "an object: {calls}";
     const EXAMPLE: &'static str = r#"{"calls": [{"name": "echo", "args": {"text": "hello"}}]}"#;
+    const IS_ONE_THING: bool = false;
 }
 
 /// Stops at the first call too many, before all of them take up memory.

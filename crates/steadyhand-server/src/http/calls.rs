@@ -8,7 +8,8 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use steadyhand::{
-    Arguments, Call, FlatView, Outcome, StructuredView, ToolMessage, clock, cut, typed_json,
+    Arguments, Call, FlatView, Outcome, RepeatedName, StructuredView, ToolMessage, clock, cut,
+    typed_json,
 };
 use utoipa::{IntoParams, ToSchema};
 
@@ -64,8 +65,10 @@ impl Wanted for CallBody {
 impl CallBody {
     /// The call in a JSON text. What is none stands for itself as a malformed call, which has an outcome of its own.
     pub(crate) fn read(text: &str) -> Call {
+        let repeated = RepeatedName::first_in(text);
         let body: Result<CallBody, _> = typed_json::from_str(text);
         let fault = match body.map(CallBody::into_call) {
+            _ if repeated.is_some() => repeated.map(|repeated| repeated.message()),
             Ok(Ok(call)) => return call,
             Ok(Err(refused)) => Some(refused.in_words()),
             Err(_) => None,

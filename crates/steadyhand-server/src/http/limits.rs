@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use steadyhand::typed_json::{self, Typed};
-use steadyhand::{InexactInteger, ReservedBytes, plain_words};
+use steadyhand::{InexactInteger, RepeatedName, ReservedBytes, plain_words};
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
@@ -100,6 +100,8 @@ pub(crate) trait Wanted: DeserializeOwned + ToSchema + Send {
     const EXAMPLE: &'static str;
     /// How many values it may have.
     const VALUES_MAX: usize = VALUES_MAX;
+    /// Whether a name that is there twice refuses all of it; false where each part is looked at by itself.
+    const IS_ONE_THING: bool = true;
 }
 
 impl<T: Wanted> FromRequest<Arc<App>> for Sent<T> {
@@ -279,6 +281,13 @@ fn counted(bytes: &[u8], values_max: usize) -> Result<usize, Refused> {
 /// Reads JSON; what is wrong with it is told with its place.
 fn parse<T: Wanted>(bytes: &[u8]) -> Result<T, Refused> {
     let read = typed_json::from_slice(bytes).map_err(|error| explained::<T>(bytes, &error))?;
+    if T::IS_ONE_THING
+        && let Some(repeated) = RepeatedName::first_in_bytes(bytes)
+    {
+        let help = "Send one value for each name. Nothing was run";
+        return Err(Refused::new(Why::BadRequest, repeated.message(), help)
+            .with("at", json!(repeated.pointer())));
+    }
     let inexact = std::str::from_utf8(bytes)
         .ok()
         .and_then(InexactInteger::first_in);

@@ -22,7 +22,7 @@ mod openapi;
 mod overview;
 pub(crate) mod pins;
 mod query;
-mod rights;
+pub(crate) mod rights;
 mod running;
 pub(crate) mod said;
 pub(crate) mod servers;
@@ -53,6 +53,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use crate::access::login_code::LoginCodes;
 use crate::access::{Door, Identity};
 use crate::admission::{
     Admission, CallerAccount, ConnectionActivity, EVENT_READERS_MAX, json_length, until_answered,
@@ -97,6 +98,8 @@ pub(crate) struct App {
     pub(crate) has_dashboard: bool,
     /// Who is logged in to them.
     pub(crate) sessions: Sessions,
+    /// Links that logged a browser in.
+    pub(crate) login_codes: LoginCodes,
     /// Where it listens, to be told to people.
     pub(crate) address: SocketAddr,
     /// Where the state is kept, once it is known.
@@ -157,6 +160,7 @@ impl App {
             pins,
             has_dashboard: true,
             sessions: Sessions::default(),
+            login_codes: LoginCodes::default(),
             state: OnceLock::new(),
             large_conversations: Arc::new(Semaphore::new(conversations::LARGE_AT_ONCE)),
             exports: Arc::new(Semaphore::new(history::EXPORTS_AT_ONCE)),

@@ -76,6 +76,23 @@ const FREE: [&str; 5] = [
 /// What only commands on this machine ask, which may read the state folder.
 const LOCAL: [(&str, &str); 1] = [("POST", "/v1/approvals")];
 
+/// Decisions that loosen something. Where a server asks nobody for credentials, these want some all the same: a program
+/// that it started could make them otherwise. A first key is refused there in any case.
+const DECISIONS: [(&str, &str); 3] = [
+    ("POST", "/v1/approvals/{id}"),
+    ("POST", "/v1/tool-changes/{name}/accept"),
+    ("POST", "/v1/tools/{name}/enable"),
+];
+
+/// What somebody is told who may decide nothing before they show who they are.
+pub(crate) fn undecided() -> Refused {
+    Refused::new(
+        Why::NoToken,
+        "this decision takes a credential, also where the server asks for none otherwise: any program on this machine could make it",
+        "The commands (steadyhand approve, tools accept, keys create) show it by themselves, and steadyhand approvals prints a link that logs a browser in. Over HTTP send Authorization: Bearer … with the token of the server's file in the state folder, a token set under [server], or a key. Nothing was changed",
+    )
+}
+
 /// Lets a request pass that was found an address, if whoever asks may.
 pub(super) async fn check(request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>();
@@ -121,7 +138,11 @@ pub(super) fn may_pass(
         ));
     };
     if identity.may(right) {
-        return Ok(());
+        let is_decision = DECISIONS.contains(&(method.as_str(), path));
+        return match is_decision && !identity.may_decide() {
+            true => Err(undecided()),
+            false => Ok(()),
+        };
     }
     let who = identity.name.as_deref().unwrap_or("this caller");
     Err(Refused::new(

@@ -42,6 +42,7 @@ pub(super) fn jwt_of(
 /// Who is told of what, and how long a yes is waited for, from here on.
 pub(super) fn watch_over(app: &App, settings: &Settings) {
     app.desk.set_wait(settings.approval_wait);
+    app.desk.set_by_caller(settings.approval_by_caller);
     let before = app.admission.budget.load();
     if before.as_ref().map(|budget| &budget.settings) != settings.budget.as_ref() {
         let budget = settings.budget.clone().map(Budget::new);

@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Door;
+use crate::access::{Door, login_code};
 use crate::admission::{ConnectionTable, OpenConnection};
 use crate::approvals::Desk;
 use crate::audit::{AuditEvent, AuditLog};
@@ -42,6 +42,8 @@ use presence::Presence;
 pub(crate) use settings::{CannotServe, DEFAULT_LISTEN, Fault, Settings};
 use tls::Tls;
 
+/// Where a server is started, somebody is about to open its pages.
+const LOGIN_LINK_LASTS: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long running calls are waited for when the server ends.
 pub(crate) const DRAIN_MAX: Duration = Duration::from_secs(10);
 /// How long a first list of tools waits for MCP servers that start for the first time, if nothing is said.
@@ -168,6 +170,15 @@ impl Server {
     /// The quiet traffic of the demo set, for ever.
     pub(crate) async fn demo_traffic(&self) -> Infallible {
         demo::traffic(&self.app).await
+    }
+
+    /// A link that logs a browser in once, where nobody is asked for credentials: decisions want some all the same.
+    pub(crate) fn login_link(&self) -> Option<String> {
+        let is_open = self.app.access.load().is_open();
+        (is_open && self.app.has_dashboard).then(|| {
+            let code = login_code::make(&self.app.door.local, LOGIN_LINK_LASTS);
+            format!("{}://{}/login?code={code}", self.scheme(), self.address)
+        })
     }
 
     /// How it is spoken to.

@@ -32,6 +32,7 @@ pub(crate) struct Settings {
     /// Whether there are pages for people.
     pub(crate) dashboard: bool,
     pub(crate) approval_wait: Option<Duration>,
+    pub(crate) approval_by_caller: bool,
     pub(crate) jwt: Option<JwtSettings>,
     pub(crate) budget: Option<BudgetSettings>,
     /// Paths as they are to be opened.
@@ -117,6 +118,7 @@ impl Settings {
             history: server.history,
             dashboard: server.dashboard.unwrap_or(true),
             approval_wait: server.approval_wait.map(|span| span.0),
+            approval_by_caller: server.approval_by_caller.unwrap_or(false),
             jwt: server.jwt,
             budget: server.budget,
             tls: server.tls.map(|tls| {

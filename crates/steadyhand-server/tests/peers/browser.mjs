@@ -18,9 +18,20 @@ const browser = await chromium.launch({
 /** What the pages complained of. */
 const complaints = [];
 
+/** What a login left behind: every tab has it from then on. */
+let cookies = [];
+
+/** Opens a link that logs a browser in. */
+async function logIn(path) {
+  const page = await open(path);
+  cookies = await page.context().cookies();
+  await page.context().close();
+}
+
 /** A tab of its own. */
 async function open(path, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  await context.addCookies(cookies);
   const page = await context.newPage();
   watch(page);
   if (path) await page.goto(url + path, { waitUntil: "load" });
@@ -62,7 +73,7 @@ async function until(what, look) {
   }
 }
 
-const tools = { browser, url, open, watch, axe, axeCounted, until, complaints, state: {} };
+const tools = { browser, url, open, logIn, watch, axe, axeCounted, until, complaints, state: {} };
 console.log(JSON.stringify({ value: browser.version() }));
 const AsyncFunction = (async () => {}).constructor;
 for await (const line of createInterface({ input: process.stdin })) {

@@ -10,6 +10,7 @@ use super::problem::{Code, Fix};
 use super::provider::Provider;
 use super::wire::text;
 use crate::call::{Arguments, Call};
+use crate::repeated_name::RepeatedName;
 use crate::schema::{self, Mended, Rules, STEPS_INLINE, Schema, SchemaBudget};
 
 /// The longest text that is searched.
@@ -209,6 +210,9 @@ impl<'a> Mark<'a> {
 
 /// All the calls of one piece, or none: half of what was meant must not run.
 fn read(json: &str, checker: &mut Checker<'_>) -> Option<Vec<Call>> {
+    if RepeatedName::first_in(json).is_some() {
+        return None;
+    }
     let values: Vec<Value> = serde_json::Deserializer::from_str(json.trim())
         .into_iter()
         .collect::<Result<_, _>>()
@@ -295,7 +299,9 @@ fn arguments(fields: &mut Map<String, Value>) -> Option<Value> {
         .find_map(|key| fields.get_mut(*key).map(Value::take))?;
     match found {
         Value::Object(_) => Some(found),
-        Value::String(text) => serde_json::from_str(&text).ok().filter(Value::is_object),
+        Value::String(text) if RepeatedName::first_in(&text).is_none() => {
+            serde_json::from_str(&text).ok().filter(Value::is_object)
+        }
         _ => None,
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Number, Value};
 
 use super::counted::{CountedValidator, GivenUp, Steps};
 use super::{ERRORS_READ_MAX, example};
+use crate::repeated_name::RepeatedName;
 
 /// One value that was changed so that the arguments fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -98,6 +99,9 @@ fn from_text(text: &str, wants: impl Fn(&str) -> bool) -> Option<Value> {
         return Some(Value::Bool(flag));
     }
     if !wants("object") && !wants("array") {
+        return None;
+    }
+    if RepeatedName::first_in(text).is_some() {
         return None;
     }
     let parsed: Value = serde_json::from_str(text).ok()?;

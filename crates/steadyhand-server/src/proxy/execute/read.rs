@@ -137,7 +137,17 @@ impl Pieces {
     }
 }
 
+/// An answer with tool calls that can be read in two ways is not executed.
+pub(super) fn refuse_repeated_name(bytes: &[u8]) -> Result<(), Trouble> {
+    let repeated = steadyhand_models::wire::repeated_name_beside_calls(bytes);
+    repeated.map_or(Ok(()), |repeated| {
+        let message = format!("{}. Its tool calls were not run", repeated.message());
+        Err(Trouble::Garbage(message))
+    })
+}
+
 fn read(bytes: &[u8]) -> Result<Value, Trouble> {
+    refuse_repeated_name(bytes)?;
     serde_json::from_slice(bytes).map_err(|error| {
         Trouble::Garbage(format!(
             "an event of it is no JSON: {}",

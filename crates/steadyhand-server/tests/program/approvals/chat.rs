@@ -35,7 +35,14 @@ fn the_person_at_the_terminal_says_yes_no_or_no_with_a_reason() {
     // What is no answer is asked again.
     terminal.line("perhaps");
     terminal.wait_for("[y] yes   [n] no");
+    // A yes to what is not shown takes a word of its own.
+    assert!(
+        shown.contains("not shown: /password: a secret, 13 bytes"),
+        "{shown}"
+    );
     terminal.line("y");
+    terminal.wait_for("Allow them unseen?  [unseen] yes");
+    terminal.line("unseen");
     terminal.wait_for("● unlock door=front");
     terminal.wait_for("> ");
 

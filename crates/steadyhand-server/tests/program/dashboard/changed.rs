@@ -21,7 +21,12 @@ async fn a_definition_that_changed_is_seen_compared_and_accepted_as_it_was_shown
     // Something else than what is there now was seen: that is no yes to it.
     let own = format!("http://{}", served.address);
     let form = ("content-type", "application/x-www-form-urlencoded");
-    let headers = [form, ("origin", own.as_str())];
+    let shown = format!("Bearer {}", served.local_token());
+    let headers = [
+        form,
+        ("origin", own.as_str()),
+        ("authorization", shown.as_str()),
+    ];
     let say = async |body: &str| {
         let path = "/tools/up__send/accept";
         served.send("POST", path, &headers, body).await.status
@@ -29,6 +34,7 @@ async fn a_definition_that_changed_is_seen_compared_and_accepted_as_it_was_shown
     assert_eq!(say(&format!("seen_ms={}", at_ms - 1)).await, 409);
     assert_eq!(say("").await, 409);
     let mut browser = Browser::start(&served).await;
+    browser.log_in(&served).await;
     let seen = browser
         .run(
             "const page = await open('/', { javaScriptEnabled: false });
@@ -67,6 +73,7 @@ async fn a_changed_definition_is_on_the_tools_own_page_marked_and_rejected_or_di
     restart_with(&served, &tool(&poisoned, "to")).await;
     change(&served).await;
     let mut browser = Browser::start(&served).await;
+    browser.log_in(&served).await;
     let seen = browser
         .run(
             "const page = await open('/', { javaScriptEnabled: false });

@@ -22,6 +22,7 @@ pub(super) async fn waiting(served: &Served) -> Value {
 async fn a_no_with_its_reason_reaches_the_caller_and_works_without_javascript() {
     let served = Served::with_config(UNLOCK).await;
     let mut browser = Browser::start(&served).await;
+    browser.log_in(&served).await;
     let calling = served.call(
         "home_unlock",
         json!({"door": "<b>front</b>", "password": "hunter22222"}),
@@ -67,6 +68,17 @@ async fn a_yes_to_other_arguments_than_those_that_were_seen_is_none() {
         let path = format!("/approvals/{}", approval["id"].as_str().expect("an id"));
         let own = format!("http://{}", served.address);
         let headers = [FORM, ("origin", own.as_str())];
+        // Nobody decides without a credential, whatever the server lets them see.
+        let refused = served
+            .send("POST", &path, &headers, "decision=approve")
+            .await;
+        assert_eq!(refused.status, 401, "{}", refused.text);
+        let shown = format!("Bearer {}", served.local_token());
+        let headers = [
+            FORM,
+            ("origin", own.as_str()),
+            ("authorization", shown.as_str()),
+        ];
         let say = async |body: &str| served.send("POST", &path, &headers, body).await.status;
         assert_eq!(
             say("decision=approve&arguments_hash=sha256:other").await,

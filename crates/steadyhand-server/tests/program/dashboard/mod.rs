@@ -142,6 +142,12 @@ impl Browser {
         browser
     }
 
+    /// From now on every page is asked for with a login of somebody who may decide.
+    pub(crate) async fn log_in(&mut self, served: &Served) {
+        let path = served.login_path();
+        self.run(&format!("await logIn('{path}')")).await;
+    }
+
     /// Runs this, with what `browser.mjs` has in its tools; gives back what it returns.
     pub(crate) async fn run(&mut self, js: &str) -> Value {
         let line = format!("{}\n", json!({ "js": js }));

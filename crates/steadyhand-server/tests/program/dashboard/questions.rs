@@ -288,6 +288,7 @@ async fn r13_question_8_what_exactly_did_the_model_receive() {
 async fn r13_question_9_who_waits_for_my_yes_or_no() {
     let served = Served::with_config(&format!("{SET}\n{UNLOCK}")).await;
     let mut browser = Browser::start(&served).await;
+    browser.log_in(&served).await;
     let calling = served.call("home_unlock", json!({"door": "front"}));
     let looking = async {
         waiting(&served).await;

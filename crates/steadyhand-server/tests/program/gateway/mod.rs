@@ -27,7 +27,7 @@ use crate::support::{PATIENCE, Workplace};
 
 /// The server of the conformance suite's names behind us, under its own names. `more` goes into its table;
 /// the words `legacy` and `odd` in it are for the server, too.
-fn fixture(more: &str) -> String {
+pub(crate) fn fixture(more: &str) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/gateway/fixture.py");
     let mut words = vec![
         "-S".to_owned(),
@@ -47,7 +47,7 @@ async fn gateway(more: &str) -> Served {
     up(Workplace::with_config(&fixture(more))).await
 }
 
-async fn up(workplace: Workplace) -> Served {
+pub(crate) async fn up(workplace: Workplace) -> Served {
     let served = Served::in_place(workplace).await;
     until("everything of the server is there", async || {
         let list = async |method: &str, member: &str| {
@@ -189,7 +189,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    async fn begin(served: &Served) -> Session {
+    pub(crate) async fn begin(served: &Served) -> Session {
         Session::of(served, "2025-11-25", json!({})).await
     }
 
@@ -214,7 +214,7 @@ impl Session {
         }
     }
 
-    fn headers(&self) -> [(&str, &str); 3] {
+    pub(crate) fn headers(&self) -> [(&str, &str); 3] {
         [
             ("accept", BOTH),
             ("mcp-session-id", &self.id),

@@ -148,7 +148,7 @@ async fn a_changed_definition_is_kept_away_until_it_is_accepted_and_the_differen
     let over = alert(&served, "cleared").await;
     assert_eq!(over["cleared_because"], "it was accepted");
     let again = served
-        .post("/v1/tool-changes/up__send/accept", json!({}))
+        .decide("/v1/tool-changes/up__send/accept", json!({}))
         .await;
     assert_eq!(again.status, 404);
 }
@@ -312,7 +312,7 @@ async fn a_tool_is_switched_off_and_on_over_rest_and_the_file_says_so() {
     left_out(&served, "switched off").await;
     let file = std::fs::read_to_string(served.workplace.file("steadyhand.toml")).expect("a file");
     assert!(file.contains("enabled = false"), "{file}");
-    let on = served.post("/v1/tools/up__send/enable", json!({})).await;
+    let on = served.decide("/v1/tools/up__send/enable", json!({})).await;
     assert_eq!(on.status, 200, "{}", on.text);
     listed(&served, 1).await;
     let unknown = served.post("/v1/tools/nobody/disable", json!({})).await;

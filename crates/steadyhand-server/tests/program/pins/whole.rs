@@ -272,7 +272,7 @@ async fn s04_a_changed_hint_never_loosens_a_policy_before_it_is_accepted() {
     }
     changes(&served, 1).await;
     let accepted = served
-        .post("/v1/tool-changes/up__send/accept", json!({}))
+        .decide("/v1/tool-changes/up__send/accept", json!({}))
         .await;
     assert_eq!(accepted.status, 200, "{}", accepted.text);
     until("its hints count", async || {

@@ -9,7 +9,7 @@ use steadyhand_models::{Dialect, Reply};
 use steadyhand_strict::StrictProviders;
 use tokio::time::timeout;
 
-use super::{Provider, json_answer, ok};
+use super::{Provider, json_answer, ok, typed_answer};
 use crate::serve::{Served, runs, until};
 use crate::support::{PATIENCE, client};
 
@@ -136,6 +136,22 @@ async fn l07_calls_of_our_tools_are_run_inside_and_the_client_sees_the_answer() 
             assert_eq!(calls["calls"][0]["state"], "ok", "{place}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s03_calls_of_an_answer_that_can_be_read_in_two_ways_are_not_run() {
+    let calling = r#"{"id":"m1","type":"message","role":"assistant","model":"m","stop_reason":"tool_use","stop_sequence":null,
+        "usage":{"input_tokens":1,"output_tokens":1},
+        "content":[{"type":"tool_use","id":"t1","name":"weather","input":{"city":"Oslo","c\u0069ty":"Rome"}}]}"#;
+    let provider =
+        Provider::answering(move |_| typed_answer(200, "application/json", calling)).await;
+    let served = executing("anthropic", &provider.url(), "").await;
+    let question = question(Dialect::Anthropic, false);
+    let (status, text) = post(&served, path(Dialect::Anthropic), &question).await;
+    assert_eq!(status, 502, "{text}");
+    assert!(text.contains("/content/0/input/city"), "{text}");
+    let calls = served.get("/v1/calls?tool=weather").await.json();
+    assert_eq!(calls["calls"], json!([]), "nothing was run");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -228,7 +228,7 @@ async fn t05_a_body_of_the_wrong_shape_is_told_what_to_send_wherever_there_is_a_
         ),
     ];
     for (path, body, message, shape) in wrong {
-        let reply = served.post(path, body.clone()).await;
+        let reply = served.decide(path, body.clone()).await;
         let (status, code, said) = reply.refusal();
         assert_eq!(
             (status, code.as_str()),

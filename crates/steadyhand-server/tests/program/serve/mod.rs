@@ -234,6 +234,34 @@ impl Served {
         self.send("DELETE", path, &[], "").await
     }
 
+    /// What commands on this machine show: the server has written it into its private file.
+    pub(crate) fn local_token(&self) -> String {
+        let folder = std::fs::read_dir(self.workplace.file(".local/state/steadyhand/servers"));
+        let folder = folder.expect("a folder");
+        let said = folder.filter_map(|entry| {
+            let text = std::fs::read_to_string(entry.ok()?.path()).ok()?;
+            let said: Value = serde_json::from_str(&text).ok()?;
+            let is_it = said["address"] == self.address.to_string();
+            is_it.then(|| said["token"].as_str().map(str::to_owned))?
+        });
+        said.last().expect("the file of this server")
+    }
+
+    /// A request of somebody who may decide.
+    pub(crate) async fn decide(&self, path: &str, body: Value) -> Reply {
+        let shown = format!("Bearer {}", self.local_token());
+        let headers = [("authorization", shown.as_str())];
+        self.send("POST", path, &headers, &body.to_string()).await
+    }
+
+    /// The path of a link that logs a browser in once.
+    pub(crate) fn login_path(&self) -> String {
+        let (_, _, stderr) = crate::support::parts(&self.workplace.run("approvals"));
+        let (_, link) = stderr.split_once("/login?").expect("a link");
+        let query = link.split_whitespace().next().expect("a code");
+        format!("/login?{query}")
+    }
+
     /// The structured view of a call of a tool.
     pub(crate) async fn call(&self, tool: &str, args: Value) -> Value {
         let reply = self

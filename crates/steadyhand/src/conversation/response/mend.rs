@@ -14,6 +14,7 @@ use crate::conversation::problem::{Code, Log};
 use crate::conversation::provider::Provider;
 use crate::conversation::texts::{self, as_text};
 use crate::conversation::wire::text;
+use crate::repeated_name::RepeatedName;
 
 /// The answer, mended where that is safe. An error of the provider's stays as it is.
 pub(in crate::conversation) fn mend(provider: Provider, mut value: Value, log: &mut Log) -> Value {
@@ -541,6 +542,8 @@ impl Mender<'_> {
             Some(Value::String(said)) if said.trim().is_empty() => {
                 ("the call has no arguments", json!({}))
             }
+            // What can be read in two ways stays what it is: it is not run.
+            Some(Value::String(said)) if RepeatedName::first_in(said).is_some() => return,
             Some(Value::String(said)) => match serde_json::from_str::<Value>(said) {
                 Ok(object @ Value::Object(_)) => ("the arguments are text, not an object", object),
                 _ => return,

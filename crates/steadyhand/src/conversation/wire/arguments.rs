@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::conversation::problem::{Code, Log};
 use crate::conversation::texts::UNREADABLE;
+use crate::repeated_name::RepeatedName;
 
 /// The longest text that is looked at for being JSON; a longer one is taken as it is.
 const TEXT_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -87,6 +88,13 @@ fn read(text: &str) -> (Value, Code, &'static str) {
     if text.trim().is_empty() {
         return (json!({}), Code::BadArguments, "has no arguments");
     }
+    if RepeatedName::first_in(text).is_some() {
+        return (
+            kept(Value::String(text.to_owned())),
+            Code::BadArguments,
+            "has arguments with a name that is there twice",
+        );
+    }
     match serde_json::from_str::<Value>(text) {
         Ok(object @ Value::Object(_)) => (
             object,
@@ -95,11 +103,15 @@ fn read(text: &str) -> (Value, Code, &'static str) {
         ),
         Ok(Value::Null) => (json!({}), Code::BadArguments, "has no arguments"),
         // An object that was turned to text twice.
-        Ok(Value::String(inner)) if is_object_text(&inner) => (
-            serde_json::from_str(&inner).unwrap_or_else(|_| kept(Value::String(inner))),
-            Code::BadArguments,
-            "has arguments that are text in a text",
-        ),
+        Ok(Value::String(inner))
+            if is_object_text(&inner) && RepeatedName::first_in(&inner).is_none() =>
+        {
+            (
+                serde_json::from_str(&inner).unwrap_or_else(|_| kept(Value::String(inner))),
+                Code::BadArguments,
+                "has arguments that are text in a text",
+            )
+        }
         Ok(other) => (
             kept(other),
             Code::BadArguments,
