@@ -167,7 +167,7 @@ impl Keys {
     }
 
     /// The id of the key of this name that is in use.
-    pub(crate) fn id_of(&self, name: &str) -> Option<String> {
+    pub(crate) fn id_in_use(&self, name: &str) -> Option<String> {
         let known = self.known();
         let mut entries = known.by_id.values();
         let entry = entries.find(|entry| entry.key.name == name && entry.key.revoked_ms.is_none());

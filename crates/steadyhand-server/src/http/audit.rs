@@ -223,7 +223,7 @@ async fn recorded(app: &App, request: Request, next: Next, way: &str, action: St
 /// Who asks, with the id of its key.
 pub(crate) fn actor(app: &App, identity: &Identity) -> AuditActor {
     let key = match (identity.by, identity.name.as_deref()) {
-        (By::Key, Some(name)) => app.door.keys.id_of(name.trim_start_matches('@')),
+        (By::Key, Some(name)) => app.door.keys.id_in_use(name.trim_start_matches('@')),
         _ => None,
     };
     AuditActor::of(identity, key)
