@@ -13,6 +13,7 @@ mod drops;
 mod events;
 mod f_rows;
 mod fuzz;
+mod fuzz_names;
 mod fuzz_texts;
 #[path = "../shared/fuzzing.rs"]
 #[allow(dead_code, reason = "other crates use more of it")]
