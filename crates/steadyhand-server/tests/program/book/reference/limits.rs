@@ -2,8 +2,11 @@
 
 use super::{Made, cell, read};
 
-/// What is bounded, the file, and the constant in it. One line is all that a new limit needs.
-const LIMITS: &[(&str, &[(&str, &str, &str)])] = &[
+/// What is limited, the file, and the constant in it.
+type LimitRow = (&'static str, &'static str, &'static str);
+
+/// Sections of the page. One row is all that a new limit needs.
+const LIMITS: &[(&str, &[LimitRow])] = &[
     (
         "Schemas and arguments",
         &[
