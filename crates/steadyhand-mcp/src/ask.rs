@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 
-use crate::connection::{no_memory, too_large};
+use crate::connection::{no_memory, too_large, unreadable};
 use crate::errand::{Along, Errand, Params, Sender};
 use crate::hidden::{hide_in_json, hide_in_value};
 use crate::relay::Passage;
@@ -86,6 +86,10 @@ impl Server {
             Ok(Answer::NoMemory(exceeded)) => Err(RpcError::new(
                 INTERNAL,
                 format!("MCP server '{name}' sent {}", no_memory(&exceeded)),
+            )),
+            Ok(Answer::Unreadable(why)) => Err(RpcError::new(
+                INTERNAL,
+                format!("MCP server '{name}' sent {}", unreadable(&why)),
             )),
             Ok(Answer::TooLarge(bytes)) => Err(RpcError::new(
                 INTERNAL,

@@ -7,7 +7,7 @@ use std::task::{Poll, ready};
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
-use steadyhand::{BudgetExceeded, CooperativeBudget};
+use steadyhand::{BudgetExceeded, CooperativeBudget, RepeatedName};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
@@ -383,6 +383,15 @@ pub(crate) fn head_of(method: &str, name: Option<&str>) -> Head {
 /// The end of a request whose answer there was no memory for, in words.
 pub(crate) fn no_memory(exceeded: &BudgetExceeded) -> String {
     format!("an answer that there is no room for: {exceeded}")
+}
+
+/// A result that nobody may read, in words.
+pub(crate) fn unreadable(why: &RepeatedName) -> String {
+    let means = match why {
+        RepeatedName::At { .. } => "can be read in two ways",
+        RepeatedName::TooDeep | RepeatedName::TooMany => "cannot be read",
+    };
+    format!("a result that {means}: {}", why.message())
 }
 
 /// The end of a request that could not be answered, in words.

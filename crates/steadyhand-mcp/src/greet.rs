@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::catalogue::Greeting;
-use crate::connection::{Connection, Reply, Topic, head_of, no_memory, too_large};
+use crate::connection::{Connection, Reply, Topic, head_of, no_memory, too_large, unreadable};
 use crate::era::{
     Discovered, Era, INSTANCE, LEGACY_VERSION, META_INSTANCE, Protocol, discovered, not_discovered,
 };
@@ -466,6 +466,7 @@ fn what_of(answer: Answer) -> Result<Box<RawValue>, What> {
         Answer::Error(error) => Err(refused(&error)),
         Answer::TooLarge(bytes) => Err(What::TooMany(too_large(bytes))),
         Answer::NoMemory(exceeded) => Err(What::TooMany(no_memory(&exceeded))),
+        Answer::Unreadable(why) => Err(What::Malformed(unreadable(&why))),
         Answer::Lost(lost) => Err(What::Malformed(lost.reason)),
         Answer::Trouble(trouble) => Err(trouble.to_what()),
         Answer::Unanswered(why) => Err(What::Malformed(why)),

@@ -7,11 +7,12 @@ use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use steadyhand::{
-    BudgetExceeded, Category, Effect, Handler, InexactInteger, Invocation, Output, ToolError,
+    BudgetExceeded, Category, Effect, Handler, InexactInteger, Invocation, Output, RepeatedName,
+    ToolError,
 };
 use tokio::task::spawn_blocking;
 
-use crate::connection::{Connection, no_memory, too_large};
+use crate::connection::{Connection, no_memory, too_large, unreadable};
 use crate::errand::{Along, Errand, Params, Sender};
 use crate::http::headers::ParamHeaders;
 use crate::measures::Attributes;
@@ -110,6 +111,19 @@ impl McpTool {
                 let (server, what) = (&server.settings.name, too_large(bytes));
                 let message = format!("MCP server '{server}' sent {what}");
                 Err(ToolError::answer(message).result_lost())
+            }
+            Answer::Unreadable(why) => {
+                let message = format!(
+                    "MCP server '{}' sent {}",
+                    server.settings.name,
+                    unreadable(&why)
+                );
+                let error = ToolError::answer(message);
+                Err(match why {
+                    // One of the two ways may say that the tool has not ended.
+                    RepeatedName::At { .. } => error.effect(Effect::Unknown),
+                    RepeatedName::TooDeep | RepeatedName::TooMany => error.result_lost(),
+                })
             }
             Answer::Lost(lost) => Err(lost_call(&server.settings.name, &lost)),
             Answer::Trouble(trouble) => Err(trouble.to_tool_error(&server.settings.name)),

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use steadyhand::{ByteBudget, ReservedBytes};
 use tokio::time::{Instant, timeout_at};
 
-use crate::connection::{Connection, no_memory, too_large};
+use crate::connection::{Connection, no_memory, too_large, unreadable};
 use crate::errand::{Alone, Errand};
 use crate::hidden::hide_in_entries;
 use crate::http::Trouble;
@@ -241,6 +241,7 @@ pub(crate) async fn read_pages(
             Ok(Answer::NoMemory(exceeded)) => {
                 return Err(ListError::TooLarge(no_memory(&exceeded)));
             }
+            Ok(Answer::Unreadable(why)) => return Err(ListError::Malformed(unreadable(&why))),
             Ok(Answer::Lost(lost)) => return Err(ListError::Lost(lost.reason)),
             Ok(Answer::Trouble(trouble)) => return Err(ListError::Trouble(trouble)),
             Ok(Answer::Unanswered(why)) => return Err(ListError::Malformed(why)),

@@ -185,13 +185,7 @@ impl Mux {
         match result.map(|result| HeldJson::copy(&self.desk.memory, &result)) {
             Ok(Ok(result)) => Answer::Result(result),
             Ok(Err(exceeded)) => Answer::NoMemory(exceeded),
-            Err(repeated) => {
-                let message = format!(
-                    "the server's result can be read in two ways, so it is not used: {}",
-                    repeated.message()
-                );
-                Answer::Error(RpcError::new(-32603, message))
-            }
+            Err(repeated) => Answer::Unreadable(repeated),
         }
     }
 

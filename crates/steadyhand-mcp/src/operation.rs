@@ -83,6 +83,7 @@ pub(crate) fn error_of(method: &str, answer: &Answer) -> Attributes {
             ]
         }
         Answer::TooLarge(_) | Answer::NoMemory(_) => error("response_too_large"),
+        Answer::Unreadable(_) => error("invalid_response"),
         Answer::Lost(_) => error("connection_lost"),
         Answer::Unanswered(_) => error("input_required"),
         Answer::Trouble(trouble) => match &trouble.kind {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::http::Trouble;
-use steadyhand::{BudgetExceeded, ByteBudget, ReservedBytes};
+use steadyhand::{BudgetExceeded, ByteBudget, RepeatedName, ReservedBytes};
 
 use crate::memory::HeldJson;
 use crate::relay::Counterpart;
@@ -34,6 +34,8 @@ pub(crate) enum Answer {
     TooLarge(usize),
     /// There was no memory left for it, so that it was thrown away.
     NoMemory(BudgetExceeded),
+    /// Nobody may read it: two readers could read it in two ways, or it is too large to find out.
+    Unreadable(RepeatedName),
     /// The connection ended first.
     Lost(Lost),
     /// Something came that is no answer, or nothing.

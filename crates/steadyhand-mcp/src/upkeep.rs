@@ -37,7 +37,11 @@ pub(crate) async fn lost_trust(server: &Inner, connection: &Connection) {
         let answered = match timeout(PING_LIMIT, ping).await {
             // An error is an answer, too.
             Ok(
-                Answer::Result(_) | Answer::Error(_) | Answer::TooLarge(_) | Answer::NoMemory(_),
+                Answer::Result(_)
+                | Answer::Error(_)
+                | Answer::TooLarge(_)
+                | Answer::NoMemory(_)
+                | Answer::Unreadable(_),
             ) => true,
             Ok(Answer::Lost(_)) => return std::future::pending().await,
             Ok(Answer::Trouble(_) | Answer::Unanswered(_)) | Err(_) => {

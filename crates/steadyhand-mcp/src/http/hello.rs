@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::{Head, Kind, Link, SessionId, Trouble, exchange};
 use crate::catalogue::Greeting;
+use crate::connection::unreadable;
 use crate::lists::Changed;
 use crate::operation::{Operation, error_of};
 use crate::slot::{Answer, Whose};
@@ -71,6 +72,7 @@ impl Link {
             Answer::Result(result) => result,
             Answer::Error(error) => return Err(failed(&error.message)),
             Answer::Trouble(trouble) => return Err(failed(&trouble.text)),
+            Answer::Unreadable(why) => return Err(failed(&unreadable(&why))),
             Answer::TooLarge(_) | Answer::NoMemory(_) | Answer::Lost(_) | Answer::Unanswered(_) => {
                 return Err(failed("no answer"));
             }

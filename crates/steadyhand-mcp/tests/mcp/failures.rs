@@ -414,7 +414,11 @@ fn v15_what_a_server_writes_cannot_paint_the_terminal_or_fill_it() {
     assert!(detail.len() < 20_000, "{} bytes", detail.len());
     assert!(failure.v17(&[]).len() < 4_000);
     assert!(failure.summary().len() < 1_000);
-    assert!(detail.contains("\n             red end\n"), "{detail}");
+    // What paints is taken out, what is left of it is shown.
+    assert!(
+        detail.contains("\n             red\\u{8}\\u{7} end\n"),
+        "{detail}"
+    );
     assert!(!detail.contains(['\u{1b}', '\u{7}', '\u{8}', '\t']));
     assert!(detail.contains("5000 lines that are not MCP:"), "{detail}");
 }

@@ -296,21 +296,15 @@ fn escaped_len(rest: &str) -> usize {
     }
 }
 
-/// The bytes of a class of characters, brackets included.
+/// The bytes of a class of characters, brackets included. It ends at the first bracket that closes: a class inside a
+/// class is counted as more places than it has, never as fewer.
 fn class_len(rest: &str) -> usize {
     let mut escaped = false;
-    let mut depth = 0_usize;
     for (at, byte) in rest.bytes().enumerate() {
         match byte {
             _ if escaped => escaped = false,
             b'\\' => escaped = true,
-            b'[' => depth += 1,
-            b']' => {
-                depth -= 1;
-                if depth == 0 {
-                    return at + 1;
-                }
-            }
+            b']' => return at + 1,
             _ => {}
         }
     }

@@ -522,7 +522,11 @@ async fn s01_a_result_there_is_no_memory_for_is_lost_and_the_call_says_that_it_r
             (ToolExecutionError, Effect::Done),
             "{attack:?}: {said}"
         );
-        assert!(said.contains("no room for"), "{attack:?}: {said}");
+        let words = match attack {
+            Attack::Meta => "cannot be read",
+            _ => "no room for",
+        };
+        assert!(said.contains(words), "{attack:?}: {said}");
         let more = resident().saturating_sub(before);
         assert!(more < 500 * MB, "{} MB more", more / MB);
         stage.assert_next_call_works().await;
