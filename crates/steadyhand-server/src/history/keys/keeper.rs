@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{Transaction, TransactionBehavior};
 use steadyhand::{KeyStoreError, Taken};
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
 use super::super::database::{Database, Trouble};
@@ -37,6 +37,8 @@ pub(super) struct Request {
     pub(super) key: [u8; 32],
     pub(super) what: What,
     pub(super) answer: oneshot::Sender<Answer>,
+    /// Its place in the queue, given back when the request is done.
+    pub(super) _place: OwnedSemaphorePermit,
 }
 
 pub(super) enum What {

@@ -19,7 +19,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use sha2::{Digest, Sha256};
 use steadyhand::{KeyStore, KeyStoreError, Taken};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::timeout;
 
 use super::database::Trouble;
 pub use clock::{Clock, ClockReading};
@@ -28,8 +29,12 @@ use marker::Markers;
 pub use opening::Accepted;
 pub(super) use table::KIND;
 
-/// Requests that wait for the thread; the next ones are refused.
+/// Requests that wait for the thread. The next ones wait for a place, in the order in which they came.
 const QUEUE_MAX: usize = 1024;
+/// Messages that are no requests: they have places of their own.
+const OTHER_MESSAGES_MAX: usize = 16;
+/// How long a request waits for a place.
+const PLACE_WAIT_MAX: Duration = Duration::from_secs(5);
 /// The command that goes on after a loss, as it is told to people.
 pub(crate) const ACCEPT_COMMAND: &str = "steadyhand calls keys accept-loss";
 
@@ -91,6 +96,8 @@ impl KeysOptions {
 pub struct KeptKeys {
     path: PathBuf,
     messages: SyncSender<Message>,
+    /// One permit for each place in the queue: whoever floods it delays others and does not shut them out.
+    places: Arc<Semaphore>,
     trouble: Arc<Mutex<Option<String>>>,
 }
 
@@ -105,7 +112,7 @@ impl KeptKeys {
     pub fn open_with(options: KeysOptions) -> KeptKeys {
         let path = options.path.clone();
         let trouble = Arc::default();
-        let (messages, inbox) = sync_channel(QUEUE_MAX);
+        let (messages, inbox) = sync_channel(QUEUE_MAX + OTHER_MESSAGES_MAX);
         let markers = options.markers();
         let mut keeper = Keeper::new(&path, markers, options.clock, Arc::clone(&trouble));
         let started = std::thread::Builder::new()
@@ -118,6 +125,7 @@ impl KeptKeys {
         KeptKeys {
             path,
             messages,
+            places: Arc::new(Semaphore::new(QUEUE_MAX)),
             trouble,
         }
     }
@@ -138,17 +146,24 @@ impl KeptKeys {
     }
 
     async fn ask(&self, key: &str, what: What) -> Result<Taken, KeyStoreError> {
+        let refused = |why: &str| KeyStoreError(format!("{}: {why}", self.path.display()));
+        let place = timeout(PLACE_WAIT_MAX, Arc::clone(&self.places).acquire_owned()).await;
+        let Ok(Ok(place)) = place else {
+            return Err(refused(
+                "too many calls with a key wait for the disk; try again",
+            ));
+        };
         let (answer, answered) = oneshot::channel();
         let request = Request {
             // A key may be of any length, and is nobody's business.
             key: Sha256::digest(key.as_bytes()).into(),
             what,
             answer,
+            _place: place,
         };
-        let refused = |why: &str| KeyStoreError(format!("{}: {why}", self.path.display()));
         self.messages
             .try_send(Message::Request(request))
-            .map_err(|_| refused("too many calls with a key wait for the disk; try again"))?;
+            .map_err(|_| refused("the thread that keeps idempotency keys has ended"))?;
         match answered.await {
             Ok(answer) => answer,
             Err(_) => Err(refused("the thread that keeps idempotency keys has ended")),

@@ -101,9 +101,12 @@ async fn s02_idle_connections_of_one_client_make_room_for_others() {
         match number % 10 {
             0 => {
                 let ask = request(shared.served.address, "GET", "/health/live", &[], "");
-                stream.write_all(ask.as_bytes()).await.expect("sent");
+                // On a busy machine it may have had to make room by now.
+                let _ = stream.write_all(ask.as_bytes()).await;
             }
-            1 => stream.write_all(b"GET /health/li").await.expect("sent"),
+            1 => {
+                let _ = stream.write_all(b"GET /health/li").await;
+            }
             _ => {}
         }
         idle.push(stream);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use steadyhand::testing::{Script, script};
-use steadyhand::{Call, Effect, Outcome, Tool, ToolError, ToolExecutor};
+use steadyhand::{Call, Effect, KeyStore, Outcome, Taken, Tool, ToolError, ToolExecutor};
 use steadyhand_server::history::KeptKeys;
 
 use super::kept_keys::{Time, hours};
@@ -58,6 +58,20 @@ async fn r07_a_hundred_keys_at_once_run_once_each() {
     let outcomes = futures_util::future::join_all(calls).await;
     assert!(outcomes.iter().all(Outcome::is_success));
     assert_eq!(tool.starts(), 100);
+}
+
+#[tokio::test]
+async fn s02_a_flood_of_keys_delays_the_others_and_shuts_nobody_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = KeptKeys::open(folder.path().join("keys.db"));
+    // More at the same time than wait for the disk.
+    let keys_of_one = (0..3_000).map(|number| format!("greedy-{number}"));
+    let all: Vec<String> = keys_of_one.chain(["other".to_owned()]).collect();
+    let taken =
+        futures_util::future::join_all(all.iter().map(|key| keys.take(key, &[7; 32]))).await;
+    for (key, taken) in all.iter().zip(taken) {
+        assert!(matches!(taken, Ok(Taken::New)), "{key}: {taken:?}");
+    }
 }
 
 /// Runs one call that leaves a mark and never comes back.
