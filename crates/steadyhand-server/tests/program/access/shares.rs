@@ -5,7 +5,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::{TOOLS, key, with_key};
-use crate::serve::{Served, reply, request, runs, until};
+use crate::serve::{Served, reply, request, runs, until, whole_reply};
 use crate::support::Workplace;
 
 /// How many calls the other caller makes.
@@ -111,6 +111,14 @@ async fn s02_idle_connections_of_one_client_make_room_for_others() {
         }
         idle.push(stream);
     }
+    // All of them came at once: whoever comes while they are taken in may find no room.
+    until("the burst is over", async || {
+        let mut stream = shared.served.connect().await;
+        let ask = request(shared.served.address, "GET", "/health/live", &[], "");
+        stream.write_all(ask.as_bytes()).await.ok()?;
+        whole_reply(&mut stream).await.map(drop)
+    })
+    .await;
     shared.others_are_served().await;
     drop(idle);
 }
