@@ -11,13 +11,14 @@ mod settings;
 pub(crate) mod tls;
 
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
 use futures_util::FutureExt;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -50,6 +51,8 @@ pub(crate) const DRAIN_MAX: Duration = Duration::from_secs(10);
 const FIRST_LIST_WAIT: Duration = Duration::from_secs(5);
 /// How long calls that were cancelled then, and answers on their way, may take.
 const LAST_WORDS_MAX: Duration = Duration::from_secs(2);
+/// Connections that wait to be accepted. Where there are more, the system lets a client wait a second before it tries again.
+const BACKLOG: u32 = 4096;
 /// Connections beyond the limit that are told so at the same time. Further ones wait a moment for a place of either
 /// kind, then they are closed: those who say nothing must not keep others from being heard.
 const REFUSALS: usize = 32;
@@ -100,8 +103,19 @@ pub(crate) struct Drained {
 
 /// The address, before there is anything to serve: a port that is taken is found out first.
 pub(crate) async fn listen(settings: &Settings) -> Result<TcpListener, CannotServe> {
-    let bound = TcpListener::bind(settings.listen).await;
-    bound.map_err(|error| CannotServe::address(settings.listen, &error))
+    bind(settings.listen).map_err(|error| CannotServe::address(settings.listen, &error))
+}
+
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A server that was restarted does not wait for connections of the one before it.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 impl Server {
@@ -209,7 +223,7 @@ impl Server {
     }
 
     /// Lets commands of the same configuration find it, for as long as it lives.
-    pub(crate) fn announce(&self, state: &std::path::Path) -> std::io::Result<()> {
+    pub(crate) fn announce(&self, state: &std::path::Path) -> io::Result<()> {
         let _ = self.app.state.set(state.to_owned());
         let generation = self.app.runtime.generation();
         let file = generation.configuration.file.as_deref();
