@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::convert::{to_f64, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::Function;
-use crate::matrix::{Matrix, MatrixKind, broadcast_index, cell_count, dimension_text};
 use crate::number::digits::write_javascript;
+use crate::value::env::Env;
+use crate::value::function::Function;
+use crate::value::matrix::{Matrix, MatrixKind, broadcast_index, cell_count, dimension_text};
 use crate::value::{Object, ObjectKind, Value};
 
 /// The lengths that `end` can stand for.

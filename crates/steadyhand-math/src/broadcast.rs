@@ -1,10 +1,10 @@
 //! Functions of scalars, applied to every cell of matrices.
 
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::matrix::{Matrix, MatrixKind, broadcast_index, broadcast_size, cell_count};
 use crate::refusals::{is_zero_cell, unsupported};
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::matrix::{Matrix, MatrixKind, broadcast_index, broadcast_size, cell_count};
 
 pub(crate) type Scalar1 = fn(&mut Env, &Value) -> Result<Value>;
 pub(crate) type Scalar2 = fn(&mut Env, &Value, &Value) -> Result<Value>;

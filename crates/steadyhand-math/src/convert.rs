@@ -5,7 +5,6 @@ use std::sync::Arc;
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 
-use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::number::complex::Complex;
 use crate::number::decimal::Decimal;
@@ -14,6 +13,7 @@ use crate::number::fraction::Fraction;
 use crate::number::integer;
 use crate::signatures;
 use crate::value::Value;
+use crate::value::env::Env;
 
 /// Two numbers of one kind, ready to be combined.
 pub(crate) enum Pair {

@@ -4,23 +4,30 @@ use std::sync::Arc;
 
 use crate::access;
 use crate::convert::truthy;
-use crate::env::{Env, Frame};
 use crate::error::{ErrorKind, MathError, Result};
-use crate::function::{Builtin, Function, UserFunction};
 use crate::functions::{self, Callable};
-use crate::matrix::{Matrix, MatrixKind};
 use crate::nesting;
 use crate::ops::{arithmetic, bits, compare, logic, power};
 use crate::refusals;
 use crate::signatures;
-use crate::syntax::node::{Access, BinaryOp, Call, Index, Node, Range, Statement, UnaryOp};
-use crate::unit::Unit;
+use crate::value::env::Env;
+use crate::value::function::{Builtin, Frame, Function, UserFunction};
+use crate::value::matrix::{Matrix, MatrixKind};
+use crate::value::node::{Access, BinaryOp, Call, Index, Node, Range, Statement, UnaryOp};
+use crate::value::unit::Unit;
 use crate::value::{Object, Value};
 
 /// Variables one session may hold.
 const VARIABLES_MAX: usize = 10_000;
 
 impl Env {
+    /// Reads and runs one text with a full purse.
+    pub(crate) fn run(&mut self, expression: &str) -> Result<Value> {
+        self.restart();
+        let node = self.parse(expression)?;
+        self.eval(&node)
+    }
+
     pub(crate) fn eval(&mut self, node: &Node) -> Result<Value> {
         match node {
             Node::Constant(value) => Ok(value.clone()),

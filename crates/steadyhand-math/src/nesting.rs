@@ -1,10 +1,10 @@
 //! How deep values may contain each other.
 
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::Function;
-use crate::syntax::node::Node;
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::Function;
+use crate::value::node::Node;
 
 /// How many levels of objects, matrices and functions a value may contain.
 const NESTING_MAX: usize = 64;

@@ -3,9 +3,9 @@
 use num_traits::Zero;
 
 use crate::error::{MathError, Result};
-use crate::matrix::MatrixKind;
 use crate::number::decimal::Decimal;
 use crate::value::Value;
+use crate::value::matrix::MatrixKind;
 
 /// Refuses what has no well-defined answer. Numbers that are finite never get here.
 pub(crate) fn check(function: &str, arguments: &[Value]) -> Result<()> {

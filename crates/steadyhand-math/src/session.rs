@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use crate::env::Env;
 use crate::error::MathError;
 use crate::format::write_value;
 use crate::limits::Limits;
 use crate::number::digits::{Style, write_number};
 use crate::value::Value;
+use crate::value::env::Env;
 
 /// Evaluates one expression within the default [`Limits`].
 ///

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
 use crate::error::{MathError, Result};
-use crate::matrix::MatrixKind;
+use crate::value::matrix::MatrixKind;
 use crate::value::{ObjectKind, Value};
 
 /// The kinds of arguments, one letter each: n number, c complex, b big number, i big integer, f fraction, u unit, s text,

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::convert::{simple, to_complex, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::{ANY_NUMBER, Builtin};
-use crate::matrix::Matrix;
 use crate::number::complex::Complex;
 use crate::ops::compare::nearly_equal;
-use crate::syntax::node::{Call, Node, Range};
+use crate::value::env::Env;
+use crate::value::function::{ANY_NUMBER, Builtin};
+use crate::value::matrix::Matrix;
+use crate::value::node::{Call, Node, Range};
 use crate::value::{Object, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[

@@ -4,18 +4,18 @@ use num_traits::Signed;
 
 use crate::broadcast::{both, each, keeping_zeros};
 use crate::convert::{Pair, pair, simple, to_big, to_f64, whole, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::{ANY_NUMBER, Builtin};
 use crate::functions::statistics::flatten_args;
-use crate::matrix::Matrix;
 use crate::number::complex::Complex;
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
 use crate::number::transcendental;
-use crate::ops::arithmetic::{add_scalar, multiply_scalar};
+use crate::ops::arithmetic::{abs, add_scalar, multiply_scalar};
 use crate::ops::power::pow_scalar;
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::{ANY_NUMBER, Builtin};
+use crate::value::matrix::Matrix;
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("abs", 1..=1, |env, args| each(env, &args[0], abs)),
@@ -47,25 +47,6 @@ pub(crate) const TABLE: &[Builtin] = &[
         })
     }),
 ];
-
-#[allow(
-    clippy::only_used_in_recursion,
-    reason = "every scalar function has this signature"
-)]
-pub(crate) fn abs(env: &mut Env, value: &Value) -> Result<Value> {
-    Ok(match value {
-        Value::Num(x) => Value::Num(x.abs()),
-        Value::Complex(z) => Value::Num(z.abs()),
-        Value::Int(n) => Value::int(n.abs()),
-        Value::Big(n) => Value::big(n.abs()),
-        Value::Frac(n) => Value::frac(Fraction {
-            numerator: n.numerator.abs(),
-            denominator: n.denominator.clone(),
-        }),
-        Value::Unit(unit) => Value::unit(unit.abs(env)?),
-        other => Value::Num(to_f64(&simple("abs", other, 0)?).abs()),
-    })
-}
 
 fn cube(env: &mut Env, value: &Value) -> Result<Value> {
     if let Value::Unit(unit) = value {
@@ -104,7 +85,7 @@ fn cbrt(env: &mut Env, args: &[Value]) -> Result<Value> {
 }
 
 /// The power 1/3 is off by a rounding error where the cube root is not.
-fn exact_cube_root(cube: &crate::unit::Unit, root: Value) -> Result<Value> {
+fn exact_cube_root(cube: &crate::value::unit::Unit, root: Value) -> Result<Value> {
     match (root, &cube.value) {
         (Value::Unit(unit), Some(value @ Value::Num(_))) => {
             let exact = Value::Num(to_f64(value).cbrt());

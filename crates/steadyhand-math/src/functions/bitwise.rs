@@ -1,7 +1,7 @@
 //! Bit operators under their names.
 
-use crate::function::Builtin;
 use crate::ops::bits;
+use crate::value::function::Builtin;
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("bitAnd", 2..=2, |env, args| {

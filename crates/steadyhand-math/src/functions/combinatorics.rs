@@ -5,15 +5,15 @@ use num_traits::{ToPrimitive, Zero};
 
 use crate::broadcast::each;
 use crate::convert::{simple, to_f64, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::Builtin;
 use crate::functions::probability::{Counts, binomial, count, counts};
 use crate::functions::statistics::flatten_args;
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
 use crate::ops::arithmetic::{divide_scalar, multiply_scalar};
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("bellNumbers", 1..=1, |env, args| each(env, &args[0], bell)),

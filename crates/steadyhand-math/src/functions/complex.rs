@@ -2,13 +2,13 @@
 
 use crate::broadcast::each;
 use crate::convert::{simple, to_complex};
-use crate::env::Env;
 use crate::error::Result;
-use crate::function::Builtin;
 use crate::number::decimal::Decimal;
 use crate::number::transcendental;
-use crate::unit::Unit;
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
+use crate::value::unit::Unit;
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("arg", 1..=1, |env, args| each(env, &args[0], arg)),

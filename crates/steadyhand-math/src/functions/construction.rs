@@ -7,20 +7,20 @@ use crate::broadcast::each;
 use crate::convert::{
     Pair, pair, read_number, silently_big, simple, to_big, to_f64, truthy, whole, wrong_type,
 };
-use crate::env::{Env, NumberKind};
 use crate::error::{MathError, Result};
 use crate::format::{write_complex, write_value};
-use crate::function::{ANY_NUMBER, Builtin};
-use crate::functions::rounding::round_number;
-use crate::matrix::{Matrix, MatrixKind};
 use crate::number::complex::Complex;
 use crate::number::decimal::Decimal;
 use crate::number::digits::{Style, write_javascript};
 use crate::number::fraction::Fraction;
 use crate::number::integer;
 use crate::ops::compare::equal_scalar;
+use crate::ops::rounding::round_number;
 use crate::refusals::{is_not_finite, unsupported};
-use crate::unit::Unit;
+use crate::value::env::{Env, NumberKind};
+use crate::value::function::{ANY_NUMBER, Builtin};
+use crate::value::matrix::{Matrix, MatrixKind};
+use crate::value::unit::Unit;
 use crate::value::{Object, ObjectKind, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[

@@ -6,16 +6,16 @@ use num_traits::{Signed, Zero};
 
 use crate::broadcast::both;
 use crate::convert::{Pair, pair, to_f64};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::{ANY_NUMBER, Builtin};
-use crate::matrix::Matrix;
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
 use crate::number::integer;
 use crate::ops::arithmetic::{EXACT_MAX, modulo_by_floor};
 use crate::refusals::unsupported;
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::{ANY_NUMBER, Builtin};
+use crate::value::matrix::Matrix;
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("gcd", 1..=ANY_NUMBER, gcd),

@@ -3,19 +3,20 @@
 use std::cmp::Ordering;
 
 use crate::convert::{simple, to_complex, to_f64, truthy};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::Builtin;
-use crate::functions::arithmetic::{abs, sqrt_scalar};
+use crate::functions::arithmetic::sqrt_scalar;
 use crate::functions::factor::{Order, all_solutions, qr, substitute};
-use crate::functions::linear::{identity, inverse, product, square, zero};
+use crate::functions::linear::square;
 use crate::functions::trigonometry::{arctangent, cosine, sine};
-use crate::matrix::{Matrix, MatrixKind};
 use crate::number::complex::Complex;
 use crate::number::decimal::Decimal;
-use crate::ops::arithmetic::{add_scalar, divide_scalar, multiply_scalar, subtract_scalar};
+use crate::ops::arithmetic::{abs, add_scalar, divide_scalar, multiply_scalar, subtract_scalar};
 use crate::ops::compare::equal_scalar;
+use crate::ops::linear::{identity, inverse, product, zero};
 use crate::refusals::unsupported;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
+use crate::value::matrix::{Matrix, MatrixKind};
 use crate::value::{Object, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[Builtin::new("eigs", 1..=2, eigs)];

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use crate::broadcast::each;
 use crate::convert::{length, to_f64, wrong_type};
-use crate::env::{Env, Variables};
 use crate::error::{MathError, Result};
 use crate::format::write_value;
-use crate::function::Builtin;
 use crate::number::digits::{Notation, Style, write_javascript};
 use crate::refusals::unsupported;
-use crate::syntax::node::Node;
-use crate::unit::Unit;
+use crate::value::env::{Env, Variables};
+use crate::value::function::Builtin;
+use crate::value::node::Node;
+use crate::value::unit::Unit;
 use crate::value::{Object, ObjectKind, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[
@@ -92,7 +92,7 @@ fn evaluate(env: &mut Env, args: &[Value]) -> Result<Value> {
     run_apart(env, &node, args.get(1))
 }
 
-fn each_text(env: &mut Env, matrix: &crate::matrix::Matrix) -> Result<Value> {
+fn each_text(env: &mut Env, matrix: &crate::value::matrix::Matrix) -> Result<Value> {
     let mut cells = Vec::with_capacity(matrix.cells.len());
     for text in &matrix.cells {
         let node = read(env, "evaluate", text)?;
@@ -100,7 +100,7 @@ fn each_text(env: &mut Env, matrix: &crate::matrix::Matrix) -> Result<Value> {
         cells.push(env.eval(&node)?);
         env.ascend();
     }
-    Ok(crate::matrix::Matrix {
+    Ok(crate::value::matrix::Matrix {
         cells,
         ..matrix.clone()
     }

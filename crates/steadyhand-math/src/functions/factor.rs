@@ -1,18 +1,17 @@
 //! Factors of matrices, and equations solved with them.
 
 use crate::convert::{to_f64, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::Builtin;
-use crate::functions::arithmetic::{abs, sqrt_scalar};
+use crate::functions::arithmetic::sqrt_scalar;
 use crate::functions::complex::conj;
-use crate::functions::linear::{
-    as_matrix, identity, is_zero, largest_below, square, swap_rows, zero,
-};
-use crate::matrix::{Matrix, MatrixKind};
+use crate::functions::linear::{as_matrix, square};
 use crate::ops::arithmetic::{
-    add_scalar, divide_scalar, multiply_scalar, negate_scalar, subtract_scalar,
+    abs, add_scalar, divide_scalar, multiply_scalar, negate_scalar, subtract_scalar,
 };
+use crate::ops::linear::{identity, is_zero, largest_below, swap_rows, zero};
+use crate::value::env::Env;
+use crate::value::function::Builtin;
+use crate::value::matrix::{Matrix, MatrixKind};
 use crate::value::{Object, ObjectKind, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[

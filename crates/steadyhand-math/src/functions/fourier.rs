@@ -3,13 +3,13 @@
 use std::f64::consts::TAU;
 
 use crate::convert::{simple, to_complex};
-use crate::env::Env;
 use crate::error::Result;
-use crate::function::Builtin;
 use crate::functions::linear::as_matrix;
-use crate::matrix::{Matrix, cell_count};
 use crate::number::complex::Complex;
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
+use crate::value::matrix::{Matrix, cell_count};
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("fft", 1..=1, |env, args| transform(env, "fft", args, -1.0)),

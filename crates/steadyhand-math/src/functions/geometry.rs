@@ -1,19 +1,20 @@
 //! Points, lines, planes, rotations.
 
 use crate::convert::{simple, to_f64, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::Builtin;
-use crate::functions::arithmetic::{abs, sqrt_scalar};
-use crate::functions::linear::{as_matrix, is_zero, product, zero};
+use crate::functions::arithmetic::sqrt_scalar;
+use crate::functions::linear::as_matrix;
 use crate::functions::matrix_functions::norm_of;
 use crate::functions::trigonometry::{cosine, sine};
-use crate::matrix::{Matrix, MatrixKind};
 use crate::number::decimal::Decimal;
 use crate::ops::arithmetic::{
-    add_scalar, divide_scalar, multiply_scalar, negate_scalar, subtract_scalar,
+    abs, add_scalar, divide_scalar, multiply_scalar, negate_scalar, subtract_scalar,
 };
 use crate::ops::compare::equal_scalar;
+use crate::ops::linear::{is_zero, product, zero};
+use crate::value::env::Env;
+use crate::value::function::Builtin;
+use crate::value::matrix::{Matrix, MatrixKind};
 use crate::value::{Object, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[

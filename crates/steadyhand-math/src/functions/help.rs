@@ -1,10 +1,10 @@
 //! `help` has texts to show in mathjs; here it says where they are.
 
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::Builtin;
-use crate::syntax::node::Node;
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
+use crate::value::node::Node;
 
 pub(crate) const TABLE: &[Builtin] = &[];
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::convert::wrong_type;
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::{Builtin, Function, UserFunction};
 use crate::functions::{self};
-use crate::matrix::{Matrix, broadcast_index, broadcast_size, cell_count};
-use crate::syntax::node::{Definition, Index, Node};
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::{Builtin, Function, UserFunction};
+use crate::value::matrix::{Matrix, broadcast_index, broadcast_size, cell_count};
+use crate::value::node::{Definition, Index, Node};
 
 pub(crate) const TABLE: &[Builtin] = &[];
 

@@ -1,12 +1,12 @@
 //! Logical operators under their names; `and` and `or` stop when the answer is known.
 
 use crate::broadcast::both;
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::Builtin;
 use crate::ops::logic;
-use crate::syntax::node::Node;
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
+use crate::value::node::Node;
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("xor", 2..=2, |env, args| {

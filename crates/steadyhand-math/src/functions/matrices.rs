@@ -1,15 +1,15 @@
 //! Making matrices, joining them, looking at them.
 
 use crate::convert::{length, simple, whole, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::{ANY_NUMBER, Builtin, Function};
 use crate::functions::complex::conj;
 use crate::functions::linear::{as_matrix, vector};
 use crate::functions::statistics::dimension_of;
-use crate::matrix::{Matrix, MatrixKind, cell_count};
 use crate::number::decimal::Decimal;
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::{ANY_NUMBER, Builtin, Function};
+use crate::value::matrix::{Matrix, MatrixKind, cell_count};
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("transpose", 1..=1, transpose),

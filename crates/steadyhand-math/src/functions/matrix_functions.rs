@@ -2,20 +2,21 @@
 
 use crate::broadcast::each;
 use crate::convert::{simple, to_f64, wrong_type};
-use crate::env::Env;
 use crate::error::{ErrorKind, MathError, Result};
-use crate::function::Builtin;
-use crate::functions::arithmetic::{abs, power, sqrt_scalar};
+use crate::functions::arithmetic::{power, sqrt_scalar};
 use crate::functions::complex::conj;
 use crate::functions::eigen;
 use crate::functions::factor::{qr, solve};
-use crate::functions::linear::{as_matrix, identity, inverse, is_zero, product, square, zero};
+use crate::functions::linear::{as_matrix, square};
 use crate::functions::matrices::ctranspose;
-use crate::matrix::Matrix;
 use crate::ops::arithmetic::{
-    add, add_scalar, dot_divide, dot_multiply, multiply, negate, subtract, subtract_scalar,
+    abs, add, add_scalar, dot_divide, dot_multiply, multiply, negate, subtract, subtract_scalar,
 };
 use crate::ops::compare::order;
+use crate::ops::linear::{identity, inverse, is_zero, product, zero};
+use crate::value::env::Env;
+use crate::value::function::Builtin;
+use crate::value::matrix::Matrix;
 use crate::value::{Object, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[
@@ -289,7 +290,7 @@ fn rank_factors(env: &mut Env, matrix: &Matrix) -> Result<Option<(Matrix, Matrix
         let Some(row) = (at..rows).find(|row| !is_zero(env, reduced.at(*row, column))) else {
             continue;
         };
-        crate::functions::linear::swap_rows(&mut reduced, at, row);
+        crate::ops::linear::swap_rows(&mut reduced, at, row);
         let pivot = reduced.at(at, column).clone();
         for other in 0..columns {
             reduced.cells[at * columns + other] =

@@ -41,14 +41,14 @@ use std::collections::HashMap;
 use std::f64::consts;
 use std::sync::LazyLock;
 
-use crate::env::{Env, NumberKind};
 use crate::error::Result;
-use crate::function::{Builtin, Function, Lazy};
 use crate::number::complex::I;
 use crate::number::transcendental;
-use crate::unit::Unit;
 use crate::unit::constants::CONSTANTS;
 use crate::value::Value;
+use crate::value::env::{Env, NumberKind};
+use crate::value::function::{Builtin, Function, Lazy};
+use crate::value::unit::Unit;
 
 /// What a name means when no variable has it.
 enum Entry {

@@ -1,11 +1,11 @@
 //! Ordinary differential equations, by Runge–Kutta methods that choose their own steps.
 
 use crate::convert::{simple, to_f64, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::{Builtin, Function};
 use crate::functions::linear::as_matrix;
-use crate::matrix::Matrix;
+use crate::value::env::Env;
+use crate::value::function::{Builtin, Function};
+use crate::value::matrix::Matrix;
 use crate::value::{Object, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[Builtin::new("solveODE", 3..=4, solve_ode)];

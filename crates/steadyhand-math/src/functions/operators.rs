@@ -1,10 +1,10 @@
 //! The operators under their names: `add(1, 2, 3)`
 
-use crate::env::Env;
 use crate::error::Result;
-use crate::function::{ANY_NUMBER, Builtin};
 use crate::ops::{arithmetic, power};
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::{ANY_NUMBER, Builtin};
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("add", 2..=ANY_NUMBER, |env, args| {

@@ -2,14 +2,14 @@
 
 use crate::broadcast::each;
 use crate::convert::{simple, to_f64, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::Builtin;
 use crate::number::decimal::Decimal;
 use crate::number::special;
 use crate::ops::arithmetic::EXACT_MAX;
 use crate::refusals::{is_not_finite, unsupported};
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("factorial", 1..=1, factorial),

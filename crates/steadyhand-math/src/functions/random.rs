@@ -1,11 +1,11 @@
 //! Chance: random numbers and choices.
 
 use crate::convert::{length, simple, to_f64, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::Builtin;
-use crate::matrix::{Matrix, MatrixKind, cell_count};
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
+use crate::value::matrix::{Matrix, MatrixKind, cell_count};
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("random", 0..=3, |env, args| {

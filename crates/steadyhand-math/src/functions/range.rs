@@ -3,14 +3,14 @@
 use std::cmp::Ordering;
 
 use crate::convert::{Pair, pair, read_number, simple, to_f64, truthy, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::Builtin;
-use crate::matrix::Matrix;
 use crate::ops::arithmetic::{add_scalar, multiply_scalar};
 use crate::ops::compare::order;
 use crate::refusals::unsupported;
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
+use crate::value::matrix::Matrix;
 
 pub(crate) const TABLE: &[Builtin] = &[Builtin::new("range", 1..=4, range)];
 

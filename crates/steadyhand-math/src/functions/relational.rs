@@ -4,16 +4,16 @@ use std::cmp::Ordering;
 
 use crate::broadcast::both;
 use crate::convert::{to_f64, wrong_type};
-use crate::env::Env;
 use crate::error::Result;
-use crate::function::Builtin;
-use crate::matrix::{Matrix, MatrixKind};
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
 use crate::ops::compare::{self, equal_scalar, order, sign_of};
 use crate::refusals::{is_zero_cell, unsupported};
 use crate::signatures;
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
+use crate::value::matrix::{Matrix, MatrixKind};
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("compare", 2..=2, compare),

@@ -2,15 +2,15 @@
 
 use crate::access;
 use crate::convert::{length, simple, to_f64, whole, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::Builtin;
 use crate::functions::construction::index_parts;
 use crate::functions::linear::as_matrix;
 use crate::functions::statistics::{along, dimension_of};
-use crate::matrix::{Matrix, MatrixKind, cell_count};
 use crate::ops::arithmetic::subtract;
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
+use crate::value::matrix::{Matrix, MatrixKind, cell_count};
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("flatten", 1..=1, flatten),

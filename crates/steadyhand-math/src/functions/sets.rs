@@ -3,14 +3,14 @@
 use std::cmp::Ordering;
 
 use crate::convert::{simple, truthy, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::Builtin;
 use crate::functions::relational::natural;
 use crate::functions::sorting::sorted;
 use crate::functions::statistics::flatten_args;
-use crate::matrix::{Matrix, MatrixKind};
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
+use crate::value::matrix::{Matrix, MatrixKind};
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("setCartesian", 2..=2, cartesian),

@@ -3,14 +3,14 @@
 use std::f64::consts::PI;
 
 use crate::convert::{length, simple, to_complex, to_f64, wrong_type};
-use crate::env::Env;
 use crate::error::Result;
-use crate::function::Builtin;
 use crate::functions::linear::as_matrix;
-use crate::matrix::{Matrix, MatrixKind};
 use crate::number::complex::Complex;
 use crate::ops::arithmetic::{add_scalar, divide_scalar, multiply_scalar, negate_scalar};
 use crate::refusals::unsupported;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
+use crate::value::matrix::{Matrix, MatrixKind};
 use crate::value::{Object, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[

@@ -3,18 +3,18 @@
 use std::cmp::Ordering;
 
 use crate::convert::{simple, to_f64, whole, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::Builtin;
 use crate::functions::relational::{from_sign, natural};
 use crate::functions::statistics::{along, dimension_of};
-use crate::matrix::Matrix;
 use crate::number::decimal::Decimal;
 use crate::ops::arithmetic::{add_scalar, multiply_scalar};
 use crate::ops::compare::order;
 use crate::refusals::is_nan;
-use crate::syntax::node::Node;
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
+use crate::value::matrix::Matrix;
+use crate::value::node::Node;
 
 pub(crate) const TABLE: &[Builtin] = &[Builtin::new("sort", 1..=2, sort)];
 

@@ -2,11 +2,11 @@
 
 use crate::broadcast::each;
 use crate::convert::{simple, to_f64, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::Builtin;
 use crate::number::special;
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("erf", 1..=1, |env, args| each(env, &args[0], erf)),

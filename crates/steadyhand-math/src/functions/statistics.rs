@@ -3,22 +3,22 @@
 use std::collections::HashMap;
 
 use crate::convert::{simple, whole, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::format::write_value;
-use crate::function::{ANY_NUMBER, Builtin};
-use crate::functions::arithmetic::{abs, sqrt_scalar};
+use crate::functions::arithmetic::sqrt_scalar;
 use crate::functions::sorting::sorted;
 use crate::functions::utils::is_nan;
-use crate::matrix::{Matrix, MatrixKind, cell_count};
 use crate::number::decimal::Decimal;
 use crate::number::digits::Style;
 use crate::ops::arithmetic::{
-    add, add_scalar, divide_scalar, multiply_scalar, plus, subtract_scalar,
+    abs, add, add_scalar, divide_scalar, multiply_scalar, plus, subtract_scalar,
 };
 use crate::ops::compare::order;
 use crate::refusals::unsupported;
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::{ANY_NUMBER, Builtin};
+use crate::value::matrix::{Matrix, MatrixKind, cell_count};
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("max", 1..=ANY_NUMBER, |env, args| {

@@ -6,15 +6,15 @@ use num_traits::{Float, FromPrimitive};
 
 use crate::broadcast::each;
 use crate::convert::{length, simple, whole, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::format::write_value;
-use crate::function::{Builtin, Function};
-use crate::matrix::MatrixKind;
 use crate::number::decimal::Decimal;
 use crate::number::digits::{Notation, Style, write_number};
 use crate::number::fraction::Fraction;
 use crate::refusals::unsupported;
+use crate::value::env::Env;
+use crate::value::function::{Builtin, Function};
+use crate::value::matrix::MatrixKind;
 use crate::value::{Object, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[

@@ -4,13 +4,13 @@ use std::f64::consts::LN_2;
 
 use crate::broadcast::{each, keeping_zeros};
 use crate::convert::{Pair, pair, simple, to_f64, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::Builtin;
 use crate::number::complex::Complex;
 use crate::number::decimal::Decimal;
 use crate::number::transcendental;
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
 
 /// One function: on real numbers, where that is real at all; on complex ones; on big ones, if known.
 struct Trig {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::convert::wrong_type;
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::{Builtin, Function};
+use crate::value::env::Env;
+use crate::value::function::{Builtin, Function};
 use crate::value::{Object, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[Builtin::new("typed", 1..=2, typed)];

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use crate::broadcast::both;
 use crate::convert::{simple, to_f64, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::function::Builtin;
-use crate::functions::rounding::{Rounding, round_scalar};
-use crate::matrix::Matrix;
+use crate::functions::rounding::round_scalar;
 use crate::ops::arithmetic::{add_scalar, subtract_scalar};
 use crate::ops::compare::equal_scalar;
+use crate::ops::rounding::Rounding;
 use crate::refusals::unsupported;
-use crate::unit::Unit;
 use crate::unit::prefix::PrefixSet;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
+use crate::value::matrix::Matrix;
+use crate::value::unit::Unit;
 use crate::value::{Object, Value};
 
 pub(crate) const TABLE: &[Builtin] = &[

@@ -5,12 +5,12 @@ use num_traits::Signed;
 
 use crate::broadcast::each;
 use crate::convert::{read_number, to_f64, wrong_type};
-use crate::env::Env;
 use crate::error::Result;
-use crate::function::Builtin;
 use crate::number::decimal::Decimal;
 use crate::ops::compare::{equal_scalar, nearly_equal, nearly_equal_big};
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::function::Builtin;
 
 pub(crate) const TABLE: &[Builtin] = &[
     Builtin::new("clone", 1..=1, |_, args| Ok(args[0].clone())),

@@ -1,18 +1,18 @@
 //! Sums, products, quotients and remainders.
 
 use num_integer::Integer;
-use num_traits::Zero;
+use num_traits::{Signed, Zero};
 
 use crate::broadcast::{both, each, keeping_zeros};
-use crate::convert::{Pair, pair, simple, unit_factor, wrong_type};
-use crate::env::Env;
+use crate::convert::{Pair, pair, simple, to_f64, unit_factor, wrong_type};
 use crate::error::{MathError, Result};
-use crate::functions::linear;
-use crate::functions::rounding::Rounding;
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
+use crate::ops::linear;
+use crate::ops::rounding::Rounding;
 use crate::refusals::unsupported;
 use crate::value::Value;
+use crate::value::env::Env;
 
 pub(crate) fn add(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
     both(env, a, b, add_scalar)
@@ -223,7 +223,7 @@ pub(crate) fn negate_scalar(env: &mut Env, value: &Value) -> Result<Value> {
         Value::Unit(unit) => {
             let value = unit.value.clone().unwrap_or(Value::Num(1.0));
             let negated = negate_scalar(env, &value)?;
-            Value::unit(crate::unit::Unit {
+            Value::unit(crate::value::unit::Unit {
                 value: Some(negated),
                 ..(**unit).clone()
             })
@@ -240,5 +240,25 @@ pub(crate) fn plus(env: &mut Env, value: &Value) -> Result<Value> {
     each(env, value, |_, value| match value {
         Value::Unit(_) => Ok(value.clone()),
         other => simple("unaryPlus", other, 0),
+    })
+}
+
+/// Its size, without its sign.
+#[allow(
+    clippy::only_used_in_recursion,
+    reason = "every scalar function has this signature"
+)]
+pub(crate) fn abs(env: &mut Env, value: &Value) -> Result<Value> {
+    Ok(match value {
+        Value::Num(x) => Value::Num(x.abs()),
+        Value::Complex(z) => Value::Num(z.abs()),
+        Value::Int(n) => Value::int(n.abs()),
+        Value::Big(n) => Value::big(n.abs()),
+        Value::Frac(n) => Value::frac(Fraction {
+            numerator: n.numerator.abs(),
+            denominator: n.denominator.clone(),
+        }),
+        Value::Unit(unit) => Value::unit(unit.abs(env)?),
+        other => Value::Num(to_f64(&simple("abs", other, 0)?).abs()),
     })
 }

@@ -5,11 +5,11 @@ use num_traits::{Signed, ToPrimitive};
 
 use crate::broadcast::{both, each};
 use crate::convert::{Pair, pair, simple, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::number::decimal::Decimal;
 use crate::refusals::unsupported;
 use crate::value::Value;
+use crate::value::env::Env;
 
 /// What JavaScript's bit operators see of a number: its lowest 32 bits.
 fn low_bits(x: f64) -> i32 {

@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use crate::broadcast::both;
 use crate::convert::{Pair, pair, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::number::decimal::Decimal;
 use crate::value::Value;
+use crate::value::env::Env;
 
 /// Equal up to rounding errors.
 pub(crate) fn nearly_equal(a: f64, b: f64, relative: f64, absolute: f64) -> bool {

@@ -2,9 +2,9 @@
 
 use crate::broadcast::{both, each};
 use crate::convert::{Pair, pair, simple, truthy, wrong_type};
-use crate::env::Env;
 use crate::error::Result;
 use crate::value::Value;
+use crate::value::env::Env;
 
 pub(crate) fn and(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
     // mathjs gives zeros, not booleans, for a matrix beside a scalar that is false.

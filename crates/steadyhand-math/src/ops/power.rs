@@ -7,15 +7,15 @@ use num_traits::{Signed, ToPrimitive, Zero};
 
 use crate::broadcast::keeping_zeros;
 use crate::convert::{Pair, fraction_as_big, pair, unit_factor, whole, wrong_type};
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::functions::linear;
 use crate::number::complex::Complex;
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
 use crate::number::transcendental;
+use crate::ops::linear;
 use crate::refusals::unsupported;
 use crate::value::Value;
+use crate::value::env::Env;
 
 pub(crate) fn pow(env: &mut Env, a: &Value, b: &Value) -> Result<Value> {
     match (a, b) {

@@ -1,6 +1,7 @@
 //! Cuts an expression into tokens, one at a time, because a quote means text or transpose depending on where it stands.
 
 use crate::error::{MathError, Result};
+use crate::names::is_letter;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Token {
@@ -274,10 +275,4 @@ impl<'a> Lexer<'a> {
         };
         Ok(())
     }
-}
-
-pub(crate) fn is_letter(c: char) -> bool {
-    c.is_ascii_alphabetic()
-        || matches!(c, '_' | '$' | '\u{C0}'..='\u{2AF}' | '\u{370}'..='\u{3FF}' | '\u{2100}'..='\u{214F}')
-        || ('\u{1D400}'..='\u{1D7FF}').contains(&c)
 }

@@ -1,7 +1,6 @@
-//! From text to tree: the words, the grammar, and the tree written out again.
+//! From text to tree: the words and the grammar.
 
-pub(crate) mod lexer;
-pub(crate) mod node;
+mod lexer;
 mod operand;
-pub(crate) mod parser;
-pub(crate) mod print;
+mod parser;
+mod read;

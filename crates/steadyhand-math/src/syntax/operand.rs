@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::lexer::Token;
-use super::node::{Access, Call, Index, Node, UnaryOp};
 use super::parser::Parser;
 use crate::error::Result;
 use crate::value::Value;
+use crate::value::node::{Access, Call, Index, Node, UnaryOp};
 
 impl Parser<'_> {
     #[inline(always)]

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::lexer::{Lexer, Token};
-use super::node::{
-    BinaryOp, Definition, Node, RANGE_LEVEL, RELATIONAL_LEVEL, Range, Statement, UnaryOp,
-};
 use crate::error::{MathError, Result};
 use crate::limits::Limits;
 use crate::value::Value;
+use crate::value::node::{
+    BinaryOp, Definition, Node, RANGE_LEVEL, RELATIONAL_LEVEL, Range, Statement, UnaryOp,
+};
 
 /// How literals become values: `config({number: "Fraction"})` changes it.
 pub(crate) type ReadNumber<'a> = &'a dyn Fn(&str) -> Result<Value>;

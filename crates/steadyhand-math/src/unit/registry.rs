@@ -7,6 +7,7 @@ use super::prefix::{NO_PREFIX, PrefixSet};
 use super::table::{BASES, DEFAULTS, UNITS};
 use super::{DIMENSIONS, Dimensions, Part};
 use crate::error::{MathError, Result};
+use crate::names::is_letter;
 
 type Map<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
 
@@ -67,7 +68,7 @@ const CREATED_MAX: usize = 256;
 
 impl Registry {
     /// Exactly this unit, without a prefix.
-    pub(super) fn known(name: &str) -> Option<Arc<Definition>> {
+    pub(crate) fn known(name: &str) -> Option<Arc<Definition>> {
         KNOWN.get(name).cloned()
     }
 
@@ -187,10 +188,8 @@ impl Registry {
                 )));
             }
             let mut letters = taken.chars();
-            let starts_well = letters.next().is_some_and(crate::syntax::lexer::is_letter);
-            if !starts_well
-                || !letters.all(|c| crate::syntax::lexer::is_letter(c) || c.is_ascii_digit())
-            {
+            let starts_well = letters.next().is_some_and(is_letter);
+            if !starts_well || !letters.all(|c| is_letter(c) || c.is_ascii_digit()) {
                 return Err(MathError::units(format!(
                     "Invalid unit name (must be alphanumeric): \"{taken}\""
                 )));

@@ -1,12 +1,14 @@
 //! Values as text, the way mathjs writes them.
 
-use crate::env::Env;
+mod node;
+
 use crate::error::{MathError, Result};
-use crate::matrix::{Matrix, MatrixKind};
 use crate::number::complex::Complex;
 use crate::number::digits::{Style, write_number};
 use crate::ops::compare::equal_scalar;
-use crate::syntax::node::Node;
+use crate::value::env::Env;
+use crate::value::matrix::{Matrix, MatrixKind};
+use crate::value::node::Node;
 use crate::value::{Object, ObjectKind, Value};
 
 pub(crate) fn write_value(env: &mut Env, value: &Value, style: &Style) -> Result<String> {

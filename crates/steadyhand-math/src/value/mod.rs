@@ -1,17 +1,23 @@
-//! What an expression can evaluate to.
+//! What an expression can evaluate to, and what functions run in: each of these holds others of them.
+
+pub(crate) mod env;
+pub(crate) mod function;
+pub(crate) mod matrix;
+pub(crate) mod node;
+pub(crate) mod unit;
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use num_bigint::BigInt;
 
-use crate::function::Function;
-use crate::matrix::Matrix;
+use self::function::Function;
+use self::matrix::Matrix;
+use self::node::Node;
+use self::unit::Unit;
 use crate::number::complex::Complex;
 use crate::number::decimal::Decimal;
 use crate::number::fraction::Fraction;
-use crate::syntax::node::Node;
-use crate::unit::Unit;
 
 /// Values are never changed in place: whoever holds one keeps what it has, and no value can contain itself.
 #[derive(Debug, Clone)]

@@ -1,13 +1,14 @@
 //! How a quantity is written: in which units, with which prefix.
 
-use super::prefix::Prefix;
-use super::{Part, Registry, Unit};
 use crate::convert::to_f64;
-use crate::env::Env;
 use crate::error::{MathError, Result};
 use crate::format::write_value;
 use crate::number::digits::{Notation, Style, write_javascript};
+use crate::unit::prefix::Prefix;
+use crate::unit::{Part, Registry};
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::unit::Unit;
 
 /// A prefix is good when about this many powers of ten are left before the unit.
 const OFFSET: f64 = 1.2;

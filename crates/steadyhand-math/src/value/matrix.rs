@@ -1,8 +1,8 @@
 //! Matrices of any number of dimensions, stored flat, row by row.
 
-use crate::env::Env;
+use super::Value;
+use super::env::Env;
 use crate::error::{MathError, Result};
-use crate::value::Value;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Matrix {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::env::{Env, Frame};
+use super::env::Env;
+use super::node::{Definition, Node};
+use super::{Object, Value};
 use crate::error::Result;
-use crate::syntax::node::{Definition, Node};
-use crate::value::{Object, Value};
 
 pub(crate) type Native = fn(&mut Env, &[Value]) -> Result<Value>;
 /// Takes its arguments unevaluated, as `map` and `or` do.
@@ -52,6 +52,25 @@ pub(crate) struct UserFunction {
     pub(crate) definition: Arc<Definition>,
     /// The parameters of the functions around it, where it was defined inside one.
     pub(crate) captured: Option<Arc<Frame>>,
+}
+
+/// The parameters of a function that runs, and of the functions around it.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) values: Vec<(Arc<str>, Value)>,
+    pub(crate) outer: Option<Arc<Frame>>,
+}
+
+impl Frame {
+    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
+        let mut frame = self;
+        loop {
+            if let Some((_, value)) = frame.values.iter().find(|(own, _)| &**own == name) {
+                return Some(value);
+            }
+            frame = frame.outer.as_deref()?;
+        }
+    }
 }
 
 impl Function {

@@ -2,34 +2,13 @@
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
-use super::node::{Index, Node};
-use crate::format::{push_quoted, write_complex};
+use super::{push_quoted, write_complex};
+use crate::convert::to_f64;
 use crate::number::digits::{Style, write_javascript, write_number};
 use crate::value::Value;
+use crate::value::node::{Index, Node};
 
 impl Node {
-    /// What mathjs's `typeOf` calls it.
-    pub(crate) fn type_name(&self) -> &'static str {
-        match self {
-            Self::Constant(_) => "ConstantNode",
-            Self::Symbol(_) => "SymbolNode",
-            Self::Paren(_) => "ParenthesisNode",
-            Self::Unary(..) | Self::Binary(..) | Self::Implicit(_) | Self::Percentage(..) => {
-                "OperatorNode"
-            }
-            Self::Relational(_) => "RelationalNode",
-            Self::Conditional(_) => "ConditionalNode",
-            Self::Array(_) => "ArrayNode",
-            Self::Object(_) => "ObjectNode",
-            Self::Range(_) => "RangeNode",
-            Self::Access(_) => "AccessorNode",
-            Self::Call(_) => "FunctionNode",
-            Self::Assign(_) | Self::AssignInto(_) => "AssignmentNode",
-            Self::Define(_) => "FunctionAssignmentNode",
-            Self::Block(_) => "BlockNode",
-        }
-    }
-
     /// How tightly its own operator binds; names and calls bind tightest.
     fn level(&self) -> u8 {
         match self {
@@ -225,6 +204,6 @@ fn constant(f: &mut Formatter<'_>, value: &Value) -> fmt::Result {
         Value::Big(n) => f.write_str(&n.write(&Style::EXACT)),
         Value::Frac(n) => write!(f, "{}/{}", n.numerator, n.denominator),
         Value::Undefined => f.write_str("undefined"),
-        other => f.write_str(&write_javascript(crate::convert::to_f64(other))),
+        other => f.write_str(&write_javascript(to_f64(other))),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::value::Value;
+use super::Value;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Node {
@@ -186,6 +186,28 @@ impl BinaryOp {
 }
 
 impl Node {
+    /// What mathjs's `typeOf` calls it.
+    pub(crate) fn type_name(&self) -> &'static str {
+        match self {
+            Self::Constant(_) => "ConstantNode",
+            Self::Symbol(_) => "SymbolNode",
+            Self::Paren(_) => "ParenthesisNode",
+            Self::Unary(..) | Self::Binary(..) | Self::Implicit(_) | Self::Percentage(..) => {
+                "OperatorNode"
+            }
+            Self::Relational(_) => "RelationalNode",
+            Self::Conditional(_) => "ConditionalNode",
+            Self::Array(_) => "ArrayNode",
+            Self::Object(_) => "ObjectNode",
+            Self::Range(_) => "RangeNode",
+            Self::Access(_) => "AccessorNode",
+            Self::Call(_) => "FunctionNode",
+            Self::Assign(_) | Self::AssignInto(_) => "AssignmentNode",
+            Self::Define(_) => "FunctionAssignmentNode",
+            Self::Block(_) => "BlockNode",
+        }
+    }
+
     /// The parts that are expressions themselves.
     pub(crate) fn children<'a>(&'a self, into: &mut Vec<&'a Self>) {
         match self {

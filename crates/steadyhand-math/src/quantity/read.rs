@@ -1,11 +1,12 @@
 //! Reads quantities from text: `5.2 kg m / s^2`
 
-use super::{Part, Unit};
 use crate::convert::read_number;
-use crate::env::Env;
 use crate::error::{MathError, Result};
-use crate::syntax::lexer::is_letter;
+use crate::names::is_letter;
+use crate::unit::Part;
 use crate::value::Value;
+use crate::value::env::Env;
+use crate::value::unit::Unit;
 
 impl Unit {
     /// A unit alone, by name; it becomes the one that answers of its kind are written in.
