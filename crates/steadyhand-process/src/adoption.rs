@@ -1,11 +1,13 @@
 //! Whose an orphan is that became our child, where several programs run at the same time.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::guard;
 use crate::proc::{self, Process};
-use crate::run::{self, Key, Run, lock};
+use crate::run::{self, Key, Run};
 
 /// What must be known to say whether an orphan belongs to a run.
 pub(crate) struct Adoption {
@@ -40,19 +42,19 @@ impl Adoption {
             // What a run starts is in another session; ours has children of this process that are no runs.
             && Some(process.session) != self.our_session
             && Some(process.pid) != self.guard
-            && !lock(&KEPT).contains(&process.key())
+            && !KEPT.lock().contains(&process.key())
             && !self.others.iter().any(|other| may_be_of(process, other))
     }
 }
 
 fn may_be_of(process: &Process, other: &Run) -> bool {
     let could_be = !other.is_stopping() && other.since <= process.started;
-    could_be || process.is_of(other.leader) || lock(&other.known).contains(&process.key())
+    could_be || process.is_of(other.leader) || other.known.lock().contains(&process.key())
 }
 
 /// Remembers processes that go on although their run is over.
 pub(crate) fn keep(processes: impl Iterator<Item = Key>) {
-    let mut kept = lock(&KEPT);
+    let mut kept = KEPT.lock();
     kept.retain(|key| proc::read(key.0).is_some_and(|process| process.key() == *key));
     kept.extend(processes);
 }

@@ -15,6 +15,7 @@ use crate::ending::{Children, Ending};
 use crate::guard::Guarded;
 use crate::members::Members;
 use crate::run::{Mark, Run, Spawning, VARIABLE};
+use crate::stragglers;
 
 /// How long a program may tidy up after TERM, before KILL, when its group is dropped.
 const GRACE: Duration = Duration::from_secs(2);
@@ -78,7 +79,8 @@ impl Group {
             stderr: child.stderr().take(),
         };
         guarded.led_by(leader);
-        let members = Members::new(child, Run::begin(leader, mark, &spawning), guarded);
+        let run = Run::begin(leader, stragglers::started(leader), mark, &spawning);
+        let members = Members::new(child, run, guarded);
         drop(spawning);
         let group = Group {
             members: Some(members),

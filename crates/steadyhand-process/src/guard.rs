@@ -9,16 +9,16 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use process_wrap::std::{CommandWrap, ProcessSession};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tokio::time::Instant;
 
-use crate::run::{FAMILY, Mark, Spawning, lock};
+use crate::run::{FAMILY, Mark, Spawning};
 
 const SCRIPT: &str = include_str!("guard.sh");
 /// Where its tools are when we do not know a PATH.
@@ -38,26 +38,26 @@ pub(crate) struct Guarded {
 impl Guarded {
     /// Tells the guard of a run that is about to begin. Without a guard it begins all the same.
     pub(crate) fn begin(mark: &Mark, spawning: &Spawning) -> Guarded {
-        lock(&GUARD).begin(mark.number, spawning);
+        GUARD.lock().begin(mark.number, spawning);
         Guarded { run: mark.number }
     }
 
     /// Tells the guard who leads the run.
     pub(crate) fn led_by(&self, leader: Pid) {
-        lock(&GUARD).led_by(self.run, leader);
+        GUARD.lock().led_by(self.run, leader);
     }
 }
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        lock(&GUARD).over(self.run);
+        GUARD.lock().over(self.run);
     }
 }
 
 /// The guard's own number, so that nobody takes it for an orphan.
 #[cfg(target_os = "linux")]
 pub(crate) fn pid() -> Option<i32> {
-    let guard = lock(&GUARD);
+    let guard = GUARD.lock();
     let shell = guard.shell.as_ref()?;
     Some(shell.pid.as_raw_nonzero().get())
 }
@@ -203,7 +203,7 @@ fn watch(pid: Pid) {
     tracing::debug!("the guard of programs has died and is started again");
     thread::park_timeout(pause);
     let spawning = Spawning::begin();
-    let mut guard = lock(&GUARD);
+    let mut guard = GUARD.lock();
     if !guard.runs.is_empty() {
         guard.start(&spawning);
     }
@@ -211,7 +211,7 @@ fn watch(pid: Pid) {
 
 /// Forgets a dead guard. How long to wait before the next one; none when there is nothing to guard.
 fn bury(pid: Pid) -> Option<Duration> {
-    let mut guard = lock(&GUARD);
+    let mut guard = GUARD.lock();
     let lived = guard.shell.take().map(|shell| shell.started.elapsed());
     let _ = waitid(
         WaitId::Pid(pid),

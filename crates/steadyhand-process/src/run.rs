@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 use std::env;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 
+use parking_lot::Mutex;
 use rustix::process::Pid;
-
-use crate::stragglers;
 
 /// The variable that marks every process of a run.
 pub(crate) const VARIABLE: &str = "STEADYHAND_RUN";
@@ -84,22 +83,22 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// A run that has begun. It is known from before the end of `_spawning`.
-    pub(crate) fn begin(leader: Pid, mark: Mark, _spawning: &Spawning) -> Arc<Run> {
+    /// A run whose leader was started at `since`, in ticks. It is known from before the end of `_spawning`.
+    pub(crate) fn begin(leader: Pid, since: u64, mark: Mark, _spawning: &Spawning) -> Arc<Run> {
         let run = Arc::new(Run {
             leader,
-            since: stragglers::started(leader),
+            since,
             mark,
             known: Mutex::default(),
             stopping: AtomicBool::new(false),
         });
-        lock(&RUNS).insert(run.mark.number, Arc::clone(&run));
+        RUNS.lock().insert(run.mark.number, Arc::clone(&run));
         run
     }
 
     /// It is gone, or left alone: what is found from now on is not its.
     pub(crate) fn end(&self) {
-        lock(&RUNS).remove(&self.mark.number);
+        RUNS.lock().remove(&self.mark.number);
     }
 
     pub(crate) fn set_stopping(&self) {
@@ -113,7 +112,7 @@ impl Run {
 
 /// The other runs that are there now.
 pub(crate) fn others(run: &Run) -> Vec<Arc<Run>> {
-    let runs = lock(&RUNS);
+    let runs = RUNS.lock();
     let others = runs
         .values()
         .filter(|other| other.mark.number != run.mark.number);
@@ -142,11 +141,6 @@ impl Drop for Spawning {
 pub(crate) fn starts() -> Option<u64> {
     let starts = STARTS.load(Ordering::SeqCst);
     (STARTING.load(Ordering::SeqCst) == 0).then_some(starts)
-}
-
-/// The lock of a mutex that protects nothing that a panic could leave half done.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 static ADOPTS: AtomicBool = AtomicBool::new(false);

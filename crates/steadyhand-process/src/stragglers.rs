@@ -32,7 +32,7 @@ mod linux {
     use super::Found;
     use crate::adoption::{self, Adoption};
     use crate::proc::{self, Marked, Process};
-    use crate::run::{self, Run, lock};
+    use crate::run::{self, Run};
 
     /// One living process of a run.
     #[derive(Debug)]
@@ -65,7 +65,7 @@ mod linux {
             .collect();
         let sure = adoption.as_ref().is_none_or(Adoption::is_sure);
         let adoption = adoption.filter(|_| sure);
-        let known = lock(&run.known).clone();
+        let known = run.known.lock().clone();
         let belongs = |process: &Process| {
             if process.is_of(run.leader) || known.contains(&process.key()) {
                 return true;
@@ -88,7 +88,7 @@ mod linux {
             }
             found.extend(children);
         }
-        lock(&run.known).extend(found.iter().map(Process::key));
+        run.known.lock().extend(found.iter().map(Process::key));
         Found {
             living: found.into_iter().map(Straggler).collect(),
             all: sure,
@@ -104,7 +104,7 @@ mod linux {
     /// Takes the ended processes of a run from the process table that became our children.
     pub(crate) fn reap(run: &Run) {
         let ourselves = proc::ourselves();
-        for key in lock(&run.known).iter() {
+        for key in run.known.lock().iter() {
             let ended = proc::read_stat(key.0).filter(|(state, process)| {
                 *state == b'Z' && process.key() == *key && process.parent == ourselves
             });
