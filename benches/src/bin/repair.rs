@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use serde_json::{Value, json};
-use steadyhand::conversation::{Provider, repair};
+use steadyhand_conversation::{Provider, repair};
 use steadyhand_benches::measure::{Case, measure};
 use steadyhand_benches::table;
 

@@ -12,8 +12,8 @@ pub use settings::{AgentSettings, AtLimit, LoopGuard};
 use std::sync::Arc;
 
 use serde_json::Value;
-use steadyhand::conversation::recover_calls;
 use steadyhand::{AiMessage, Arguments, Message, ToolCall, ToolExecutor};
+use steadyhand_conversation::recover_calls;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::ModelError;

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use steadyhand::conversation::Provider;
+use steadyhand_conversation::Provider;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::error::ModelError;

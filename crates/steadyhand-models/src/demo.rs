@@ -2,8 +2,8 @@
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
-use steadyhand::conversation::Provider;
 use steadyhand::{AiMessage, Message, ToolCall, example_arguments};
+use steadyhand_conversation::Provider;
 
 use crate::error::ModelError;
 use crate::model::{Model, ModelRequest, Reply, Told, ToolChoice};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
-use steadyhand::conversation::Provider;
 use steadyhand::{AiMessage, Message};
+use steadyhand_conversation::Provider;
 
 use crate::error::ModelError;
 

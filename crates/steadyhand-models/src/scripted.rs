@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
-use steadyhand::conversation::Provider;
 use steadyhand::{AiMessage, ToolCall};
+use steadyhand_conversation::Provider;
 
 use crate::error::{ModelError, ModelErrorKind};
 use crate::model::{Delivery, Model, ModelRequest, Reply, Stop, Told, Usage};

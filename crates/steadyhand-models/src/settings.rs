@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 use serde_json::{Map, Value};
-use steadyhand::conversation::Provider;
+use steadyhand_conversation::Provider;
 
 /// Whose protocol a model speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! Providers on a socket, as strict as the real ones: for tests that want all of the way to a model.
 //!
-//! Each checks every request with [`strict`](steadyhand::testing::strict) and answers it with the next line of its
+//! Each checks every request with [`strict`](steadyhand_conversation::strict) and answers it with the next line of its
 //! script, in its own shape, streaming when asked to.
 
 mod render;

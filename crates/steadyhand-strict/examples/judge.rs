@@ -5,8 +5,8 @@
 use std::io::{BufRead, stdin};
 
 use serde_json::{Value, json};
-use steadyhand::conversation::{Provider, repair};
-use steadyhand::testing::strict;
+use steadyhand_conversation::strict;
+use steadyhand_conversation::{Provider, repair};
 
 fn main() {
     for line in stdin().lock().lines() {

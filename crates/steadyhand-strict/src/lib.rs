@@ -2,11 +2,11 @@
 //!
 //! For the tests of applications: point a client at one of the addresses, and a request that the provider would
 //! refuse is refused, with its status, its envelope and its text. What is in order gets a reply: `ok`, or what the
-//! test has prepared. The rules are those of `steadyhand::testing::strict`; the engine itself opens no socket,
+//! test has prepared. The rules are those of `steadyhand_conversation::strict`; the engine itself opens no socket,
 //! which is why this is a crate of its own.
 //!
 //! ```
-//! # use steadyhand::conversation::Provider;
+//! # use steadyhand_conversation::Provider;
 //! # #[tokio::main] async fn main() -> std::io::Result<()> {
 //! let providers = steadyhand_strict::StrictProviders::start().await?;
 //! let base_url = providers.base_url(Provider::Anthropic); // for the client's settings
@@ -24,7 +24,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use steadyhand::conversation::Provider;
+use steadyhand_conversation::Provider;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 

@@ -7,7 +7,7 @@
 
 use std::process::ExitCode;
 
-use steadyhand::conversation::Provider;
+use steadyhand_conversation::Provider;
 use steadyhand_strict::StrictProviders;
 
 #[tokio::main]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use steadyhand::conversation::Provider;
+use steadyhand_conversation::Provider;
 
 /// A reply that says `ok`.
 pub(super) fn ok(provider: Provider, asked: &Value) -> Value {

@@ -8,8 +8,8 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use steadyhand::conversation::Provider;
-use steadyhand::testing::strict;
+use steadyhand_conversation::Provider;
+use steadyhand_conversation::strict;
 
 use super::{Heard, Memory, reply};
 

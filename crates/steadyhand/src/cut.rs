@@ -122,7 +122,7 @@ pub fn json_bytes(value: &Value, limit: usize) -> usize {
 }
 
 /// The first `bytes` bytes of the value's JSON, or a few less.
-pub(crate) fn json_beginning(value: &Value, bytes: usize) -> String {
+pub fn json_beginning(value: &Value, bytes: usize) -> String {
     struct Beginning(Vec<u8>, usize);
     impl io::Write for Beginning {
         fn write(&mut self, chunk: &[u8]) -> io::Result<usize> {

@@ -6,7 +6,6 @@ mod byte_budget;
 mod call;
 mod case;
 pub mod clock;
-pub mod conversation;
 mod cooperative_budget;
 pub mod cut;
 mod event;
@@ -37,7 +36,7 @@ mod schema;
 pub mod source;
 mod state;
 mod sync;
-#[cfg(any(feature = "testing", feature = "strict"))]
+#[cfg(feature = "testing")]
 pub mod testing;
 mod tool;
 mod tool_error;
@@ -84,7 +83,7 @@ pub use permit::{Permission, Permit};
 pub use policy::{Classifier, Policy};
 pub use repeated_name::{MemberName, RepeatedName, member_names};
 pub use schema::limits as schema_limits;
-pub use schema::{Coercion, SchemaBudget, check_schema, example_arguments};
+pub use schema::{Coercion, CompiledSchema, SchemaBudget, check_schema, example_arguments};
 pub use source::{SourceError, ToolSource};
 pub use state::{Need, State};
 pub use steadyhand_macros::tool;

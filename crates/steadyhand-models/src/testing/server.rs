@@ -13,7 +13,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use steadyhand::testing::strict;
+use steadyhand_conversation::strict;
 use tokio::net::TcpListener;
 use tokio::task::{AbortHandle, JoinSet};
 

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
-use steadyhand::conversation::Converted;
 use steadyhand::{AiMessage, Extra, InexactInteger, InvalidToolCall, RepeatedName, ToolCall};
+use steadyhand_conversation::Converted;
 
 use crate::model::{Stop, Usage};
 use crate::settings::Dialect;

@@ -5,8 +5,8 @@ mod stream;
 pub(super) use stream::Stream;
 
 use serde_json::{Map, Value, json};
-use steadyhand::conversation::{Converted, Provider, short_name};
 use steadyhand::{AiMessage, Content, Message, ToolMessage};
+use steadyhand_conversation::{Converted, Provider, short_name};
 
 use super::calls::{self, Calls, Found};
 use super::parts::{self, Part};

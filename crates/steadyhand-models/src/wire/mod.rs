@@ -24,7 +24,7 @@ pub(crate) use thinking::{ThinkingFilter, apart as without_thinking};
 use memchr::memmem;
 use serde_json::Value;
 use steadyhand::RepeatedName;
-use steadyhand::conversation::{Converted, Fix, convert_tools, repair};
+use steadyhand_conversation::{Converted, Fix, convert_tools, repair};
 
 use crate::error::{ModelError, ModelErrorKind};
 use crate::model::{Delivery, ModelRequest, Reply};

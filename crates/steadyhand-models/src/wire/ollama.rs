@@ -1,8 +1,8 @@
 //! Ollama's `/api/chat`: arguments are objects, ids may be missing, thinking is kept apart.
 
 use serde_json::{Map, Value, json};
-use steadyhand::conversation::{Converted, Provider, short_name};
 use steadyhand::{AiMessage, Content, Message};
+use steadyhand_conversation::{Converted, Provider, short_name};
 
 use super::calls::{self, Calls, Found};
 use super::parts::{self, Part};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use steadyhand::conversation::{What, convert_tools, validate};
+use steadyhand_conversation::{What, convert_tools, validate};
 use steadyhand_models::wire::{Assembler, decode, encode};
 use steadyhand_models::{Delivery, Dialect, ModelRequest, ModelSettings, ToolChoice};
 

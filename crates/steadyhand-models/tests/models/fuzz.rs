@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::Value;
-use steadyhand::conversation::convert_tools;
+use steadyhand_conversation::convert_tools;
 use steadyhand_models::Dialect;
 use steadyhand_models::wire::{Assembler, decode};
 

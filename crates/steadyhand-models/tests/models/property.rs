@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use steadyhand::testing::{on_paused_clock, script, strict};
+use steadyhand::testing::{on_paused_clock, script};
 use steadyhand::{
     AiMessage, Content, InvalidToolCall, Message, Policy, ToolCall, ToolError, ToolExecutor,
     ToolManager,
 };
+use steadyhand_conversation::strict;
 use steadyhand_models::wire::encode;
 use steadyhand_models::{
     Agent, AgentEvent, AgentSettings, CancellationToken, Delivery, Dialect, ModelError,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use steadyhand::conversation::{Converted, convert_tools};
+use steadyhand_conversation::{Converted, convert_tools};
 use steadyhand_models::wire::{Assembler, decode};
 use steadyhand_models::{Dialect, ModelError, ModelErrorKind, Reply, Stop, Told};
 

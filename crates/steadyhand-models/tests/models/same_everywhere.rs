@@ -140,7 +140,7 @@ async fn l01_a_short_name_that_a_provider_got_is_mapped_back_to_the_tool() {
             schema.clone(),
             |_: Value| async { Ok::<_, steadyhand::ToolError>(json!("on")) },
         );
-        let short = steadyhand::conversation::short_name(dialect.provider(), &name).into_owned();
+        let short = steadyhand_conversation::short_name(dialect.provider(), &name).into_owned();
         let (provider, model) = model(
             dialect,
             [Line::calls(short, json!({})), Line::says("It is on.")],

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use steadyhand::conversation::convert_tools;
 use steadyhand::{Content, Message};
+use steadyhand_conversation::convert_tools;
 use steadyhand_models::testing::Line;
 use steadyhand_models::wire::{Assembler, decode, encode};
 use steadyhand_models::{Agent, AgentEvent, Delivery, Dialect, End};

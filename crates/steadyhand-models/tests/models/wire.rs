@@ -1,9 +1,9 @@
 //! The habits of those who speak a provider's language, and what may not be run.
 
 use serde_json::{Value, json};
-use steadyhand::conversation::{Converted, convert_tools};
-use steadyhand::testing::strict;
 use steadyhand::{AiMessage, Content, InvalidToolCall, Message, ToolCall, ToolMessage};
+use steadyhand_conversation::strict;
+use steadyhand_conversation::{Converted, convert_tools};
 use steadyhand_models::wire::Lines;
 use steadyhand_models::wire::{Assembler, decode, encode};
 use steadyhand_models::{

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
-use steadyhand::conversation::{self, Code, Host, Options, Problem, Provider, What};
+use steadyhand_conversation::{self as conversation, Code, Host, Options, Problem, Provider, What};
 
 use super::Session;
 use super::error::{Exit, Failed};

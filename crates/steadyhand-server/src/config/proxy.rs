@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use steadyhand::conversation::Host;
+use steadyhand_conversation::Host;
 use url::Url;
 
 use super::check::Checker;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use steadyhand::conversation::{self, Provider, What};
+use steadyhand_conversation::{self as conversation, Provider, What};
 use steadyhand_process::private;
 
 use super::seen::{self, ConversationSummary, SeenConversation, Through};

@@ -10,7 +10,7 @@ use std::time::UNIX_EPOCH;
 use serde::Serialize;
 use serde_json::Value;
 use steadyhand::Message;
-use steadyhand::conversation::{Problem, Provider, What};
+use steadyhand_conversation::{Problem, Provider, What};
 use steadyhand_process::private;
 use utoipa::ToSchema;
 
@@ -380,7 +380,7 @@ fn problems(messages: &[Message]) -> Vec<ConversationProblem> {
     let Ok(value) = serde_json::to_value(messages) else {
         return Vec::new();
     };
-    told(steadyhand::conversation::validate(
+    told(steadyhand_conversation::validate(
         Provider::LangChain,
         What::Match,
         &value,

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use serde_json::{Map, Value};
-use steadyhand::conversation::Provider;
 use steadyhand::{AiMessage, Content, InvalidToolCall, Message, ToolCall, ToolMessage};
+use steadyhand_conversation::Provider;
 
 /// What was said, in the order it was said.
 pub(super) fn translated(provider: Provider, said: &[Value]) -> Vec<Message> {

@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use steadyhand::Outcome;
-use steadyhand::conversation::{self, Host, Provider, Turn, What};
+use steadyhand_conversation::{self as conversation, Host, Provider, Turn, What};
 use tokio::time::timeout;
 use utoipa::{IntoParams, ToSchema};
 

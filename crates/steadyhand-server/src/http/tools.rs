@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::json;
 use steadyhand::Tool;
-use steadyhand::conversation::Provider;
+use steadyhand_conversation::Provider;
 use utoipa::{IntoParams, ToSchema};
 
 use super::status::{self, Refused, Why};

@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde_json::Value;
 use steadyhand::CooperativeBudget;
-use steadyhand::conversation::Provider;
+use steadyhand_conversation::Provider;
 use tokio::time::{Instant, timeout_at};
 
 use super::Proxy;

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use steadyhand::clock;
-use steadyhand::conversation::{Fix, Provider};
+use steadyhand_conversation::{Fix, Provider};
 
 use super::folder::Folder;
 use super::shape::shape_of;

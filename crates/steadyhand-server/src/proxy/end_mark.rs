@@ -2,7 +2,7 @@
 //! even where HTTP says that all has come.
 
 use serde_json::Value;
-use steadyhand::conversation::Provider;
+use steadyhand_conversation::Provider;
 
 /// The end mark, for people.
 pub(super) fn name(provider: Provider) -> &'static str {

@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{Method, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
-use steadyhand::conversation::Host;
+use steadyhand_conversation::Host;
 use tokio::time::Instant;
 
 use super::ask::{Asking, Came, Collected, Flow};

@@ -9,7 +9,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use steadyhand::conversation::Provider;
+use steadyhand_conversation::Provider;
 
 /// OpenAI's limits, which are the narrowest.
 const ID_BYTES_MAX: usize = 40;

@@ -1,7 +1,7 @@
 //! What is forwarded of a message's head: everything but what concerns one connection only, and what is ours.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
-use steadyhand::conversation::Fix;
+use steadyhand_conversation::Fix;
 
 use crate::http::TOKEN_HEADER;
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use steadyhand::conversation::{Fix, Provider, messages, messages_key};
 use steadyhand::redact::Secrets;
+use steadyhand_conversation::{Fix, Provider, messages, messages_key};
 use tokio::sync::Semaphore;
 
 use super::execute;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use serde_json::Value;
-use steadyhand::conversation::{Fix, Host, repair_with};
+use steadyhand_conversation::{Fix, Host, repair_with};
 use tokio::sync::Semaphore;
 
 use super::glance::glance;

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use axum::body::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use steadyhand::CooperativeBudget;
-use steadyhand::conversation::Provider;
+use steadyhand_conversation::Provider;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use steadyhand::clock;
-use steadyhand::conversation::{Fix, Problem};
 use steadyhand::redact;
+use steadyhand_conversation::{Fix, Problem};
 use tokio::time::Instant;
 
 use super::figures::{Ended, UnderWay};

@@ -2,7 +2,7 @@
 
 use axum::body::Bytes;
 use serde_json::Value;
-use steadyhand::conversation::{Code, Problem, Provider, What, repair_response, validate};
+use steadyhand_conversation::{Code, Problem, Provider, What, repair_response, validate};
 
 use super::report::Report;
 use super::splice::spliced;

@@ -1,7 +1,7 @@
 //! Whose address a request goes to, and whether it is one that brings a conversation.
 
 use percent_encoding::percent_decode_str;
-use steadyhand::conversation::{Host, Options, Provider};
+use steadyhand_conversation::{Host, Options, Provider};
 
 use super::PREFIX;
 

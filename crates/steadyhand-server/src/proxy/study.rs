@@ -1,8 +1,8 @@
 //! What a provider's refusal means: the place it names, and whether it is by a rule that we know.
 
 use serde_json::Value;
-use steadyhand::conversation::{Code, Options, Problem, Provider, What, validate_with};
 use steadyhand::{cut, redact};
+use steadyhand_conversation::{Code, Options, Problem, Provider, What, validate_with};
 
 const SAID_BYTES_MAX: usize = 2 * 1024;
 

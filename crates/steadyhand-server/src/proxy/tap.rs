@@ -4,7 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
-use steadyhand::conversation::{Code, Problem, Provider, What, validate};
+use steadyhand_conversation::{Code, Problem, Provider, What, validate};
 use steadyhand_models::Dialect;
 use steadyhand_models::wire::{Assembler, Line, Lines};
 

@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde_json::{Value, json};
-use steadyhand::conversation::Provider;
+use steadyhand_conversation::Provider;
 
 use super::aws_events;
 use super::end_mark;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Uri;
-use steadyhand::conversation::{Host, Provider};
+use steadyhand_conversation::{Host, Provider};
 use url::Url;
 
 use super::sigv4::AwsCredentials;

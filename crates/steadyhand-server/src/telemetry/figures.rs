@@ -6,8 +6,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use steadyhand::conversation::{Code, Provider, fixes_made};
 use steadyhand::{BreakerState, ByteBudget, Times, ToolManager, ToolMetrics};
+use steadyhand_conversation::{Code, Provider, fixes_made};
 use steadyhand_mcp::measures::{self, Durations, Measure};
 use tokio::time::Instant;
 

@@ -1,7 +1,7 @@
 //! Conversations as providers want them: what is wrong with one, and the same one mended (SPEC R01–R03, R14).
 
 use serde_json::{Value, json};
-use steadyhand::conversation::{self, Host, Options, Problem, Provider, What};
+use steadyhand_conversation::{self as conversation, Host, Options, Problem, Provider, What};
 
 /// What a provider would refuse.
 pub(crate) fn validated(

@@ -1,8 +1,8 @@
 //! Tools: all of them, one with its policy and where each value comes from, and as others want them.
 
 use serde_json::{Map, Value, json};
-use steadyhand::conversation::{self, Provider};
 use steadyhand::{Policy, Tool};
+use steadyhand_conversation::{self as conversation, Provider};
 
 use crate::config::PolicySettings;
 use crate::config::words::nearest;

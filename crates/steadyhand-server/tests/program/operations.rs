@@ -1,8 +1,8 @@
 //! R14: every operation that has a name, from the library, over HTTP and on the command line, with one and the same answer.
 
 use serde_json::{Value, json};
-use steadyhand::conversation::{self, Provider, What};
 use steadyhand::{Call, Outcome, ToolExecutor};
+use steadyhand_conversation::{self as conversation, Provider, What};
 use steadyhand_server::config::{Configuration, Surroundings};
 use steadyhand_server::runtime::{Options, Runtime};
 

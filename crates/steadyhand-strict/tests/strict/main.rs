@@ -3,7 +3,7 @@
 mod support;
 
 use serde_json::{Value, json};
-use steadyhand::conversation::{Provider, repair};
+use steadyhand_conversation::{Provider, repair};
 use steadyhand_strict::StrictProviders;
 
 use support::{broken, path, post};

@@ -10,7 +10,7 @@ use hyper::client::conn::http1;
 use hyper::{Request, Uri};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use steadyhand::conversation::Provider;
+use steadyhand_conversation::Provider;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 

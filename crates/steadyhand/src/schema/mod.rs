@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 pub use coerce::Coercion;
 pub(crate) use counted::{GivenUp, Steps};
-pub use verdicts::SchemaBudget;
+pub use verdicts::{CompiledSchema, SchemaBudget};
 /// What schemas and the texts around them may cost.
 pub mod limits {
     pub use super::extent::{REFERENCE_BYTES_MAX, SCHEMA_ID_BYTES_MAX, SCHEMA_PATH_BYTES_MAX};

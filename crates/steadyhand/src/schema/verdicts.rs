@@ -9,7 +9,8 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::counted::processor_time;
-use super::{DEPTH_MAX, SCHEMA_BYTES_MAX, Schema};
+use super::{DEPTH_MAX, Mended, Rules, SCHEMA_BYTES_MAX, STEPS_INLINE, Schema};
+use crate::call::Arguments;
 use crate::cut::{depth_exceeds, json_bytes};
 
 /// How long the schemas of one list of tools may take together, of the processor's time, beyond what is usual.
@@ -79,7 +80,7 @@ impl Default for SchemaBudget {
 
 impl SchemaBudget {
     /// A budget of so much time beyond what is usual.
-    pub(crate) fn of(left: Duration) -> SchemaBudget {
+    pub fn of(left: Duration) -> SchemaBudget {
         SchemaBudget { left }
     }
 
@@ -88,9 +89,13 @@ impl SchemaBudget {
         self.within(|| verdict(schema))
     }
 
-    /// The schema, compiled.
-    pub(crate) fn compile(&mut self, schema: &Value) -> Result<Schema, String> {
-        self.within(|| Schema::compile(schema))
+    /// The schema, compiled to ask whether arguments fit it.
+    pub fn compile<'a>(&mut self, schema: &'a Value) -> Result<CompiledSchema<'a>, String> {
+        let compiled = self.within(|| Schema::compile(schema))?;
+        Ok(CompiledSchema {
+            schema: compiled,
+            document: schema,
+        })
     }
 
     fn within<T>(&mut self, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
@@ -105,5 +110,33 @@ impl SchemaBudget {
         let taken = processor_time().saturating_sub(before);
         self.left = self.left.saturating_sub(taken.saturating_sub(USUAL_TIME));
         done
+    }
+}
+
+/// A schema that only says whether arguments fit it: nothing is mended, nothing is explained.
+#[derive(Debug)]
+pub struct CompiledSchema<'a> {
+    schema: Schema,
+    document: &'a Value,
+}
+
+impl CompiledSchema<'_> {
+    /// Whether these arguments fit as they are, within so many bytes and the steps of a short check.
+    pub fn takes(&self, args: &Value, bytes_max: usize) -> bool {
+        let rules = Rules {
+            strict: false,
+            coerce: false,
+            args_bytes_max: bytes_max,
+        };
+        let mut copy = Arguments::Json(args.clone());
+        let mut mended = Mended::default();
+        let Ok(read) = super::read(&mut copy, self.document, rules, None, &mut mended) else {
+            return false;
+        };
+        let steps = &mut STEPS_INLINE.clone();
+        let checked = self
+            .schema
+            .check(read, self.document, rules, &mut mended, steps);
+        checked.is_ok()
     }
 }

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use steadyhand::conversation::{Provider, convert_tools};
 use steadyhand::{
     Call, Effect, FailureCode, Tool, ToolError, ToolExecutor, ToolManager, example_arguments,
 };
+use steadyhand_conversation::{Provider, convert_tools};
 use tokio::time::Instant;
 
 /// One schema, and arguments for it.

@@ -5,7 +5,6 @@ mod breaker_loom;
 mod breaker_model;
 mod byte_budget;
 mod contract;
-mod conversation;
 mod cooperative_budget;
 mod d_rows;
 mod define;

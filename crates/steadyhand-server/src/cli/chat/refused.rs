@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::json;
-use steadyhand::conversation::Provider;
 use steadyhand::redact::Secrets;
+use steadyhand_conversation::Provider;
 use steadyhand_models::ModelError;
 
 use crate::cli::error::Failed;

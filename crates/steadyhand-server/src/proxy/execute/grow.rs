@@ -1,7 +1,7 @@
 //! A conversation that grows inside the proxy: what the model said and what tools answered, in the provider's own JSON.
 
 use serde_json::{Value, json};
-use steadyhand::conversation::{Provider, messages_key};
+use steadyhand_conversation::{Provider, messages_key};
 
 /// What the model said, as messages for the next request.
 pub(in super::super) fn said(provider: Provider, answer: &Value) -> Vec<Value> {

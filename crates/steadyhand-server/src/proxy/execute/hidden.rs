@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use steadyhand::conversation::{Provider, Turn, messages_key};
 use steadyhand::cut;
+use steadyhand_conversation::{Provider, Turn, messages_key};
 
 /// Turns that are remembered, and their bytes; the oldest are forgotten.
 const TURNS_MAX: usize = 512;

@@ -15,7 +15,7 @@ use axum::http::response::Parts;
 use axum::http::{HeaderMap, Method, Request, Uri, header};
 use hyper::body::Incoming;
 use serde_json::Value;
-use steadyhand::conversation::{Turn, repair_with};
+use steadyhand_conversation::{Turn, repair_with};
 use tokio::time::Instant;
 
 use super::ask::{self, Asking, Came, Collected};

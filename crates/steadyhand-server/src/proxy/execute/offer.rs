@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
-use steadyhand::conversation::{Converted, Provider, convert_tools, short_name};
 use steadyhand::wildcard::wild;
+use steadyhand_conversation::{Converted, Provider, convert_tools, short_name};
 
 use crate::http::{App, Caller};
 use crate::proxy::upstream::Execute;

@@ -1,7 +1,7 @@
 //! Reads a streamed answer: its words as they come, and at its end what it amounts to.
 
 use serde_json::Value;
-use steadyhand::conversation::Provider;
+use steadyhand_conversation::Provider;
 use steadyhand_models::wire::{Assembler, Line, Lines};
 use steadyhand_models::{Dialect, ModelError, ModelErrorKind, Told};
 

@@ -3,7 +3,7 @@
 
 use axum::body::Bytes;
 use serde_json::{Value, json};
-use steadyhand::conversation::Provider;
+use steadyhand_conversation::Provider;
 
 use super::super::tap::Framing;
 

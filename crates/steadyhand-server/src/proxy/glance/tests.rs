@@ -3,7 +3,7 @@
 use super::*;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use steadyhand::conversation::repair;
+use steadyhand_conversation::repair;
 
 /// Sound means that the repair has nothing to do.
 fn check(provider: Provider, request: &Value) -> bool {

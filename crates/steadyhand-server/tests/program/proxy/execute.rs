@@ -2,7 +2,7 @@
 //! what it says in the end.
 
 use serde_json::{Value, json};
-use steadyhand::conversation::{Provider as Rules, convert_tools};
+use steadyhand_conversation::{Provider as Rules, convert_tools};
 use steadyhand_models::testing::{Line, Said, StrictProvider};
 use steadyhand_models::wire::{Assembler, decode};
 use steadyhand_models::{Dialect, Reply};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::Value;
-use steadyhand::conversation::Provider as Rules;
+use steadyhand_conversation::Provider as Rules;
 use steadyhand_strict::StrictProviders;
 use tokio::process::Command;
 use tokio::time::timeout;
