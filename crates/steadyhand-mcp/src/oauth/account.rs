@@ -18,7 +18,8 @@ use super::Browser;
 use super::callback::{self, Expected};
 use super::http::{OAuthHttp, Sender};
 use super::kept::{Beside, Keeping, Kept, KeptClient, LoggedIn, TokenStore};
-use crate::credentials::{Credentials, Refusal};
+use crate::client::credentials::{Credentials, Refusal};
+use crate::client::login_address::login_address;
 
 /// What we are called where we register.
 const CLIENT_NAME: &str = "Steadyhand";
@@ -275,7 +276,7 @@ impl Account {
         });
         manager.configure_client(client).map_err(told)?;
         let address = manager.get_authorization_url(&scopes).await.map_err(told)?;
-        let address = callback::login_address(&address)?;
+        let address = login_address(&address)?;
         let expected = Expected::of(&address, issuer, names_issuer)?;
         Ok((manager, address.into(), expected))
     }

@@ -7,9 +7,9 @@ use futures_util::future::{BoxFuture, pending, ready};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::credentials::{Credentials, Login, Refusal};
-use crate::server::Server;
-use crate::settings::{ServerSettings, When};
+use crate::client::credentials::{Credentials, Login, Refusal};
+use crate::client::server::Server;
+use crate::client::settings::{ServerSettings, When};
 
 /// How long a server may take to refuse us.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -8,7 +8,6 @@ mod http;
 mod kept;
 
 pub use account::{Account, ClientAuth, ClientCredentials, Grant, OAuthSettings};
-pub(crate) use callback::login_address;
 pub use challenge::challenge_of;
 pub use http::OAuthHttp;
 pub use kept::{LoggedIn, TokenStore};

@@ -5,6 +5,7 @@ mod foreign;
 mod lines;
 mod members;
 mod message;
+pub(crate) mod meta;
 mod overlong;
 mod unreadable;
 

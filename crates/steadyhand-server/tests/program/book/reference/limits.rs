@@ -97,17 +97,17 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
         &[
             (
                 "Bytes that one MCP server may make us hold",
-                "steadyhand-mcp/src/memory.rs",
+                "steadyhand-mcp/src/client/memory.rs",
                 "SERVER_BYTES_MAX",
             ),
             (
                 "Bytes of one answer of an MCP server",
-                "steadyhand-mcp/src/http/mod.rs",
+                "steadyhand-mcp/src/client/http/mod.rs",
                 "ANSWER_BYTES_MAX",
             ),
             (
                 "Bytes of an MCP server's list of tools",
-                "steadyhand-mcp/src/lists.rs",
+                "steadyhand-mcp/src/client/catalogue/lists.rs",
                 "TOOLS_BYTES_MAX",
             ),
             (
