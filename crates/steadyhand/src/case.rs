@@ -1,10 +1,9 @@
 //! The case of one call: opened when it comes in, closed exactly once, even when its future is dropped.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::call::{Arguments, Call};
@@ -14,12 +13,14 @@ use crate::event::Event;
 use crate::executor::after;
 use crate::failure::{Effect, Failure, FailureCode};
 use crate::failures;
+use crate::fair_queue::FairQueue;
 use crate::guard::retry::Next;
 use crate::manager::Entry;
 use crate::metrics::Ending;
 use crate::observer::Observers;
 use crate::outcome::{Outcome, Status, millis};
 use crate::output::Output;
+use crate::permit::Permission;
 use crate::redact::{self, Secrets};
 use crate::schema::{self, CheckFailure, GivenUp, Mended, STEPS_INLINE, STEPS_MAX};
 use crate::tool_error::friendly_text;
@@ -33,8 +34,10 @@ const LOGGED_BYTES_MAX: usize = 2 * 1024;
 /// What is told of arguments that no tool got.
 const SENT_BYTES_MAX: usize = 16 * 1024;
 
-/// Checks of arguments that take longer than a moment; all other calls share the processors with them.
-static LONG_CHECKS: Semaphore = Semaphore::const_new(2);
+/// Checks of arguments that take longer than a moment, at the same time: all other calls share the processors with them.
+const LONG_CHECKS_AT_ONCE: usize = 2;
+/// Where the next ones wait.
+static LONG_CHECKS: LazyLock<FairQueue> = LazyLock::new(|| FairQueue::new(LONG_CHECKS_AT_ONCE));
 
 /// A call and what has become of it so far.
 pub(crate) struct Case<'a> {
@@ -309,8 +312,10 @@ impl<'a> Case<'a> {
             Arc::clone(&entry.tool),
             entry.rules,
         );
+        let owner = self.call.permit.as_ref().and_then(Permission::owner);
+        let owner = owner.or(self.call.caller.as_deref()).unwrap_or_default();
         let check = async move {
-            let place = LONG_CHECKS.acquire().await;
+            let place = LONG_CHECKS.take(owner).await;
             let check = tokio::task::spawn_blocking(move || {
                 let mut steps = STEPS_MAX;
                 let checked =

@@ -26,6 +26,7 @@ use crate::manager::{Entry, ToolManager};
 use crate::observer::{Observer, ObserverQueue, Watch};
 use crate::outcome::Outcome;
 use crate::output::Output;
+use crate::permit::Permission;
 use crate::redact;
 use crate::tool_error::ToolError;
 use crate::trace::{self, Spans};
@@ -355,9 +356,16 @@ impl ToolExecutor {
         work_until: Instant,
     ) -> Result<Place<'a>, Box<Failure>> {
         let token = call.cancellation.as_ref();
-        match Bounded::new(Box::pin(entry.limit.enter()), work_until, token).await {
-            Ended::Finished(Ok(place)) => Ok(place),
-            Ended::Finished(Err(_)) | Ended::Panicked(_) => Err(failures::no_room(entry)),
+        let caller = call.permit.as_ref().and_then(Permission::owner);
+        let waits = Box::pin(async move {
+            match caller {
+                Some(caller) => wait_in_line(entry, caller).await,
+                None => entry.limit.enter().await.ok(),
+            }
+        });
+        match Bounded::new(waits, work_until, token).await {
+            Ended::Finished(Some(place)) => Ok(place),
+            Ended::Finished(None) | Ended::Panicked(_) => Err(failures::no_room(entry)),
             Ended::TimedOut => Err(failures::too_late(entry)),
             Ended::Cancelled => Err(failures::cancelled(entry, progress.effect())),
         }
@@ -538,4 +546,21 @@ impl Drop for Passage<'_> {
 pub(crate) fn after(start: Instant, duration: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
     start.checked_add(duration.min(FAR)).unwrap_or(start)
+}
+
+/// A place for a call of one of several callers; none if there is no room, or somebody else needs it more.
+async fn wait_in_line<'a>(entry: &'a Entry, caller: &str) -> Option<Place<'a>> {
+    let queue_max = entry.policy.limit.queue;
+    let line = entry
+        .lines
+        .enter(caller, entry.limit.waiting(), queue_max)?;
+    let turn = tokio::select! {
+        biased;
+        () = line.pushed_out.cancelled() => return None,
+        turn = entry.lines.turn(caller) => turn,
+    };
+    drop(line);
+    let place = entry.limit.enter().await.ok();
+    drop(turn);
+    place
 }

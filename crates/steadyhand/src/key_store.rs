@@ -16,6 +16,7 @@ use crate::failure::{Effect, Failure, FailureCode};
 use crate::idempotency::conflict;
 use crate::outcome::Outcome;
 use crate::output::{Cut, Output};
+use crate::permit::Permission;
 use crate::schema::Coercion;
 use crate::tool_error::friendly_text;
 
@@ -33,6 +34,17 @@ pub trait KeyStore: fmt::Debug + Send + Sync {
         key: &'a str,
         call: &'a [u8; 32],
     ) -> BoxFuture<'a, Result<Taken, KeyStoreError>>;
+
+    /// The same for a caller that has proved who it is, or the address that it comes from. A store may let each of them
+    /// use so many new keys only.
+    fn take_for<'a>(
+        &'a self,
+        _caller: Option<&'a str>,
+        key: &'a str,
+        call: &'a [u8; 32],
+    ) -> BoxFuture<'a, Result<Taken, KeyStoreError>> {
+        self.take(key, call)
+    }
 
     /// The call of this key has ended so; the text is given back by [`Taken::Finished`].
     fn settle<'a>(
@@ -75,7 +87,9 @@ impl ToolExecutor {
             return self.run(call, MayFallBack::Yes).await;
         };
         let patience = call.deadline.unwrap_or(TAKING_MAX).min(TAKING_MAX);
-        let taken = match tokio::time::timeout(patience, store.take(key, &digest)).await {
+        let caller = call.permit.as_ref().and_then(Permission::owner);
+        let taking = store.take_for(caller, key, &digest);
+        let taken = match tokio::time::timeout(patience, taking).await {
             Ok(taken) => taken,
             Err(_) => {
                 // It may still be written; what it would mark has not run. The store is asked now, not in a task that

@@ -17,6 +17,7 @@ use crate::clock;
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::guard::breaker::{Breaker, BreakerState, Change};
+use crate::guard::caller_lines::CallerLines;
 use crate::guard::limit::Limit;
 use crate::guard::retry::Budget;
 use crate::metrics::{BreakerView, LastFailure, Metrics, ToolMetrics};
@@ -464,6 +465,7 @@ pub(crate) struct Entry {
     /// What the breaker last counted.
     last_failure: Mutex<Option<LastFailure>>,
     pub(crate) limit: Limit,
+    pub(crate) lines: CallerLines,
     pub(crate) budget: Option<Budget>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) states: Arc<States>,
@@ -505,6 +507,7 @@ impl Entry {
             breaker: policy.breaker.map(Breaker::new),
             last_failure: Mutex::default(),
             limit: Limit::new(policy.limit),
+            lines: CallerLines::default(),
             budget: policy.retry.budget.map(Budget::new),
             metrics: Arc::default(),
             states: Arc::clone(states),
@@ -541,7 +544,8 @@ impl Entry {
     }
 
     pub(crate) fn snapshot(&self) -> ToolMetrics {
-        self.metrics.snapshot(self.breaker_view(), &self.limit)
+        let waiting = self.limit.waiting() + self.lines.waiting();
+        self.metrics.snapshot(self.breaker_view(), waiting)
     }
 
     pub(crate) fn breaker_view(&self) -> Option<BreakerView> {

@@ -13,7 +13,6 @@ use crate::clock;
 use crate::cut;
 use crate::failure::{Failure, FailureCode};
 use crate::guard::breaker::{Breaker, BreakerState};
-use crate::guard::limit::Limit;
 use crate::outcome::millis;
 
 /// What is kept of the text of a breaker's last failure, and of the id of its call.
@@ -236,7 +235,7 @@ impl Metrics {
         add(&shard.endings[ending as usize], 1);
     }
 
-    pub(crate) fn snapshot(&self, breaker: Option<BreakerView>, limit: &Limit) -> ToolMetrics {
+    pub(crate) fn snapshot(&self, breaker: Option<BreakerView>, waiting: usize) -> ToolMetrics {
         let empty: &[Shard] = &[];
         let shards = self.shards.get().map_or(empty, |shards| shards);
         let sum = |read: &dyn Fn(&Shard) -> &AtomicU64| {
@@ -273,7 +272,7 @@ impl Metrics {
             p95: percentile(&buckets, 0.95),
             p99: percentile(&buckets, 0.99),
             in_flight: entered.saturating_sub(total_executions + cancelled_running),
-            queued: limit.waiting() as u64,
+            queued: waiting as u64,
             rejected: ended(Ending::Rejected),
             invalid: ended(Ending::Invalid),
             cancelled: cancelled_running + ended(Ending::CancelledWaiting),

@@ -48,12 +48,12 @@ impl Inner {
         {
             headers::check_params(headers, wanted, &arguments)?;
         }
-        let subject = Subject {
-            caller: Caller::of(&origin),
-            method: "tools/call",
-            name: name.into_owned(),
-            arguments: params.arguments.map(RawValue::to_owned),
-        };
+        let subject = Subject::new(
+            Caller::of(&origin),
+            "tools/call",
+            name.into_owned(),
+            params.arguments.map(RawValue::to_owned),
+        );
         if !can_be_read_in_two_ways
             && let Some(resumed) = self.resumed(params, meta, &origin, &subject)?
         {
@@ -61,8 +61,15 @@ impl Inner {
         }
         let given = suspended::given(params.input_responses)?;
         let memory = origin.memory();
+        let told = self.told_memory(&origin);
         let client = origin.client;
-        let inquiry = Inquiry::new(Arc::clone(&client), origin.sink, meta.progress_token, given);
+        let inquiry = Inquiry::new(
+            Arc::clone(&client),
+            origin.sink,
+            meta.progress_token,
+            given,
+            told,
+        );
         let said = origin.caller.unwrap_or_else(|| Arc::clone(&client.name));
         let name = origin.who.as_ref().and_then(|who| who.name.as_ref());
         let caller: Arc<str> = match name {

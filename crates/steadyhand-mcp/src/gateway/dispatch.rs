@@ -20,7 +20,7 @@ use super::errors;
 use super::exchange::Who;
 use super::headers::Headers;
 use super::host::Host;
-use super::inquiry::{Answer, Inquiry, Sink};
+use super::inquiry::{Answer, Inquiry, Sink, ToldMemory};
 use super::list_refresher;
 use super::listing::{List, Listing, cursor, definition};
 use super::news::{Mailbox, Versions};
@@ -263,13 +263,9 @@ impl Inner {
     ) -> Handled {
         let (inner, era) = (Arc::clone(self), origin.client.era);
         let client = Arc::clone(&origin.client);
-        let subject = Subject {
-            caller: Caller::of(&origin),
-            method: "tools/list",
-            name: String::new(),
-            arguments: None,
-        };
-        let inquiry = Inquiry::new(origin.client, origin.sink, None, Default::default());
+        let subject = Subject::new(Caller::of(&origin), "tools/list", String::new(), None);
+        let told = self.told_memory(&origin);
+        let inquiry = Inquiry::new(origin.client, origin.sink, None, Default::default(), told);
         let work = async move {
             missing.await;
             client.gets_list("tools/list", inner.renewed_versions());
@@ -282,6 +278,15 @@ impl Inner {
             }
         };
         Handled::Work(Box::new(Work::new(inquiry, subject, work.boxed())))
+    }
+
+    /// Where what a request's client is told before its answer is counted.
+    pub(super) fn told_memory(&self, origin: &Origin<'_>) -> ToldMemory {
+        let account = origin.who.as_ref().map(|who| Arc::clone(&who.account));
+        ToldMemory {
+            budgets: Arc::clone(&self.sessions.told),
+            account: account.unwrap_or_default(),
+        }
     }
 
     /// The versions of the lists as they are now. Read before a list is made: a change in between is told once too

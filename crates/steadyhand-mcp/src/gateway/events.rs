@@ -21,7 +21,26 @@ use super::work::Work;
 
 /// A comment when nothing happens, for what stands between and closes silent connections.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-const COMMENT: Bytes = Bytes::from_static(b": \n\n");
+/// Pieces of a message up to this size are copied together; a larger one is sent from where it is.
+const COPIED_BYTES_MAX: usize = 16 * 1024;
+
+/// One event, in pieces. The memory that is reserved for a large one is held until it is sent.
+#[derive(Debug, Clone)]
+pub(super) struct Frame(Vec<Bytes>);
+
+impl Frame {
+    fn of(text: impl Into<Bytes>) -> Frame {
+        Frame(vec![text.into()])
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.iter().map(Bytes::len).sum()
+    }
+
+    pub(super) fn into_pieces(self) -> Vec<Bytes> {
+        self.0
+    }
+}
 
 /// A stream of events, in bytes.
 pub struct Events(BoxStream<'static, Bytes>);
@@ -36,20 +55,25 @@ impl futures_util::Stream for Events {
 
 impl Events {
     /// `first` is sent at once.
-    pub(super) fn new(first: Option<Bytes>, flow: Flow) -> Events {
+    pub(super) fn new(first: Option<Frame>, flow: Flow) -> Events {
         let flow = stream::unfold(flow, |mut flow| async move {
             let next = match timeout(KEEP_ALIVE, flow.next()).await {
                 Ok(next) => next?,
-                Err(_) => COMMENT,
+                Err(_) => comment(),
             };
             Some((next, flow))
         });
-        Events(stream::iter(first).chain(flow).boxed())
+        let frames = stream::iter(first).chain(flow);
+        Events(
+            frames
+                .flat_map(|frame| stream::iter(frame.into_pieces()))
+                .boxed(),
+        )
     }
 
     /// A whole answer, for who takes nothing but events.
     pub(super) fn single(message: &Message) -> Events {
-        Events(stream::iter([frame(None, message)]).boxed())
+        Events(stream::iter(frame(None, message).0).boxed())
     }
 }
 
@@ -67,7 +91,7 @@ pub(super) enum Flow {
 
 impl Flow {
     /// May be dropped and asked again.
-    async fn next(&mut self) -> Option<Bytes> {
+    async fn next(&mut self) -> Option<Frame> {
         match self {
             Flow::Answer(answering) => answering.next().await,
             Flow::Kept(reader) => reader.next().await,
@@ -88,7 +112,7 @@ pub(super) struct Answering {
 }
 
 impl Answering {
-    async fn next(&mut self) -> Option<Bytes> {
+    async fn next(&mut self) -> Option<Frame> {
         let answer = loop {
             match self.work.as_mut()?.next().await {
                 Next::Say(message) => return Some(frame(None, &message)),
@@ -116,7 +140,7 @@ pub(super) struct Telling {
 }
 
 impl Telling {
-    async fn next(&mut self) -> Option<Bytes> {
+    async fn next(&mut self) -> Option<Frame> {
         let session = &self.listener.session;
         let news = tokio::select! {
             news = self.ear.next() => news?,
@@ -140,27 +164,34 @@ pub(super) fn message(id: &RawValue, answer: Answer) -> Message {
 }
 
 /// One event.
-pub(super) fn frame(id: Option<&str>, message: &Message) -> Bytes {
-    let mut text = Vec::with_capacity(message.len() + 64);
+pub(super) fn frame(id: Option<&str>, message: &Message) -> Frame {
+    let mut pieces = Vec::with_capacity(1);
+    let mut text = Vec::with_capacity(message.len().min(COPIED_BYTES_MAX) + 64);
     if let Some(id) = id {
         text.extend_from_slice(b"id: ");
         text.extend_from_slice(id.as_bytes());
         text.push(b'\n');
     }
     text.extend_from_slice(b"event: message\ndata: ");
-    message
-        .pieces()
-        .for_each(|piece| text.extend_from_slice(piece));
+    for piece in message.pieces() {
+        if piece.len() > COPIED_BYTES_MAX {
+            pieces.push(std::mem::take(&mut text).into());
+            pieces.push(piece.clone());
+        } else {
+            text.extend_from_slice(piece);
+        }
+    }
     text.extend_from_slice(b"\n\n");
-    text.into()
+    pieces.push(text.into());
+    Frame(pieces)
 }
 
 /// An event that says nothing but where to go on.
-pub(super) fn priming(stream: u64) -> Bytes {
-    format!("id: {stream}-0\ndata: \n\n").into()
+pub(super) fn priming(stream: u64) -> Frame {
+    Frame::of(format!("id: {stream}-0\ndata: \n\n"))
 }
 
 /// Something, so that the client sees that there will be more.
-pub(super) fn comment() -> Bytes {
-    COMMENT
+pub(super) fn comment() -> Frame {
+    Frame::of(": \n\n")
 }

@@ -13,6 +13,7 @@ use super::events::{Events, message};
 use super::headers::Headers;
 use super::inquiry::Sink;
 use super::message::Message;
+use super::shares::CallerShares;
 use crate::wire::RpcError;
 
 /// Somebody whom the transport knows, and what they may use.
@@ -32,6 +33,8 @@ pub struct Who {
     pub may_decide: bool,
     /// The memory that the answer may take.
     pub memory: ByteBudget,
+    /// Their shares of what callers share here. Without, only what all of them may have limits them.
+    pub shares: Option<Arc<dyn CallerShares>>,
 }
 
 /// A request over HTTP.

@@ -13,11 +13,11 @@ use serde_json::value::{RawValue, to_raw_value};
 use steadyhand::ReservedBytes;
 use tokio::sync::{mpsc, oneshot};
 
+use super::caller_budgets::CallerBudgets;
 use super::client::{Answered, Client};
 use super::era::Era;
 use super::errors;
 use super::message::Message;
-use super::news::told_memory;
 use crate::client::relay::{Counterpart, Question};
 use crate::wire::{Members, RpcError};
 
@@ -33,7 +33,22 @@ pub(super) type Answer = Result<Bytes, RpcError>;
 pub(super) struct Inquiry {
     client: Arc<Client>,
     sink: Sink,
+    told: ToldMemory,
     state: Mutex<State>,
+}
+
+/// Where the memory of what waits to be sent is counted.
+#[derive(Clone)]
+pub(super) struct ToldMemory {
+    pub(super) budgets: Arc<CallerBudgets>,
+    /// Whose part it is.
+    pub(super) account: Arc<str>,
+}
+
+impl ToldMemory {
+    fn nothing(&self) -> ReservedBytes {
+        self.budgets.of(&self.account).nothing()
+    }
 }
 
 /// Where messages go that come before the answer.
@@ -95,10 +110,12 @@ impl Inquiry {
         sink: Sink,
         progress_token: Option<&RawValue>,
         given: Given,
+        told: ToldMemory,
     ) -> Arc<Inquiry> {
         Arc::new(Inquiry {
             client,
             sink,
+            told,
             state: Mutex::new(State {
                 progress_token: progress_token.map(RawValue::to_owned),
                 given,
@@ -170,7 +187,7 @@ impl Inquiry {
         match &self.sink {
             Sink::Closed => {}
             Sink::Out(out) => drop(out.try_send(message)),
-            Sink::Own => self.change(|state| state.add_said(message)),
+            Sink::Own => self.change(|state| state.add_said(message, &self.told)),
         }
     }
 
@@ -307,7 +324,7 @@ impl Counterpart for Inquiry {
 }
 
 impl State {
-    fn add_said(&mut self, message: Message) {
+    fn add_said(&mut self, message: Message, told: &ToldMemory) {
         let bytes = message.len();
         if bytes > SAID_BYTES_MAX {
             return;
@@ -324,9 +341,7 @@ impl State {
                 self.give_back(&said);
             }
         }
-        let held = self
-            .said_held
-            .get_or_insert_with(|| told_memory().nothing());
+        let held = self.said_held.get_or_insert_with(|| told.nothing());
         if held.grow(bytes).is_ok() {
             let is_question = false;
             self.said.push_back(QueuedMessage {

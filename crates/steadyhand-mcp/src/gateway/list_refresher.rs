@@ -239,10 +239,15 @@ impl Inner {
     }
 
     fn tidy(&self) {
+        self.tidy_subscriptions();
+        self.sessions.tidy();
+    }
+
+    /// Forgets what nobody watches any more, and lets its servers know.
+    pub(super) fn tidy_subscriptions(&self) {
         let (_, left) = self.subscriptions.all();
         for uri in left {
             self.ask_in_background("resources/unsubscribe", &uri);
         }
-        self.sessions.tidy();
     }
 }

@@ -12,8 +12,10 @@ use tokio::time::timeout;
 use super::answer;
 use super::dispatch::Inner;
 use super::errors;
+use super::exchange::Who;
 use super::message::Message;
 use super::news::{Ear, Mailbox, Wanted, tagged};
+use super::passing::{CannotWatch, check_uri};
 use super::request::Request;
 use crate::wire::{Members, RpcError};
 
@@ -55,16 +57,25 @@ impl Inner {
         self: &Arc<Self>,
         id: Box<RawValue>,
         filter: Result<Wish, RpcError>,
+        who: Option<&Who>,
     ) -> Result<Listening, RpcError> {
         let mut filter = filter?.0;
-        let mailbox: Arc<Mailbox> = Arc::default();
+        let shares = who.and_then(|who| who.shares.as_deref());
+        let account = who.map(|who| &*who.account).unwrap_or_default();
+        let mailbox = Arc::new(Mailbox::new(self.sessions.told.of(account)));
         // Before anything else: what changes from here on is told.
         let (now, told) = (self.versions.subscribe(), *self.versions.borrow());
         let uris = std::mem::take(&mut filter.resource_subscriptions);
         let watched = uris
             .iter()
-            .map(|uri| timeout(ASKED_MAX, self.watch(uri, &mailbox)));
+            .map(|uri| timeout(ASKED_MAX, self.watch(uri, &mailbox, shares)));
         let watched = join_all(watched).await;
+        // Whoever is told of a part only would wait for the rest.
+        for refused in watched.iter().flatten() {
+            if let Err(full @ CannotWatch::NoRoom(_)) = refused {
+                return Err(full.clone().into());
+            }
+        }
         filter.resource_subscriptions = uris
             .iter()
             .zip(watched)
@@ -101,12 +112,14 @@ impl Wish {
         let filter = filter.ok_or_else(|| {
             errors::invalid("subscriptions/listen needs notifications: an object that says which")
         })?;
-        match filter.resource_subscriptions.len() > RESOURCES_MAX {
-            true => Err(errors::invalid(format!(
-                "a subscription may name {RESOURCES_MAX} resources"
-            ))),
-            false => Ok(Wish(filter)),
+        if filter.resource_subscriptions.len() > RESOURCES_MAX {
+            let text = format!("a subscription may name {RESOURCES_MAX} resources");
+            return Err(errors::invalid(text));
         }
+        for uri in &filter.resource_subscriptions {
+            check_uri(uri)?;
+        }
+        Ok(Wish(filter))
     }
 }
 

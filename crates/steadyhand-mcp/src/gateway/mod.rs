@@ -7,9 +7,11 @@
 //!  listing.rs, routes.rs   the lists as bytes, and who has what   list_refresher.rs           … kept up to date
 //!  answer.rs, splice.rs    results, word for word              news.rs, listen.rs          what is told unasked
 //!  session*.rs, stream.rs  sessions of the older protocols     errors.rs                   every code there is
+//!  shares.rs               what callers share                  caller_budgets.rs           … of memory
 //! ```
 
 mod answer;
+mod caller_budgets;
 mod calls;
 mod client;
 mod dispatch;
@@ -32,6 +34,7 @@ mod request;
 mod routes;
 mod session;
 mod sessions;
+mod shares;
 mod splice;
 mod stdio;
 mod stream;
@@ -48,3 +51,6 @@ pub use headers::Headers;
 pub use host::Host;
 pub use message::{Message, held_bytes};
 pub use operation::{ServedOperation, ServerSpan};
+pub use shares::{
+    CallerShares, SUSPENDED_REQUESTS_MAX, SharedLimit, TakenShare, WATCHED_RESOURCES_MAX,
+};

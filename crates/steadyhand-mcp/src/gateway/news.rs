@@ -1,20 +1,21 @@
 //! What a client is told of its own accord: lists that have changed, resources that are new, words of servers' logs.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::value::{RawValue, to_raw_value};
 use steadyhand::{ByteBudget, ReservedBytes};
 use tokio::sync::{Notify, watch};
 
 use super::message::Message;
+use super::shares::TakenShare;
 use crate::wire::Members;
 
 /// Letters that may wait for one client: so many, and so many bytes. Then the oldest are dropped, and counted.
 const LETTERS_MAX: usize = 256;
 const LETTERS_BYTES_MAX: usize = 256 * 1024;
 /// What may wait for all clients, of what servers tell them.
-const TOLD_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub(super) const TOLD_BYTES_MAX: usize = 64 * 1024 * 1024;
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// How often each list has changed.
@@ -46,23 +47,17 @@ pub(super) enum Letter {
     Logged(Arc<RawValue>),
 }
 
-/// The memory of what waits for clients to take it, as a part of the process's.
-pub(super) fn told_memory() -> &'static ByteBudget {
-    static TOLD: OnceLock<ByteBudget> = OnceLock::new();
-    TOLD.get_or_init(|| ByteBudget::process().part("messages for MCP clients", TOLD_BYTES_MAX))
-}
-
 /// What waits for one client to take it.
-#[derive(Default)]
 pub(super) struct Mailbox {
     letters: Mutex<Letters>,
     arrived: Notify,
+    /// The resources it hears of, and what each of them takes of its caller's share.
+    watched: Mutex<HashMap<Arc<str>, Option<TakenShare>>>,
 }
 
-#[derive(Default)]
 struct Letters {
     waiting: VecDeque<Letter>,
-    held: Option<ReservedBytes>,
+    held: ReservedBytes,
     dropped: u64,
 }
 
@@ -78,9 +73,8 @@ impl Letter {
 impl Letters {
     fn take(&mut self) -> Option<Letter> {
         let letter = self.waiting.pop_front()?;
-        if let Some(held) = &mut self.held {
-            held.shrink_to(held.bytes().saturating_sub(letter.bytes()));
-        }
+        let left = self.held.bytes().saturating_sub(letter.bytes());
+        self.held.shrink_to(left);
         Some(letter)
     }
 
@@ -103,13 +97,11 @@ impl Letters {
     /// Makes room by dropping the oldest. False if there is none even so.
     fn add(&mut self, letter: Letter) -> bool {
         let bytes = letter.bytes();
-        let held = |letters: &Letters| letters.held.as_ref().map_or(0, ReservedBytes::bytes);
         let is_full = |letters: &Letters| {
-            letters.waiting.len() >= LETTERS_MAX || held(letters) + bytes > LETTERS_BYTES_MAX
+            letters.waiting.len() >= LETTERS_MAX || letters.held.bytes() + bytes > LETTERS_BYTES_MAX
         };
         while is_full(self) && self.drop_oldest() {}
-        let held = self.held.get_or_insert_with(|| told_memory().nothing());
-        let has_room = bytes <= LETTERS_BYTES_MAX && held.grow(bytes).is_ok();
+        let has_room = bytes <= LETTERS_BYTES_MAX && self.held.grow(bytes).is_ok();
         match has_room {
             true => self.waiting.push_back(letter),
             false => self.count_dropped(),
@@ -119,6 +111,19 @@ impl Letters {
 }
 
 impl Mailbox {
+    /// An empty one. `memory` is its caller's.
+    pub(super) fn new(memory: ByteBudget) -> Mailbox {
+        Mailbox {
+            letters: Mutex::new(Letters {
+                waiting: VecDeque::new(),
+                held: memory.nothing(),
+                dropped: 0,
+            }),
+            arrived: Notify::new(),
+            watched: Mutex::default(),
+        }
+    }
+
     /// Never waits. That a resource has changed is told once, however often it did.
     pub(super) fn put(&self, letter: Letter) {
         let mut letters = self.letters();
@@ -134,6 +139,19 @@ impl Mailbox {
         if has_arrived {
             self.arrived.notify_one();
         }
+    }
+
+    /// It hears of a resource, which counts in its caller's share until it does no more, or is gone.
+    pub(super) fn watches(&self, uri: &Arc<str>, share: Option<TakenShare>) {
+        self.watched().insert(Arc::clone(uri), share);
+    }
+
+    pub(super) fn watches_no_more(&self, uri: &str) {
+        self.watched().remove(uri);
+    }
+
+    fn watched(&self) -> MutexGuard<'_, HashMap<Arc<str>, Option<TakenShare>>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn take(&self) -> Letter {

@@ -18,9 +18,11 @@ use super::era::Era;
 use super::errors;
 use super::inquiry::{Answer, Inquiry};
 use super::message::held_bytes;
+use super::news::Mailbox;
 use super::request::{Meta, Params, Request, text};
+use super::shares::CallerShares;
 use super::splice::{Hints, passed};
-use super::subscriptions::Then;
+use super::subscriptions::{NoRoom, Then};
 use super::suspended::{self, Caller, Subject};
 use super::work::Work;
 use crate::client::relay::{Counterpart, Passage, Question};
@@ -31,6 +33,8 @@ use crate::wire::{Members, RpcError};
 const LIMIT: Duration = Duration::from_secs(60);
 /// However long anyone thinks.
 const LIMIT_MAX: Duration = Duration::from_secs(600);
+/// An address of a resource is kept for as long as somebody watches it.
+const WATCHED_URI_BYTES_MAX: usize = 4 * 1024;
 
 impl Inner {
     pub(super) fn get_prompt(
@@ -54,12 +58,12 @@ impl Inner {
             params: for_server(members).with("name", &own).to_raw(),
             hints: Hints::None,
         };
-        let subject = Subject {
-            caller: Caller::of(&origin),
-            method: "prompts/get",
-            name: name.into_owned(),
-            arguments: params.arguments.map(RawValue::to_owned),
-        };
+        let subject = Subject::new(
+            Caller::of(&origin),
+            "prompts/get",
+            name.into_owned(),
+            params.arguments.map(RawValue::to_owned),
+        );
         self.pass(errand, subject, params, meta, origin)
     }
 
@@ -83,12 +87,12 @@ impl Inner {
             params: for_server(members).to_raw(),
             hints: Hints::Caching,
         };
-        let subject = Subject {
-            caller: Caller::of(&origin),
-            method: "resources/read",
-            name: uri.into_owned(),
-            arguments: None,
-        };
+        let subject = Subject::new(
+            Caller::of(&origin),
+            "resources/read",
+            uri.into_owned(),
+            None,
+        );
         self.pass(errand, subject, params, meta, origin)
     }
 
@@ -124,12 +128,12 @@ impl Inner {
             params: members.without("_meta").with("ref", &of).to_raw(),
             hints: Hints::None,
         };
-        let subject = Subject {
-            caller: Caller::of(&origin),
-            method: "completion/complete",
-            name: String::new(),
-            arguments: None,
-        };
+        let subject = Subject::new(
+            Caller::of(&origin),
+            "completion/complete",
+            String::new(),
+            None,
+        );
         self.pass(errand, subject, &Params::default(), meta, origin)
     }
 
@@ -146,9 +150,10 @@ impl Inner {
         }
         let given = suspended::given(params.input_responses)?;
         let memory = origin.memory();
+        let told = self.told_memory(&origin);
         let (client, sink) = (origin.client, origin.sink);
         let era = client.era;
-        let inquiry = Inquiry::new(client, sink, meta.progress_token, given);
+        let inquiry = Inquiry::new(client, sink, meta.progress_token, given, told);
         let counterpart = Arc::clone(&inquiry);
         let passage = Arc::new(Passage::new(counterpart, meta.passed_on(), None));
         let timed = Arc::clone(&inquiry);
@@ -175,16 +180,19 @@ impl Inner {
         let Some(mailbox) = origin.mailbox.cloned() else {
             return Err(errors::invalid("there is no session to be told of it"));
         };
+        check_uri(&uri)?;
         let (inner, uri, era) = (Arc::clone(self), uri.into_owned(), origin.client.era);
-        let subject = Subject {
-            caller: Caller::of(&origin),
-            method: "resources/subscribe",
-            name: uri.clone(),
-            arguments: None,
-        };
-        let inquiry = Inquiry::new(origin.client, origin.sink, None, Default::default());
+        let shares = origin.who.as_ref().and_then(|who| who.shares.clone());
+        let subject = Subject::new(
+            Caller::of(&origin),
+            "resources/subscribe",
+            uri.clone(),
+            None,
+        );
+        let told = self.told_memory(&origin);
+        let inquiry = Inquiry::new(origin.client, origin.sink, None, Default::default(), told);
         let work = async move {
-            inner.watch(&uri, &mailbox).await?;
+            inner.watch(&uri, &mailbox, shares.as_deref()).await?;
             answer::done(era)
         };
         Ok(Handled::Work(Box::new(Work::new(
@@ -213,18 +221,24 @@ impl Inner {
     pub(super) async fn watch(
         &self,
         uri: &str,
-        mailbox: &Arc<super::news::Mailbox>,
-    ) -> Result<(), RpcError> {
-        match self.subscriptions.add(uri, mailbox) {
+        mailbox: &Arc<Mailbox>,
+        shares: Option<&dyn CallerShares>,
+    ) -> Result<(), CannotWatch> {
+        let mut added = self.subscriptions.add(uri, mailbox, shares);
+        if added == Err(NoRoom::OfAll) {
+            // Some of those that are counted may be watched by nobody any more.
+            self.tidy_subscriptions();
+            added = self.subscriptions.add(uri, mailbox, shares);
+        }
+        match added.map_err(CannotWatch::NoRoom)? {
             Then::Nothing => Ok(()),
-            Then::Refuse => Err(errors::busy("too many resources are watched already")),
             Then::TellServer => {
                 let servers = self.listing().routes.resource(uri);
                 let watched = ask_first(&servers, "resources/subscribe", uri).await;
                 if watched.is_err() {
                     self.subscriptions.remove(uri, mailbox);
                 }
-                watched
+                watched.map_err(CannotWatch::Server)
             }
         }
     }
@@ -261,6 +275,34 @@ impl Inner {
         }
         self.tell_wanted_level();
         Ok(Handled::Now(answer::done(origin.client.era)))
+    }
+}
+
+/// Why nobody tells of a resource.
+#[derive(Debug, Clone)]
+pub(super) enum CannotWatch {
+    NoRoom(NoRoom),
+    /// Its server does not.
+    Server(RpcError),
+}
+
+impl From<CannotWatch> for RpcError {
+    fn from(cannot: CannotWatch) -> RpcError {
+        match cannot {
+            CannotWatch::NoRoom(full) => errors::busy(full.to_string()),
+            CannotWatch::Server(error) => error,
+        }
+    }
+}
+
+/// Whether a resource of this address may be watched.
+pub(super) fn check_uri(uri: &str) -> Result<(), RpcError> {
+    match uri.len() > WATCHED_URI_BYTES_MAX {
+        true => Err(errors::invalid(format!(
+            "a uri of {} bytes cannot be watched: it may have {WATCHED_URI_BYTES_MAX}; nothing is watched",
+            uri.len()
+        ))),
+        false => Ok(()),
     }
 }
 

@@ -41,6 +41,7 @@ pub(super) enum Stage {
     Listen {
         id: Box<RawValue>,
         wish: Result<Wish, RpcError>,
+        who: Option<Who>,
     },
     Batch(Vec<Stage>),
 }
@@ -124,6 +125,7 @@ impl Inner {
             return Stage::Listen {
                 id: id.to_owned(),
                 wish: Wish::read(request),
+                who: post.who.clone(),
             };
         }
         let origin = Origin {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::value::RawValue;
+use steadyhand::ByteBudget;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +28,8 @@ pub(super) struct Session {
     pub(super) account: Arc<str>,
     pub(super) client: Arc<Client>,
     pub(super) mailbox: Arc<Mailbox>,
+    /// Where what its streams keep is counted.
+    kept_memory: ByteBudget,
     /// Cancelled when it ends.
     pub(super) ended: CancellationToken,
     /// Requests that are being worked on, by the client's id.
@@ -52,13 +55,15 @@ impl Session {
         account: Arc<str>,
         client: Client,
         told: Versions,
+        (told_memory, kept_memory): (ByteBudget, ByteBudget),
     ) -> Session {
         Session {
             id,
             owner,
             account,
             client: Arc::new(client),
-            mailbox: Arc::default(),
+            mailbox: Arc::new(Mailbox::new(told_memory)),
+            kept_memory,
             ended: CancellationToken::new(),
             running: Mutex::default(),
             streams: Mutex::default(),
@@ -104,9 +109,9 @@ impl Session {
     }
 
     /// A stream for a request's answer.
-    pub(super) fn open_stream(&self) -> Arc<Stream> {
+    pub(super) fn open_stream(&self, request: &RawValue) -> Arc<Stream> {
         let number = self.last_stream.fetch_add(1, Ordering::Relaxed) + 1;
-        let stream = Stream::new(number);
+        let stream = Stream::new(number, request, &self.kept_memory);
         let mut streams = lock(&self.streams);
         if streams.len() >= STREAMS_MAX
             && let Some(over) = streams.iter().position(|stream| stream.is_over())
@@ -114,7 +119,7 @@ impl Session {
             streams.remove(over);
         }
         // One that is not kept cannot be resumed; it works all the same.
-        if streams.len() < STREAMS_MAX {
+        if streams.len() < STREAMS_MAX && stream.can_be_kept() {
             streams.push(Arc::clone(&stream));
         }
         stream

@@ -10,15 +10,17 @@ use std::hash::BuildHasher;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::caller_budgets::CallerBudgets;
 use super::client::Client;
 use super::exchange::Who;
-use super::news::Versions;
+use super::news::{TOLD_BYTES_MAX, Versions};
 use super::session::Session;
+use super::stream::KEPT_BYTES_OF_ALL_MAX;
 
 /// Sessions at the same time, over all callers.
 const SESSIONS_MAX: usize = 16_384;
 /// Sessions of one caller; those it leaves unused make room for its new ones.
-const SESSIONS_PER_CALLER_MAX: usize = SESSIONS_MAX / 2;
+const SESSIONS_PER_CALLER_MAX: usize = 8_192;
 /// Of all sessions, so many are kept for operators.
 const SESSIONS_OPERATOR_RESERVE: usize = 256;
 /// One that nobody uses for so long is gone; its client begins anew when it comes back.
@@ -39,6 +41,10 @@ pub(super) struct Sessions {
     hasher: RandomState,
     count: AtomicUsize,
     by_account: Mutex<HashMap<Arc<str>, OfCaller>>,
+    /// The memory of what waits for clients to take it.
+    pub(super) told: Arc<CallerBudgets>,
+    /// The memory of what streams keep.
+    kept: Arc<CallerBudgets>,
     started: Instant,
 }
 
@@ -54,10 +60,12 @@ struct OfCaller {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoRoom {
     #[error(
-        "this caller has {SESSIONS_PER_CALLER_MAX} sessions, and all of them are in use; end one (DELETE), or try again later"
+        "{0} has {SESSIONS_PER_CALLER_MAX} sessions, which is as many as one caller may have, and all of them were used lately; end one (DELETE), or try again later. No session was begun"
     )]
-    OfCaller,
-    #[error("there are as many sessions as there may be; try again later")]
+    OfCaller(Arc<str>),
+    #[error(
+        "there are {SESSIONS_MAX} sessions, which is as many as all callers may have; try again later. No session was begun"
+    )]
     OfAll,
 }
 
@@ -75,6 +83,8 @@ impl Default for Sessions {
             hasher: RandomState::default(),
             count: AtomicUsize::new(0),
             by_account: Mutex::default(),
+            told: CallerBudgets::new("messages for MCP clients", TOLD_BYTES_MAX),
+            kept: CallerBudgets::new("what is kept for MCP sessions", KEPT_BYTES_OF_ALL_MAX),
             started: Instant::now(),
         }
     }
@@ -97,7 +107,8 @@ impl Sessions {
         };
         let own = self.of(&account);
         if own >= SESSIONS_PER_CALLER_MAX && !self.make_room_of(&account) {
-            return Err(NoRoom::OfCaller);
+            let name = account.trim_start_matches('@');
+            return Err(NoRoom::OfCaller(name.into()));
         }
         if self.count() >= max && !self.make_room(&account) {
             return Err(NoRoom::OfAll);
@@ -108,7 +119,8 @@ impl Sessions {
             .entry(Arc::clone(&account))
             .or_default()
             .count += 1;
-        let session = Session::new(Arc::clone(&id), owner, account, client, told);
+        let memory = (self.told.of(&account), self.kept.of(&account));
+        let session = Session::new(Arc::clone(&id), owner, account, client, told, memory);
         let session = Arc::new(session);
         self.use_now(&session);
         self.shard(&id).insert(id, Arc::clone(&session));
@@ -273,6 +285,7 @@ mod tests {
             is_limited: false,
             may_decide: false,
             memory: ByteBudget::new("a test", 1),
+            shares: None,
         }
     }
 
@@ -289,7 +302,7 @@ mod tests {
             assert!(open(&sessions, &first).is_ok());
         }
         let refused = open(&sessions, &first).err();
-        assert_eq!(refused, Some(NoRoom::OfCaller));
+        assert_eq!(refused, Some(NoRoom::OfCaller("first".into())));
         for _ in 0..SESSIONS_PER_CALLER_MAX - SESSIONS_OPERATOR_RESERVE {
             assert!(open(&sessions, &second).is_ok());
         }

@@ -118,7 +118,7 @@ impl Link {
             inner: Arc::clone(inner),
             out,
             client: ArcSwap::from_pointee(stranger),
-            mailbox: Arc::default(),
+            mailbox: Arc::new(Mailbox::new(inner.sessions.told.of(""))),
             running: Mutex::default(),
             listening: Mutex::default(),
             is_legacy: AtomicBool::new(false),
@@ -281,7 +281,7 @@ impl Link {
         let (link, id, wish) = (Arc::clone(self), request.id.to_owned(), Wish::read(request));
         let key = request.id.get().to_owned();
         let task = tasks.spawn(async move {
-            match link.inner.listen(id.clone(), wish).await {
+            match link.inner.listen(id.clone(), wish, None).await {
                 Ok(mut listening) => {
                     while let Some(message) = listening.next().await {
                         link.send(message).await;

@@ -1,24 +1,31 @@
 //! What is sent on one stream of a session, kept for a while: whoever was cut off goes on where it was.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytes::Bytes;
+use serde_json::value::RawValue;
 use steadyhand::{ByteBudget, ReservedBytes};
 use tokio::sync::Notify;
 
-use super::events::frame;
+use super::errors;
+use super::events::{Frame, frame};
 use super::message::Message;
 
-/// So much is kept of one stream; who is further behind misses what came before.
+/// So much is kept of one stream, but for a larger answer; who is further behind misses what came before.
 const KEPT_MAX: usize = 256;
 const KEPT_BYTES_MAX: usize = 1024 * 1024;
-/// What all sessions together keep of their streams; beyond it a stream keeps only what was sent last.
-const KEPT_BYTES_OF_ALL_MAX: usize = 64 * 1024 * 1024;
+/// What all sessions together keep of their streams. Without room, an answer is sent once, and not kept for whoever
+/// was cut off.
+pub(super) const KEPT_BYTES_OF_ALL_MAX: usize = 64 * 1024 * 1024;
+/// What a stream takes without anything in it, and with the word that its answer is lost.
+const STREAM_BYTES: usize = 1024;
+const LOST: &str = "the answer was not kept: there is no memory for more answers of this caller that nobody has fetched. \
+    The request has ended, and what it asked for may have been done; look before you repeat it";
 
 /// The stream of one request's answer.
 pub(super) struct Stream {
     pub(super) number: u64,
+    request: Box<RawValue>,
     kept: Mutex<Kept>,
     changed: Notify,
 }
@@ -26,30 +33,18 @@ pub(super) struct Stream {
 struct Kept {
     /// The number of the first that is kept, from 1.
     first: u64,
-    frames: VecDeque<Bytes>,
+    frames: VecDeque<Frame>,
     bytes: usize,
     held: ReservedBytes,
+    /// There is no memory for the last of them, which is the only one then.
+    is_unheld: bool,
+    /// The last of them is the answer.
+    has_answer: bool,
     is_over: bool,
     /// Counts readers: only the last one is served.
     readers: u64,
-}
-
-impl Kept {
-    /// Whether there is memory for what is kept now.
-    fn has_memory(&mut self) -> bool {
-        self.held.shrink_to(self.bytes);
-        let missing = self.bytes - self.held.bytes();
-        self.bytes <= KEPT_BYTES_MAX && self.held.grow(missing).is_ok()
-    }
-}
-
-/// The memory for what sessions keep of their streams.
-fn memory() -> &'static ByteBudget {
-    static MEMORY: LazyLock<ByteBudget> = LazyLock::new(|| {
-        let name = "what is kept for MCP sessions";
-        ByteBudget::process().part(name, KEPT_BYTES_OF_ALL_MAX)
-    });
-    &MEMORY
+    /// That one is there.
+    is_read: bool,
 }
 
 /// Reads a stream at its own pace.
@@ -60,37 +55,101 @@ pub(super) struct Reader {
     reached: u64,
 }
 
+impl Kept {
+    /// Whether there is memory for what is kept now.
+    fn has_memory(&mut self) -> bool {
+        let wanted = STREAM_BYTES + self.bytes;
+        self.held.shrink_to(wanted);
+        let missing = wanted - self.held.bytes();
+        let is_small = self.bytes <= KEPT_BYTES_MAX || self.frames.len() == 1;
+        is_small && self.held.grow(missing).is_ok()
+    }
+
+    fn forget_first(&mut self) {
+        if let Some(gone) = self.frames.pop_front() {
+            self.bytes -= gone.len();
+            self.first += 1;
+        }
+    }
+}
+
 impl Stream {
-    pub(super) fn new(number: u64) -> Arc<Stream> {
+    /// For the answer to a request. `memory` is its caller's.
+    pub(super) fn new(number: u64, request: &RawValue, memory: &ByteBudget) -> Arc<Stream> {
+        let held = memory.reserve(STREAM_BYTES);
         Arc::new(Stream {
             number,
+            request: request.to_owned(),
             kept: Mutex::new(Kept {
                 first: 1,
                 frames: VecDeque::new(),
                 bytes: 0,
-                held: memory().nothing(),
+                held: held.unwrap_or_else(|_| memory.nothing()),
+                is_unheld: false,
+                has_answer: false,
                 is_over: false,
                 readers: 0,
+                is_read: false,
             }),
             changed: Notify::new(),
         })
     }
 
+    /// Whether there is memory to keep it for whoever is cut off.
+    pub(super) fn can_be_kept(&self) -> bool {
+        self.kept().held.bytes() > 0
+    }
+
+    /// Something that comes before the answer.
     pub(super) fn push(&self, message: &Message) {
+        self.add(message, false);
+    }
+
+    /// The answer. There will be nothing more.
+    pub(super) fn answer(&self, message: &Message) {
+        self.add(message, true);
+    }
+
+    fn add(&self, message: &Message, is_answer: bool) {
         {
             let mut kept = self.kept();
             let place = kept.first + kept.frames.len() as u64;
-            let id = format!("{}-{place}", self.number);
-            let frame = frame(Some(&id), message);
+            let frame = frame(Some(&self.id(place)), message);
             kept.bytes += frame.len();
             kept.frames.push_back(frame);
-            while kept.frames.len() > KEPT_MAX || (!kept.has_memory() && kept.frames.len() > 1) {
-                let gone = kept.frames.pop_front();
-                kept.bytes -= gone.map_or(0, |frame| frame.len());
-                kept.first += 1;
+            kept.has_answer |= is_answer;
+            loop {
+                kept.is_unheld = !kept.has_memory();
+                if kept.frames.len() <= 1 || !(kept.is_unheld || kept.frames.len() > KEPT_MAX) {
+                    break;
+                }
+                kept.forget_first();
+            }
+            if kept.is_unheld && !kept.is_read {
+                self.forget_unheld(&mut kept);
             }
         }
         self.changed.notify_waiters();
+    }
+
+    /// Nobody is there to take what there is no memory for. Who comes back for an answer is told that it is lost.
+    fn forget_unheld(&self, kept: &mut Kept) {
+        if !std::mem::take(&mut kept.is_unheld) {
+            return;
+        }
+        let place = kept.first;
+        kept.forget_first();
+        if kept.has_answer {
+            kept.first = place;
+            let lost = Message::error(&self.request, &errors::busy(LOST));
+            // Its bytes are among those of a stream with nothing in it.
+            kept.frames.push_back(frame(Some(&self.id(place)), &lost));
+        }
+        kept.held.shrink_to(STREAM_BYTES);
+    }
+
+    fn id(&self, place: u64) -> String {
+        format!("{}-{place}", self.number)
     }
 
     /// There will be nothing more.
@@ -108,6 +167,7 @@ impl Stream {
         let number = {
             let mut kept = self.kept();
             kept.readers += 1;
+            kept.is_read = true;
             kept.readers
         };
         self.changed.notify_waiters();
@@ -125,23 +185,25 @@ impl Stream {
 
 impl Reader {
     /// The next piece; none when there is no more, or another reader has come.
-    pub(super) async fn next(&mut self) -> Option<Bytes> {
+    pub(super) async fn next(&mut self) -> Option<Frame> {
         loop {
             let changed = self.stream.changed.notified();
             tokio::pin!(changed);
             // From here on nothing is missed.
             changed.as_mut().enable();
             {
-                let kept = self.stream.kept();
+                let mut kept = self.stream.kept();
                 if kept.readers != self.number {
                     return None;
                 }
                 // Who is too far behind has missed something, and goes on with what there is: the answer comes last.
                 self.reached = self.reached.max(kept.first - 1);
                 let place = (self.reached + 1 - kept.first) as usize;
-                if let Some(frame) = kept.frames.get(place) {
+                if let Some(frame) = kept.frames.get(place).cloned() {
                     self.reached += 1;
-                    return Some(frame.clone());
+                    // It is on its way, and was the only one that there was no memory for.
+                    self.stream.forget_unheld(&mut kept);
+                    return Some(frame);
                 }
                 if kept.is_over {
                     return None;
@@ -149,5 +211,91 @@ impl Reader {
             }
             changed.await;
         }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let mut kept = self.stream.kept();
+        if kept.readers == self.number {
+            kept.is_read = false;
+            self.stream.forget_unheld(&mut kept);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> Box<RawValue> {
+        RawValue::from_string("7".to_owned()).expect("JSON")
+    }
+
+    fn answer(bytes: usize) -> Message {
+        Message::result(&request(), format!("\"{}\"", "x".repeat(bytes)).into())
+    }
+
+    async fn read(reader: &mut Reader) -> String {
+        let frame = reader.next().await.expect("a frame");
+        let bytes = frame.into_pieces().concat();
+        String::from_utf8(bytes).expect("text")
+    }
+
+    fn held(stream: &Stream) -> usize {
+        let kept = stream.kept();
+        kept.frames.iter().map(Frame::len).sum()
+    }
+
+    #[tokio::test]
+    async fn s02_an_answer_there_is_no_memory_for_is_sent_once_and_its_loss_is_told() {
+        let memory = ByteBudget::new("a caller", 10_000);
+        // Somebody reads: it gets all of it, and nothing stays.
+        let stream = Stream::new(1, &request(), &memory);
+        let mut reader = stream.read_after(0);
+        stream.answer(&answer(100_000));
+        stream.end();
+        assert!(read(&mut reader).await.len() > 100_000);
+        assert!(reader.next().await.is_none());
+        assert!(held(&stream) < STREAM_BYTES, "{}", held(&stream));
+        // Who was cut off within it hears that it is lost.
+        let told = read(&mut stream.read_after(0)).await;
+        assert!(told.contains("the answer was not kept"), "{told}");
+        assert!(told.contains("\"id\":7"), "{told}");
+
+        // Nobody reads: the same.
+        let unread = Stream::new(2, &request(), &memory);
+        unread.answer(&answer(100_000));
+        unread.end();
+        assert!(held(&unread) < STREAM_BYTES);
+        let told = read(&mut unread.read_after(0)).await;
+        assert!(told.contains("look before you repeat it"), "{told}");
+
+        // One that fits is kept.
+        let small = Stream::new(3, &request(), &memory);
+        drop(small.read_after(0));
+        small.answer(&answer(1_000));
+        small.end();
+        assert!(read(&mut small.read_after(0)).await.len() > 1_000);
+        assert!(read(&mut small.read_after(0)).await.len() > 1_000);
+        assert!(memory.peak() <= 10_000);
+        drop((stream, unread, small, reader));
+        assert_eq!(memory.used(), 0);
+    }
+
+    #[tokio::test]
+    async fn s02_streams_beyond_the_memory_of_their_caller_are_not_kept() {
+        let memory = ByteBudget::new("a caller", 10 * STREAM_BYTES);
+        let streams: Vec<_> = (0..20)
+            .map(|number| Stream::new(number, &request(), &memory))
+            .collect();
+        let kept = streams.iter().filter(|stream| stream.can_be_kept());
+        assert_eq!(kept.count(), 10);
+        let mut reader = streams[19].read_after(0);
+        streams[19].answer(&answer(10));
+        assert!(
+            read(&mut reader).await.contains("xxx"),
+            "it works all the same"
+        );
     }
 }

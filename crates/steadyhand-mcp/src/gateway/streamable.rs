@@ -106,13 +106,15 @@ impl Inner {
         match stage {
             Stage::Reply(reply) => reply,
             Stage::Pending(pending) => self.finish(pending).await,
-            Stage::Listen { id, wish } => match self.listen(id.clone(), wish).await {
-                Ok(listening) => {
-                    let flow = Flow::Subscription(Box::new(listening));
-                    Reply::standing(Events::new(None, flow))
+            Stage::Listen { id, wish, who } => {
+                match self.listen(id.clone(), wish, who.as_ref()).await {
+                    Ok(listening) => {
+                        let flow = Flow::Subscription(Box::new(listening));
+                        Reply::standing(Events::new(None, flow))
+                    }
+                    Err(error) => Reply::error(Standing::of(&error, Era::Modern), &id, &error),
                 }
-                Err(error) => Reply::error(Standing::of(&error, Era::Modern), &id, &error),
-            },
+            }
             Stage::Batch(stages) => {
                 let replies = stages.into_iter().map(|stage| Box::pin(self.reply(stage)));
                 let replies = join_all(replies).await;
@@ -164,7 +166,7 @@ impl Inner {
                 Reply::events(Events::new(Some(first), Flow::Answer(Box::new(answering))))
             }
             Some((session, running)) => {
-                let stream = session.open_stream();
+                let stream = session.open_stream(&pending.id);
                 let first = match &said {
                     Some(message) => {
                         stream.push(message);
@@ -192,7 +194,7 @@ async fn stream_on(mut work: Work, id: &RawValue, stream: &Stream) {
     loop {
         match work.next().await {
             Next::Say(said) => stream.push(&said),
-            Next::Answer(answer) => return stream.push(&message(id, answer)),
+            Next::Answer(answer) => return stream.answer(&message(id, answer)),
             // In a session, questions are requests.
             Next::Ask => {}
             Next::Cancel => return,

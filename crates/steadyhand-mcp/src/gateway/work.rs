@@ -25,14 +25,15 @@ enum Run {
     Here(BoxFuture<'static, Answer>),
     /// In a task of its own.
     Apart {
-        _task: Running,
+        _task: AbortOnDrop,
     },
     Over,
 }
 
-struct Running(AbortHandle);
+/// A task that ends with this.
+pub(super) struct AbortOnDrop(pub(super) AbortHandle);
 
-impl Drop for Running {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -94,7 +95,7 @@ impl Work {
             end.inquiry.finish(answer);
         });
         self.run = Run::Apart {
-            _task: Running(task.abort_handle()),
+            _task: AbortOnDrop(task.abort_handle()),
         };
     }
 

@@ -196,6 +196,13 @@ impl Stage {
         self.assert_echo("still there").await;
     }
 
+    /// Whatever was sent to others, calls work: every one of many.
+    pub(crate) async fn assert_others_are_served(&self) {
+        for _ in 0..200 {
+            self.assert_echo("still there").await;
+        }
+    }
+
     pub(crate) async fn assert_echo(&self, answer: &str) {
         let text = self.text("echo", json!({"message": "still there"})).await;
         assert_eq!(text, answer);

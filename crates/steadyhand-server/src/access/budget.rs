@@ -120,7 +120,10 @@ impl Budget {
         let spent = all
             .of(owner, conversation, now, forgotten_after)
             .ok_or_else(|| {
-                over("too many conversations of this caller are followed already; try again later")
+                let name = owner.trim_start_matches('@');
+                over(&format!(
+                    "{name} has {FOLLOWED_PER_CALLER_MAX} conversations with a budget, which is as many as one caller may have; go on in one of them, or try again when one was idle for a day"
+                ))
             })?;
         spent.last = now;
         let call = arguments_hash(asked.tool_name, asked.args);

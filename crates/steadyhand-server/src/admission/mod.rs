@@ -5,6 +5,7 @@
 
 mod account;
 mod connections;
+mod mcp_shares;
 mod memory;
 mod slots;
 
@@ -16,10 +17,12 @@ use arc_swap::ArcSwapOption;
 use axum::body::{Body, Bytes};
 use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
-use steadyhand::{BudgetExceeded, Call, Permission, ReservedBytes};
+use steadyhand::{BudgetExceeded, Call, FairQueue, Permission, ReservedBytes};
+use steadyhand_mcp::serve::{SUSPENDED_REQUESTS_MAX, WATCHED_RESOURCES_MAX};
 
 pub(crate) use account::{CallerAccount, budget_owner};
 pub(crate) use connections::{ConnectionActivity, ConnectionTable, OpenConnection};
+pub(crate) use mcp_shares::McpShares;
 pub(crate) use memory::{CallerMemory, json_length, may_start};
 pub(crate) use slots::{Slot, SlotLimits, Slots};
 
@@ -46,6 +49,25 @@ const MCP_STREAMS_PER_CALLER_MAX: usize = 512;
 /// Of all streams of MCP clients, so many are kept for operators.
 const MCP_STREAMS_OPERATOR_RESERVE: usize = 64;
 
+/// Requests of one caller's MCP clients that wait until the client comes back with answers. Each of them is a call that
+/// keeps its place at its tool: as many as half of the places that a tool has, if not set.
+const SUSPENDED_REQUESTS_PER_CALLER_MAX: usize = 128;
+/// Of all requests that wait so, so many are kept for operators.
+const SUSPENDED_REQUESTS_OPERATOR_RESERVE: usize = 64;
+/// Resources that one caller's MCP clients watch.
+const WATCHED_RESOURCES_PER_CALLER_MAX: usize = 2_500;
+/// Of all that are watched, so many are kept for operators.
+const WATCHED_RESOURCES_OPERATOR_RESERVE: usize = 500;
+/// Exports of calls at the same time: each keeps a thread, which readers of the history need, too, for as long as its
+/// reader likes.
+const EXPORTS_MAX: usize = 8;
+/// Exports of calls of one caller.
+const EXPORTS_PER_CALLER_MAX: usize = 3;
+/// Of all exports, so many are kept for operators.
+const EXPORTS_OPERATOR_RESERVE: usize = 2;
+/// Large conversations that are looked at at the same time; each caller's next ones wait in turn.
+const LARGE_CONVERSATIONS_MAX: usize = 4;
+
 /// What all ways in ask before they take something that callers share.
 pub(crate) struct Admission {
     pub(crate) limits: Limits,
@@ -60,6 +82,11 @@ pub(crate) struct Admission {
     pub(crate) event_readers: Arc<Slots>,
     pub(crate) pages: Arc<Slots>,
     pub(crate) mcp_streams: Arc<Slots>,
+    suspended_requests: Arc<Slots>,
+    watched_resources: Arc<Slots>,
+    pub(crate) exports: Arc<Slots>,
+    /// Turns for large conversations, which take a thread and much memory for a while.
+    pub(crate) large_conversations: FairQueue,
 }
 
 impl Admission {
@@ -79,23 +106,42 @@ impl Admission {
             // How many there are in all is limited by the connections.
             requests: slots("connections", usize::MAX, limits.connections, 0),
             event_readers: slots(
-                "readers of events",
+                "open readers of events",
                 EVENT_READERS_MAX,
                 EVENT_READERS_PER_CALLER_MAX,
                 EVENT_READERS_OPERATOR_RESERVE,
             ),
             pages: slots(
-                "pages",
+                "open pages",
                 PAGES_MAX,
                 PAGES_PER_CALLER_MAX,
                 PAGES_OPERATOR_RESERVE,
             ),
             mcp_streams: slots(
-                "streams of news",
+                "open streams of news",
                 MCP_STREAMS_MAX,
                 MCP_STREAMS_PER_CALLER_MAX,
                 MCP_STREAMS_OPERATOR_RESERVE,
             ),
+            suspended_requests: slots(
+                "requests that wait for their client's answers",
+                SUSPENDED_REQUESTS_MAX,
+                SUSPENDED_REQUESTS_PER_CALLER_MAX,
+                SUSPENDED_REQUESTS_OPERATOR_RESERVE,
+            ),
+            watched_resources: slots(
+                "watched resources",
+                WATCHED_RESOURCES_MAX,
+                WATCHED_RESOURCES_PER_CALLER_MAX,
+                WATCHED_RESOURCES_OPERATOR_RESERVE,
+            ),
+            exports: slots(
+                "running exports",
+                EXPORTS_MAX,
+                EXPORTS_PER_CALLER_MAX,
+                EXPORTS_OPERATOR_RESERVE,
+            ),
+            large_conversations: FairQueue::new(LARGE_CONVERSATIONS_MAX),
             limits,
         }
     }

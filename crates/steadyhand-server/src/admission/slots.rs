@@ -119,10 +119,13 @@ impl fmt::Display for NoSlot {
                 let caller = caller.trim_start_matches('@');
                 write!(
                     f,
-                    "{caller} has {max} {kind} open, which is as many as one caller may have"
+                    "{caller} has {max} {kind}, which is as many as one caller may have"
                 )
             }
-            None => write!(f, "{max} {kind} are open, which is as many as may"),
+            None => write!(
+                f,
+                "there are {max} {kind}, which is as many as all callers may have"
+            ),
         }
     }
 }
@@ -139,7 +142,7 @@ mod tests {
     #[test]
     fn s02_each_caller_has_its_share_and_operators_a_rest() {
         let slots = Slots::new(
-            "pages",
+            "open pages",
             SlotLimits {
                 total: 4,
                 per_caller: 2,
@@ -152,7 +155,7 @@ mod tests {
         let full = slots.take(&one).expect_err("its share").to_string();
         assert_eq!(
             full,
-            "10.0.0.1 has 2 pages open, which is as many as one caller may have"
+            "10.0.0.1 has 2 open pages, which is as many as one caller may have"
         );
         let _third = slots
             .take(&other)
@@ -161,7 +164,10 @@ mod tests {
             .take(&third)
             .expect_err("the rest is for operators")
             .to_string();
-        assert_eq!(full, "3 pages are open, which is as many as may");
+        assert_eq!(
+            full,
+            "there are 3 open pages, which is as many as all callers may have"
+        );
         let operator = Identity::unlimited(By::Token);
         let operator = CallerAccount::of(&operator, "10.0.0.4".parse().expect("an address"));
         let fourth = slots.take(&operator).expect("an operator's");

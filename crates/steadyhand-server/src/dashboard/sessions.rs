@@ -11,8 +11,10 @@ use tokio::time::Instant;
 
 /// How long a login lasts.
 pub(super) const LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// Logins at the same time; the one that would end first makes room.
+/// Logins at the same time. Whoever has most makes room, with the one that would end first.
 const SESSIONS_MAX: usize = 1000;
+/// Logins with the same credentials at the same time; the one that would end first makes room.
+const SESSIONS_PER_CREDENTIAL_MAX: usize = 250;
 
 /// Who is logged in. Only digests of what browsers keep are here.
 #[derive(Default)]
@@ -22,6 +24,8 @@ pub(crate) struct Sessions {
 
 struct Session {
     credential: SecretString,
+    /// Of the credentials: whose login it is.
+    owner: [u8; 32],
     until: Instant,
 }
 
@@ -33,14 +37,22 @@ impl Sessions {
         let now = Instant::now();
         let mut open = self.open();
         open.retain(|_, session| session.until > now);
-        if open.len() >= SESSIONS_MAX {
-            let first = open.iter().min_by_key(|(_, session)| session.until);
-            if let Some(first) = first.map(|(digest, _)| *digest) {
-                open.remove(&first);
+        let owner = digest(credential);
+        let mut counts: HashMap<[u8; 32], usize> = HashMap::new();
+        for session in open.values() {
+            *counts.entry(session.owner).or_default() += 1;
+        }
+        if counts.get(&owner).copied() >= Some(SESSIONS_PER_CREDENTIAL_MAX) {
+            end_first(&mut open, &owner);
+        } else if open.len() >= SESSIONS_MAX {
+            let most = counts.iter().max_by_key(|(_, count)| **count);
+            if let Some((owner, _)) = most {
+                end_first(&mut open, owner);
             }
         }
         let session = Session {
             credential: credential.into(),
+            owner,
             until: now + LASTS,
         };
         open.insert(digest(&kept), session);
@@ -64,6 +76,43 @@ impl Sessions {
     }
 }
 
+/// Ends the login of this owner that would end first.
+fn end_first(open: &mut HashMap<[u8; 32], Session>, owner: &[u8; 32]) {
+    let own = open.iter().filter(|(_, session)| session.owner == *owner);
+    let first = own.min_by_key(|(_, session)| session.until);
+    if let Some(first) = first.map(|(kept, _)| *kept) {
+        open.remove(&first);
+    }
+}
+
 fn digest(kept: &str) -> [u8; 32] {
     Sha256::digest(kept.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn s02_logins_of_one_caller_end_none_of_others() {
+        let sessions = Sessions::default();
+        let others = ["ann", "bob"].map(|credential| sessions.begin(credential));
+        let mut own = Vec::new();
+        for _ in 0..SESSIONS_MAX + 10 {
+            tokio::time::advance(Duration::from_millis(1)).await;
+            own.push(sessions.begin("greedy"));
+        }
+        let is_open = |kept: &String| sessions.credential(kept).is_some();
+        assert!(others.iter().all(is_open));
+        let open = own.iter().filter(|kept| is_open(kept)).count();
+        assert_eq!(open, SESSIONS_PER_CREDENTIAL_MAX);
+        assert!(is_open(&own[own.len() - 1]), "the oldest made room");
+        // When there are too many in all, whoever has most makes room.
+        for number in 0..SESSIONS_MAX - 10 {
+            sessions.begin(&format!("caller {number}"));
+        }
+        assert!(others.iter().all(is_open));
+        assert_eq!(sessions.open().len(), SESSIONS_MAX);
+        assert!(own.iter().filter(|kept| is_open(kept)).count() < 10);
+    }
 }

@@ -18,13 +18,11 @@ use super::limits::{Sent, Wanted};
 use super::status::{self, Refused, Why};
 use super::who::CallerHeaders;
 use super::{App, Asked, Caller, shapes};
-use crate::admission::until_answered;
+use crate::admission::{CallerAccount, until_answered};
 use crate::views;
 
 /// What is found wrong with a value takes more than a kilobyte.
 const VALUES_MAX: usize = 300_000;
-/// Large ones that are looked at at the same time; the next ones wait.
-pub(super) const LARGE_AT_ONCE: usize = 2;
 /// Smaller ones are looked at in less time than it takes to hand them over.
 const BYTES_ON_THE_SPOT: usize = 64 * 1024;
 
@@ -201,11 +199,12 @@ impl From<Part> for What {
 pub(crate) async fn validate(
     State(app): State<Arc<App>>,
     Asked(asked): Asked<WhatAsked>,
+    account: CallerAccount,
     sent: Sent<Conversation>,
 ) -> Result<Response, Refused> {
     let (provider, what): (Provider, What) = (asked.provider.into(), asked.what.into());
     let host: Host = asked.host.into();
-    let view = aside(&app, sent, move |value| {
+    let view = aside(&app, &account, sent, move |value| {
         views::conversations::validated(provider, host, what, &value).0
     })
     .await?;
@@ -234,6 +233,7 @@ pub(crate) async fn validate(
 pub(crate) async fn repair(
     State(app): State<Arc<App>>,
     Asked(asked): Asked<RepairAsked>,
+    account: CallerAccount,
     sent: Sent<Conversation>,
 ) -> Result<Response, Refused> {
     let provider: Provider = asked.provider.into();
@@ -248,7 +248,7 @@ pub(crate) async fn repair(
         ));
     }
     let is_response = what == Some(What::Response);
-    let view = aside(&app, sent, move |value| match is_response {
+    let view = aside(&app, &account, sent, move |value| match is_response {
         true => views::conversations::repaired_response(provider, value),
         false => views::conversations::repaired(provider, host, value),
     })
@@ -262,9 +262,10 @@ pub(crate) async fn repair(
     Ok(status::answer(&view))
 }
 
-/// Large ones are looked at on a thread of their own, a few at a time: calls do not wait for them.
+/// Large ones are looked at on a thread of their own, a few at a time, each caller's in turn: calls do not wait for them.
 async fn aside<T: Send + 'static>(
     app: &App,
+    account: &CallerAccount,
     sent: Sent<Conversation>,
     look: impl FnOnce(Value) -> T + Send + 'static,
 ) -> Result<T, Refused> {
@@ -272,12 +273,12 @@ async fn aside<T: Send + 'static>(
     if sent.space.bytes() <= BYTES_ON_THE_SPOT {
         return Ok(look(value));
     }
-    let turn = Arc::clone(&app.large_conversations).acquire_owned();
+    let turn = app.admission.large_conversations.take(account.id());
     let turn = timeout(app.limits.patience, turn).await.map_err(|_| {
         Refused::new(
             Why::Busy,
-            "other large conversations are looked at, and it was not this one's turn in time",
-            "Try again in a moment, or send less at once",
+            "other large conversations are looked at, each caller's in turn, and this one's turn did not come in time; it was not looked at",
+            "Wait for the answers to the others that you have sent, or send less at once",
         )
     })?;
     let held = (sent.space, turn);

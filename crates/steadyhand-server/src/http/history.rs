@@ -19,6 +19,7 @@ use super::tools::no_such_tool;
 use super::who::CallerHeaders;
 use super::{App, Asked, Asking, Caller, Named, header_text, shapes};
 use crate::access::Identity;
+use crate::admission::CallerAccount;
 use crate::history::{
     CallDetails, CallRecord, CallState, CallSummary, Callers, Cursor, Filter, History,
     HistoryError, Page, StateWord, Trends, Window,
@@ -27,8 +28,6 @@ use crate::views::{self, calls::NotAgain};
 
 const LIMIT: usize = 50;
 const LIMIT_MAX: usize = 1000;
-/// Exports at the same time. Each holds a thread that readers of the history need, too.
-pub(super) const EXPORTS_AT_ONCE: usize = 8;
 
 /// Which calls. Documented here; read pair by pair, since a filter may say the same word twice.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -527,23 +526,24 @@ pub(crate) async fn export(
     State(app): State<Arc<App>>,
     Asked(pairs): Asked<Vec<(String, String)>>,
     Asking(identity): Asking,
+    account: CallerAccount,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let filter = Question::read(&pairs, &identity)?.filter;
     let accept = header_text(&headers, "accept").unwrap_or_default();
     let is_text = accept.contains("text/plain") && !accept.contains("x-ndjson");
-    let place = Arc::clone(&app.exports).try_acquire_owned().map_err(|_| {
+    let slot = app.admission.exports.take(&account).map_err(|full| {
         Refused::new(
             Why::Busy,
-            format!("{EXPORTS_AT_ONCE} exports are being read, which is as many as may"),
-            "Try again when one of them is over",
+            format!("{full}; nothing was exported"),
+            "Read one of them to its end, or give it up, then try again",
         )
     })?;
     let (lines, body) = tokio::sync::mpsc::channel(4);
     let history = app.history.clone();
     // A reader that goes away closes the channel, and the export stops.
     tokio::task::spawn_blocking(move || {
-        let _place = place;
+        let _slot = slot;
         let mut writer = std::io::BufWriter::with_capacity(64 * 1024, Lines(lines));
         if let Err(error) = history.export(&filter, &mut writer) {
             tracing::warn!(%error, "an export of calls ended early");

@@ -48,7 +48,6 @@ use futures_util::FutureExt;
 use futures_util::future::join_all;
 use steadyhand::{Call, Outcome, ReservedBytes};
 use steadyhand_mcp::serve::Gateway;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -108,10 +107,6 @@ pub(crate) struct App {
     pub(crate) gateway: Gateway,
     /// What stands before providers.
     pub(crate) proxy: Arc<Proxy>,
-    /// Places for large conversations, which take a thread and much memory for a while.
-    pub(crate) large_conversations: Arc<Semaphore>,
-    /// Places for exports, which take a thread for as long as their reader likes.
-    pub(crate) exports: Arc<Semaphore>,
     pub(crate) started: Instant,
     /// Tells this process from another that has the same address later.
     pub(crate) instance: String,
@@ -162,8 +157,6 @@ impl App {
             sessions: Sessions::default(),
             login_codes: LoginCodes::default(),
             state: OnceLock::new(),
-            large_conversations: Arc::new(Semaphore::new(conversations::LARGE_AT_ONCE)),
-            exports: Arc::new(Semaphore::new(history::EXPORTS_AT_ONCE)),
             started: Instant::now(),
             instance: uuid::Uuid::new_v4().to_string(),
             closing: CancellationToken::new(),

@@ -21,7 +21,7 @@ use super::calls::View;
 use super::status::{self, Refused, Why};
 use super::{App, Peer, header_text, shapes};
 use crate::access::{Budget, By, Door, Identity, Refusal, Right, TooSoon, Unnamed};
-use crate::admission::{CallerAccount, budget_owner, may_start};
+use crate::admission::{CallerAccount, McpShares, budget_owner, may_start};
 
 /// Who asks, in their own words.
 const CALLER_HEADER: &str = "steadyhand-caller";
@@ -164,6 +164,7 @@ pub(super) fn who(identity: &Arc<Identity>, account: &CallerAccount, app: &App) 
         is_limited: !identity.tools.are_all(),
         may_decide: identity.may(Right::Operate),
         memory,
+        shares: Some(McpShares::of(&app.admission, account)),
     }
 }
 

@@ -281,8 +281,9 @@ impl Passage<'_> {
         }
         match whole.make_room(look::VALUES_MAX)? {
             true => {
-                let large = &self.app.proxy.large;
-                Ok(look::look(chat, host, &whole.bytes, large).await)
+                let large = &self.app.admission.large_conversations;
+                let turns = (large, &**self.caller.account.id());
+                Ok(look::look(chat, host, &whole.bytes, turns).await)
             }
             false => Ok(Looked::untouched(&whole.bytes)),
         }

@@ -1,11 +1,9 @@
 //! A conversation on its way in: looked at, mended where its provider would refuse it, else forwarded byte for byte.
 
-use std::sync::Arc;
-
 use axum::body::Bytes;
 use serde_json::Value;
+use steadyhand::FairQueue;
 use steadyhand_conversation::{Fix, Host, repair_with};
-use tokio::sync::Semaphore;
 
 use super::glance::glance;
 use super::site::Chat;
@@ -15,8 +13,6 @@ use super::splice::spliced;
 pub(super) const VALUES_MAX: usize = 300_000;
 /// Smaller ones are looked at in less time than it takes to hand them over.
 const BYTES_ON_THE_SPOT: usize = 256 * 1024;
-/// Large ones that are looked at at the same time; the next ones wait.
-pub(super) const LARGE_AT_ONCE: usize = 2;
 
 /// A request as it is forwarded.
 #[derive(Debug, Clone, Default)]
@@ -46,14 +42,17 @@ pub(super) fn glanced(chat: &Chat, host: Host, bytes: &Bytes) -> Option<Looked> 
     })
 }
 
-/// Large ones are looked at on a thread of their own, a few at a time: others do not wait for them.
-pub(super) async fn look(chat: &Chat, host: Host, bytes: &Bytes, large: &Arc<Semaphore>) -> Looked {
+/// Large ones are looked at on a thread of their own, a few at a time, each caller's in turn: others do not wait for them.
+pub(super) async fn look(
+    chat: &Chat,
+    host: Host,
+    bytes: &Bytes,
+    (large, caller): (&FairQueue, &str),
+) -> Looked {
     if bytes.len() <= BYTES_ON_THE_SPOT {
         return looked(chat, host, bytes);
     }
-    let Ok(turn) = Arc::clone(large).acquire_owned().await else {
-        return Looked::untouched(bytes);
-    };
+    let turn = large.take(caller).await;
     let (chat, held) = (chat.clone(), bytes.clone());
     let looking = tokio::task::spawn_blocking(move || {
         let _turn = turn;

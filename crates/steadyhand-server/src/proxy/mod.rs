@@ -53,7 +53,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::proxy::ProxySettings;
@@ -81,8 +80,6 @@ pub(crate) struct Proxy {
     cases: Cases,
     kept: Kept,
     hidden: Hidden,
-    /// Places for large conversations, which take a thread and much memory for a while.
-    large: Arc<Semaphore>,
     /// Cancelled when exchanges must come to their end.
     ending: CancellationToken,
 }
@@ -97,7 +94,6 @@ impl Proxy {
             cases: Cases::new(state),
             kept: Kept::new(state),
             hidden: Hidden::default(),
-            large: Arc::new(Semaphore::new(look::LARGE_AT_ONCE)),
             ending: CancellationToken::new(),
         }
     }

@@ -3,5 +3,6 @@
 
 pub(crate) mod attempt;
 pub mod breaker;
+pub(crate) mod caller_lines;
 pub mod limit;
 pub mod retry;

@@ -201,3 +201,66 @@ async fn a_no_and_no_answer_at_all_are_two_outcomes_and_cancelling_is_a_third() 
         (FailureCode::Cancelled, Effect::None)
     );
 }
+
+/// Everything is allowed; calls count for this caller.
+struct Of(&'static str);
+
+impl Permit for Of {
+    fn allows(&self, _: &str) -> bool {
+        true
+    }
+
+    fn refusal(&self, tool: &str) -> String {
+        format!("'{tool}' is not for you")
+    }
+
+    fn owner(&self) -> Option<&str> {
+        Some(self.0)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s02_calls_of_one_caller_that_wait_for_a_tool_leave_room_and_turns_for_others() {
+    let manager = ToolManager::new();
+    let slow = script("slow")
+        .answers("done")
+        .taking(Duration::from_secs(1));
+    manager.add(slow.tool().limit(2, 100)).expect("added");
+    let executor = ToolExecutor::new(manager);
+    let call = |caller: &'static str| {
+        let call = Call::new("slow", json!({})).permit(Arc::new(Of(caller)));
+        call.caller(caller).deadline(Duration::from_secs(600))
+    };
+    let began = Instant::now();
+    let run = |caller: &'static str, after_ms: u64| {
+        let (executor, call) = (executor.clone(), call(caller));
+        tokio::spawn(async move {
+            sleep(Duration::from_millis(after_ms)).await;
+            let outcome = executor.execute(call).await;
+            (outcome, began.elapsed())
+        })
+    };
+    let greedy: Vec<_> = (0..300).map(|_| run("greedy", 0)).collect();
+    let others: Vec<_> = (0..20).map(|_| run("other", 100)).collect();
+    sleep(Duration::from_millis(200)).await;
+    let waiting = executor.tools().metrics("slow").expect("known").queued;
+    assert_eq!(waiting, 100);
+    for other in others {
+        let (outcome, took) = other.await.expect("no panic");
+        assert!(outcome.is_success(), "{:?}", outcome.result);
+        // In turn with those of the other: not behind a hundred of them.
+        assert!(took < Duration::from_secs(30), "{took:?}");
+    }
+    let mut refused = 0;
+    for greedy in greedy {
+        let (outcome, _) = greedy.await.expect("no panic");
+        if let Some(failure) = outcome.failure() {
+            assert_eq!(failure.code, FailureCode::Overloaded, "{failure}");
+            assert_eq!(failure.effect, Effect::None);
+            refused += 1;
+        }
+    }
+    // Two ran, a hundred waited, and twenty of those made room.
+    assert_eq!(refused, 300 - 2 - 100 + 20);
+    assert_eq!(slow.seen().len(), 300 - refused + 20);
+}

@@ -42,7 +42,11 @@ pub(super) struct Request {
 }
 
 pub(super) enum What {
-    Take([u8; 32]),
+    Take {
+        call: [u8; 32],
+        /// Why its caller may use no new key.
+        refusal: Option<String>,
+    },
     Settle(String),
     Release,
 }
@@ -138,7 +142,7 @@ impl Keeper {
         let mut unheard = Vec::new();
         for (request, answer) in batch.into_iter().zip(answers) {
             if let Err(Ok(Taken::New)) = request.answer.send(answer)
-                && matches!(request.what, What::Take(_))
+                && matches!(request.what, What::Take { .. })
             {
                 unheard.push(request.key);
             }
@@ -162,7 +166,9 @@ impl Keeper {
             return Err(Trouble::Failed("it is not open".to_owned()));
         };
         // A mark must survive the machine, an outcome only the process: without it the answer is "it may have run".
-        let takes = batch.iter().any(|one| matches!(one.what, What::Take(_)));
+        let takes = batch
+            .iter()
+            .any(|one| matches!(one.what, What::Take { .. }));
         let level = if takes { "FULL" } else { "NORMAL" };
         let connection = &mut database.connection;
         connection
@@ -402,7 +408,10 @@ fn answer(
     wall_ms: u64,
 ) -> rusqlite::Result<Answer> {
     match &request.what {
-        What::Take(call) => table::take(transaction, store, owner, &request.key, call, wall_ms),
+        What::Take { call, refusal } => {
+            let call = (call, refusal.as_deref());
+            table::take(transaction, store, owner, &request.key, call, wall_ms)
+        }
         What::Settle(outcome) => {
             table::settle(transaction, &request.key, outcome)?;
             Ok(Ok(Taken::Unfinished))

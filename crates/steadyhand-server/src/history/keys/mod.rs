@@ -6,6 +6,7 @@
 
 mod clock;
 mod keeper;
+mod key_shares;
 mod marker;
 mod opening;
 mod table;
@@ -18,21 +19,26 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use sha2::{Digest, Sha256};
-use steadyhand::{KeyStore, KeyStoreError, Taken};
+use steadyhand::{FairQueue, KeyStore, KeyStoreError, Taken};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
 use super::database::Trouble;
 pub use clock::{Clock, ClockReading};
 use keeper::{Keeper, Message, Request, What};
+use key_shares::KeyShares;
 use marker::Markers;
 pub use opening::Accepted;
 pub(super) use table::KIND;
 
-/// Requests that wait for the thread. The next ones wait for a place, in the order in which they came.
+/// Requests that wait for the thread. The next ones wait for a place, in the order in which they came: what gives a
+/// key back must not be overtaken by what takes it next.
 const QUEUE_MAX: usize = 1024;
 /// Messages that are no requests: they have places of their own.
 const OTHER_MESSAGES_MAX: usize = 16;
+/// Of these, how many may be about new calls. The next ones wait before that, each caller's in turn.
+const TAKES_MAX: usize = QUEUE_MAX / 2;
+const NO_PLACE: &str = "too many calls with a key wait for the disk; try again";
 /// How long a request waits for a place.
 const PLACE_WAIT_MAX: Duration = Duration::from_secs(5);
 /// The command that goes on after a loss, as it is told to people.
@@ -98,6 +104,8 @@ pub struct KeptKeys {
     messages: SyncSender<Message>,
     /// One permit for each place in the queue: whoever floods it delays others and does not shut them out.
     places: Arc<Semaphore>,
+    takes: FairQueue,
+    shares: KeyShares,
     trouble: Arc<Mutex<Option<String>>>,
 }
 
@@ -126,6 +134,8 @@ impl KeptKeys {
             path,
             messages,
             places: Arc::new(Semaphore::new(QUEUE_MAX)),
+            takes: FairQueue::new(TAKES_MAX),
+            shares: KeyShares::new(),
             trouble,
         }
     }
@@ -145,13 +155,14 @@ impl KeptKeys {
         asked.is_ok() && is_done.recv_timeout(limit).is_ok()
     }
 
+    fn refused(&self, why: &str) -> KeyStoreError {
+        KeyStoreError(format!("{}: {why}", self.path.display()))
+    }
+
     async fn ask(&self, key: &str, what: What) -> Result<Taken, KeyStoreError> {
-        let refused = |why: &str| KeyStoreError(format!("{}: {why}", self.path.display()));
         let place = timeout(PLACE_WAIT_MAX, Arc::clone(&self.places).acquire_owned()).await;
         let Ok(Ok(place)) = place else {
-            return Err(refused(
-                "too many calls with a key wait for the disk; try again",
-            ));
+            return Err(self.refused(NO_PLACE));
         };
         let (answer, answered) = oneshot::channel();
         let request = Request {
@@ -163,10 +174,10 @@ impl KeptKeys {
         };
         self.messages
             .try_send(Message::Request(request))
-            .map_err(|_| refused("the thread that keeps idempotency keys has ended"))?;
+            .map_err(|_| self.refused("the thread that keeps idempotency keys has ended"))?;
         match answered.await {
             Ok(answer) => answer,
-            Err(_) => Err(refused("the thread that keeps idempotency keys has ended")),
+            Err(_) => Err(self.refused("the thread that keeps idempotency keys has ended")),
         }
     }
 }
@@ -177,7 +188,29 @@ impl KeyStore for KeptKeys {
         key: &'a str,
         call: &'a [u8; 32],
     ) -> BoxFuture<'a, Result<Taken, KeyStoreError>> {
-        Box::pin(self.ask(key, What::Take(*call)))
+        self.take_for(None, key, call)
+    }
+
+    fn take_for<'a>(
+        &'a self,
+        caller: Option<&'a str>,
+        key: &'a str,
+        call: &'a [u8; 32],
+    ) -> BoxFuture<'a, Result<Taken, KeyStoreError>> {
+        Box::pin(async move {
+            let refusal = caller.and_then(|caller| self.shares.refusal(caller));
+            let take = What::Take {
+                call: *call,
+                refusal,
+            };
+            let turn = timeout(PLACE_WAIT_MAX, self.takes.take(caller.unwrap_or_default()));
+            let _turn = turn.await.map_err(|_| self.refused(NO_PLACE))?;
+            let taken = self.ask(key, take).await?;
+            if let (Taken::New, Some(caller)) = (&taken, caller) {
+                self.shares.count(caller);
+            }
+            Ok(taken)
+        })
     }
 
     fn settle<'a>(

@@ -10,7 +10,7 @@ use super::clock::ClockReading;
 /// How long a key is known, in time that was really observed.
 const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
 /// Keys known at once; with more, calls with a new key are refused until the oldest have gone.
-const KEYS_MAX: i64 = 1_000_000;
+pub(super) const KEYS_MAX: i64 = 1_000_000;
 /// Outcomes kept, in bytes; of older ones only the key is.
 const OUTCOMES_BYTES_MAX: i64 = 256 * 1024 * 1024;
 /// How many old keys are forgotten in one step.
@@ -182,13 +182,13 @@ struct Known {
     outcome_check: Option<Vec<u8>>,
 }
 
-/// Takes a key for a call that is about to run.
+/// Takes a key for a call that is about to run; with a refusal only one that is known.
 pub(super) fn take(
     transaction: &Transaction<'_>,
     store: &mut Store,
     owner: &[u8],
     key: &[u8; 32],
-    call: &[u8; 32],
+    (call, refusal): (&[u8; 32], Option<&str>),
     wall_ms: u64,
 ) -> rusqlite::Result<Result<Taken, KeyStoreError>> {
     let known = transaction
@@ -213,6 +213,9 @@ pub(super) fn take(
             return Ok(Ok(known.answer(call)));
         }
         remove(transaction, key)?;
+    }
+    if let Some(refusal) = refusal {
+        return Ok(Err(KeyStoreError(refusal.to_owned())));
     }
     if totals(transaction)?.0 >= KEYS_MAX {
         return Ok(Err(KeyStoreError(format!(

@@ -9,19 +9,19 @@ use crate::serve::{Served, reply, request, runs, until, whole_reply};
 use crate::support::Workplace;
 
 /// How many calls the other caller makes.
-const CALLS: usize = 200;
+pub(super) const CALLS: usize = 200;
 
 /// A server with two keys that may call, and one that may look.
-struct Shared {
-    served: Served,
-    greedy: String,
-    other: String,
+pub(super) struct Shared {
+    pub(super) served: Served,
+    pub(super) greedy: String,
+    pub(super) other: String,
     viewer: String,
     operator: String,
 }
 
 impl Shared {
-    async fn with(server: &str) -> Shared {
+    pub(super) async fn with(server: &str) -> Shared {
         let config = format!("{TOOLS}{GATED}\n[server]\n{server}\n");
         let workplace = Workplace::with_config(&config);
         let greedy = key(&workplace, "greedy", &["--role", "operator"]);
@@ -39,7 +39,7 @@ impl Shared {
     }
 
     /// A connection on which something was asked, with a key.
-    async fn ask(
+    pub(super) async fn ask(
         &self,
         key: &str,
         what: (&str, &str),
@@ -57,7 +57,7 @@ impl Shared {
     }
 
     /// The other caller's calls, each on a connection of its own, half of them with an idempotency key.
-    async fn others_are_served(&self) {
+    pub(super) async fn others_are_served(&self) {
         for number in 0..CALLS {
             let mut call = json!({"name": "weather", "args": {}});
             if number % 2 == 0 {

@@ -91,7 +91,7 @@ pub(crate) struct Modern {
 }
 
 impl Modern {
-    fn new(method: &str, params: Value) -> Modern {
+    pub(crate) fn new(method: &str, params: Value) -> Modern {
         Modern::of(method, params, json!({}))
     }
 
@@ -157,7 +157,7 @@ impl Modern {
         answer["result"].clone()
     }
 
-    async fn stream(&self, served: &Served) -> Events {
+    pub(crate) async fn stream(&self, served: &Served) -> Events {
         let headers: Vec<(&str, &str)> = self
             .headers
             .iter()

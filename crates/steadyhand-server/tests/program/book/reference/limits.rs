@@ -141,6 +141,96 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
                 "MCP_STREAMS_PER_CALLER_MAX",
             ),
             (
+                "Sessions of MCP clients",
+                "steadyhand-mcp/src/gateway/sessions.rs",
+                "SESSIONS_MAX",
+            ),
+            (
+                "Of them, for one caller",
+                "steadyhand-mcp/src/gateway/sessions.rs",
+                "SESSIONS_PER_CALLER_MAX",
+            ),
+            (
+                "Requests of MCP clients that wait for the client's answers",
+                "steadyhand-mcp/src/gateway/shares.rs",
+                "SUSPENDED_REQUESTS_MAX",
+            ),
+            (
+                "Of them, for one caller",
+                "steadyhand-server/src/admission/mod.rs",
+                "SUSPENDED_REQUESTS_PER_CALLER_MAX",
+            ),
+            (
+                "Resources that MCP clients watch",
+                "steadyhand-mcp/src/gateway/shares.rs",
+                "WATCHED_RESOURCES_MAX",
+            ),
+            (
+                "Of them, for one caller",
+                "steadyhand-server/src/admission/mod.rs",
+                "WATCHED_RESOURCES_PER_CALLER_MAX",
+            ),
+            (
+                "Bytes of messages that wait for MCP clients",
+                "steadyhand-mcp/src/gateway/news.rs",
+                "TOLD_BYTES_MAX",
+            ),
+            (
+                "Bytes that MCP sessions keep of streams",
+                "steadyhand-mcp/src/gateway/stream.rs",
+                "KEPT_BYTES_OF_ALL_MAX",
+            ),
+            (
+                "Calls that wait for a yes",
+                "steadyhand-server/src/approvals/desk.rs",
+                "WAITING_MAX",
+            ),
+            (
+                "Of them, for one caller",
+                "steadyhand-server/src/approvals/desk.rs",
+                "WAITING_PER_CALLER_MAX",
+            ),
+            (
+                "Conversations with a budget",
+                "steadyhand-server/src/access/budget.rs",
+                "FOLLOWED_MAX",
+            ),
+            (
+                "Of them, for one caller",
+                "steadyhand-server/src/access/budget.rs",
+                "FOLLOWED_PER_CALLER_MAX",
+            ),
+            (
+                "Exports of calls at the same time",
+                "steadyhand-server/src/admission/mod.rs",
+                "EXPORTS_MAX",
+            ),
+            (
+                "Of them, for one caller",
+                "steadyhand-server/src/admission/mod.rs",
+                "EXPORTS_PER_CALLER_MAX",
+            ),
+            (
+                "Large conversations that are looked at at the same time",
+                "steadyhand-server/src/admission/mod.rs",
+                "LARGE_CONVERSATIONS_MAX",
+            ),
+            (
+                "Checks of arguments that take long, at the same time",
+                "steadyhand/src/case.rs",
+                "LONG_CHECKS_AT_ONCE",
+            ),
+            (
+                "Idempotency keys of a day",
+                "steadyhand-server/src/history/keys/table.rs",
+                "KEYS_MAX",
+            ),
+            (
+                "Of them, for one caller",
+                "steadyhand-server/src/history/keys/key_shares.rs",
+                "KEYS_PER_CALLER_MAX",
+            ),
+            (
                 "Callers whose memory is counted apart",
                 "steadyhand-server/src/admission/memory.rs",
                 "CALLERS_FOLLOWED",
@@ -185,6 +275,11 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
                 "Logins of browsers",
                 "steadyhand-server/src/dashboard/sessions.rs",
                 "SESSIONS_MAX",
+            ),
+            (
+                "Of them, with the same credentials",
+                "steadyhand-server/src/dashboard/sessions.rs",
+                "SESSIONS_PER_CREDENTIAL_MAX",
             ),
             (
                 "A login of a browser lasts",
