@@ -262,8 +262,8 @@ impl Server {
 
     /// Why a tool of this name, which it lists, cannot be called.
     pub fn why_unusable(&self, tool: &str) -> Option<ToolError> {
-        let found = self.unusable().into_iter().find(|it| it.name == tool)?;
-        let (server, reason) = (self.name(), found.reason);
+        let reason = self.inner.offer().why_unusable(&self.settings(), tool)?;
+        let server = self.name();
         let message = format!("{tool} of MCP server '{server}' cannot be called: {reason}");
         Some(ToolError::answer(message).never_started())
     }
@@ -430,7 +430,7 @@ impl Inner {
     /// What the server says about its tools holds from now on.
     pub(crate) fn take_catalogue(&self, catalogue: Catalogue) {
         let (unusable, notes, seen_ms) = (
-            catalogue.unusable.clone(),
+            Arc::clone(&catalogue.unusable),
             catalogue.notes.clone(),
             catalogue.seen_ms,
         );

@@ -73,9 +73,9 @@ pub struct ServerState {
     /// Counts changes of its resources and their templates.
     #[serde(skip)]
     pub resources_version: u64,
-    /// Tools it lists that cannot be used, and why.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub unusable: Vec<Unusable>,
+    /// Tools it lists that cannot be used, and why. There can be thousands: whoever shows them says how many.
+    #[serde(skip)]
+    pub unusable: Arc<[Unusable]>,
     /// What deserves a look.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -130,7 +130,7 @@ impl ServerState {
             tools_version: 0,
             prompts_version: 0,
             resources_version: 0,
-            unusable: Vec::new(),
+            unusable: Arc::default(),
             notes: Vec::new(),
             notes_of: Default::default(),
             failure: None,

@@ -190,7 +190,7 @@ async fn v05_one_odd_tool_costs_itself_and_says_why() {
         .map(|tool| tool.name.as_str())
         .collect();
     assert_eq!(unusable, ["bad_type", "bad_shape", "bad_ref"]);
-    for tool in &state.unusable {
+    for tool in state.unusable.iter() {
         assert!(!tool.reason.is_empty(), "{tool}");
     }
     let names: Vec<String> = stage
@@ -214,7 +214,7 @@ async fn s01_a_tool_whose_schema_takes_too_long_is_listed_as_unusable_and_the_ot
         .map(|tool| tool.name.as_str())
         .collect();
     assert_eq!(unusable, ["all_of", "one_of", "digits"]);
-    for tool in &state.unusable {
+    for tool in state.unusable.iter() {
         assert!(tool.reason.contains("its schema"), "{tool}");
     }
     // Its arguments decide how long the check of this one takes.

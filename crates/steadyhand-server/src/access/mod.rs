@@ -15,19 +15,23 @@ mod tools;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+use tokio::time::Instant;
 
 use crate::audit::AuditLog;
+use crate::config::units::Rate;
 pub(crate) use audit::{Audit, Refusal};
 pub(crate) use budget::{Budget, Unnamed, budget_permit};
 pub(crate) use identity::{By, Identity, owner_of};
 pub(crate) use jwt::{Jwt, NotAToken};
 pub(crate) use keys::{CannotKeep, Key, Keys, NewKey, NotLetIn};
+use pace::Pace;
 pub(crate) use pace::TooSoon;
 pub(crate) use role::Right;
 pub use role::Role;
@@ -46,7 +50,16 @@ pub(crate) struct Door {
     pub(crate) log: AuditLog,
     /// For commands on this machine: whoever may read the state folder may do everything.
     pub(crate) local: SecretString,
+    /// How many changes without credentials are still written into the audit log, where a server asks nobody for any.
+    unidentified: Pace,
 }
+
+/// Changes by nobody in particular: so many at once, and one every ten minutes. Their records would take four hundred days
+/// to fill the audit log, which is as long as it is kept.
+const UNIDENTIFIED_CHANGES: Rate = Rate {
+    count: 200,
+    per: Duration::from_secs(200 * 600),
+};
 
 impl Door {
     /// The door of a configuration; `name` is its name in the state folder.
@@ -57,7 +70,14 @@ impl Door {
             audit: Audit::open(folder.join(format!("{name}.refusals.ndjson"))),
             log,
             local: SecretString::from(random()),
+            unidentified: Pace::new(UNIDENTIFIED_CHANGES),
         })
+    }
+
+    /// Whether somebody without credentials may change something that is written down: nobody must push other records out
+    /// of the audit log by it.
+    pub(crate) fn may_change_unidentified(&self) -> Result<(), TooSoon> {
+        self.unidentified.take(1, Instant::now())
     }
 }
 

@@ -180,6 +180,12 @@ impl Alerts {
         self.tell(changes);
     }
 
+    /// One that is so, or was.
+    pub(crate) fn find(&self, id: &str) -> Option<Alert> {
+        let mut alerts = self.machine().alerts().into_iter();
+        alerts.find(|alert| alert.id == id)
+    }
+
     pub(crate) fn acknowledge(&self, id: &str, by: &str) -> Option<Alert> {
         let alert = self.machine().acknowledge(id, by, now())?;
         self.publish_alert(&alert);

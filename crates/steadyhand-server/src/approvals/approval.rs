@@ -47,6 +47,9 @@ pub struct Approval {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     pub decided_by: Option<String>,
+    /// From where, for the audit log: `rest`, `dashboard`, `command`, `mcp`
+    #[serde(skip)]
+    pub(crate) decided_from: Option<&'static str>,
     /// Why not
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
@@ -105,6 +108,7 @@ impl Foreign {
             expires_ms,
             decided_ms: None,
             decided_by: None,
+            decided_from: None,
             reason: None,
         }
     }
@@ -152,6 +156,8 @@ pub struct Decision {
     pub reason: Option<String>,
     /// Who.
     pub by: String,
+    /// From where, as the audit log names it.
+    pub from: &'static str,
     /// Whose calls it must not be: nobody says yes to what they ask for themselves.
     pub not_of: Option<String>,
 }

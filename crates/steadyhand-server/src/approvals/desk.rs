@@ -229,6 +229,7 @@ impl Desk {
             false => ApprovalState::Denied,
         };
         approval.decided_by = Some(decision.by);
+        approval.decided_from = Some(decision.from);
         approval.reason = reason;
         let approval = state.decided(approval);
         // Told before the one who waits hears it: the record of a yes stands in its queue before the tool may start.
@@ -287,6 +288,7 @@ impl Desk {
                 expires_ms: asked_ms + wait.as_millis() as u64,
                 decided_ms: None,
                 decided_by: None,
+                decided_from: None,
                 reason: None,
             }
         })

@@ -49,6 +49,7 @@ fn decision(approval: &Approval, is_yes: bool, reason: Option<String>) -> Decisi
             Some(caller) => format!("whoever sits at {}", caller.trim_start_matches('@')),
             None => "whoever sits at the client".to_owned(),
         },
+        from: "mcp",
         not_of: None,
     }
 }

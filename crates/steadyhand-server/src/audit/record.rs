@@ -60,7 +60,7 @@ pub(crate) struct AuditActor {
 /// Where it came from
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct AuditOrigin {
-    /// rest, dashboard, command, server
+    /// rest, dashboard, command, mcp (a person at the caller's own client), server
     pub(crate) way: String,
     /// The address of the client
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,9 +146,13 @@ impl AuditEvent {
             name: approval.decided_by.clone(),
             ..AuditActor::default()
         };
+        if let Some(from) = approval.decided_from {
+            from.clone_into(&mut event.from.way);
+        }
         event.on(&approval.id).changed(
-            None,
+            Some(json!({"state": "waiting"})),
             Some(json!({
+                "state": approval.state.word(),
                 "tool": approval.tool,
                 "arguments_hash": approval.arguments_hash,
                 "call_id": approval.call_id,

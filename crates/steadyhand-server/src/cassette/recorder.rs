@@ -15,6 +15,7 @@ use steadyhand_process::private;
 
 use super::line::{Call, Definition, Head, Line, Missing, Said, hidden};
 use super::{FILE_BYTES_MAX, LINE_BYTES_MAX, VERSION};
+use crate::config::Trust;
 use crate::config::document::plain;
 use crate::runtime::Runtime;
 
@@ -58,7 +59,7 @@ struct State {
 impl Recording {
     /// Records what this executor does from here on. A file that is a cassette already is continued.
     pub(crate) fn begin(path: &Path, runtime: &Runtime) -> Result<Recording, String> {
-        let (state, executor) = (State::open(path)?, runtime.executor());
+        let (state, executor) = (State::open(path, runtime.trust())?, runtime.executor());
         let shared = Arc::new(Shared {
             runtime: runtime.clone(),
             state: Mutex::new(state),
@@ -237,11 +238,16 @@ impl Shared {
 }
 
 impl State {
-    fn open(path: &Path) -> Result<State, String> {
+    fn open(path: &Path, trust: &Trust) -> Result<State, String> {
         let failed = |error: std::io::Error| plain(&error);
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
+        // Calls are added to a cassette of ours, never to somebody's other file.
+        let known = match std::fs::metadata(path) {
+            Ok(about) if about.len() > 0 => super::Tape::read(path, trust)?.into_definitions(),
+            Ok(_) | Err(_) => HashMap::new(),
+        };
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);
         // What tools answered may be private.
@@ -251,17 +257,15 @@ impl State {
             torn: bytes > 0 && !ends_a_line(&mut file).map_err(failed)?,
             file,
             bytes,
-            known: HashMap::new(),
+            known,
             summary: Summary::default(),
         };
-        match bytes {
-            0 => state.write(&Line::Cassette(Head {
+        if bytes == 0 {
+            state.write(&Line::Cassette(Head {
                 version: VERSION,
                 program: format!("steadyhand {}", env!("CARGO_PKG_VERSION")),
                 at: moment(steadyhand::clock::wall_ms()),
-            }))?,
-            // Calls are added to a cassette, never to somebody's other file.
-            _ => state.known = super::Tape::read(path)?.into_definitions(),
+            }))?;
         }
         Ok(state)
     }

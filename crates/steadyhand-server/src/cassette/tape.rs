@@ -1,7 +1,6 @@
 //! A cassette as it is read: its tools, and its calls by tool and arguments.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -12,6 +11,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::line::{Call, Definition, Line};
 use super::{FILE_BYTES_MAX, LINE_BYTES_MAX, VERSION, canonical};
 use crate::config::document::plain;
+use crate::config::{NotRead, Trust};
 
 /// Lines that are named when they cannot be read; the others are counted.
 const NAMED_MAX: usize = 5;
@@ -40,12 +40,12 @@ struct Recorded {
 
 impl Tape {
     /// Reads all of it. The error says what is wrong with the file.
-    pub(crate) fn read(path: &Path) -> Result<Tape, String> {
-        let file = File::open(path).map_err(|error| plain(&error))?;
-        let bytes = file.metadata().map_err(|error| plain(&error))?.len();
-        if bytes > FILE_BYTES_MAX {
-            return Err(format!("it is larger than {FILE_BYTES_MAX} bytes"));
-        }
+    pub(crate) fn read(path: &Path, trust: &Trust) -> Result<Tape, String> {
+        let file = trust.open(path, FILE_BYTES_MAX).map_err(|why| match why {
+            NotRead::Unreadable(error) => plain(&error),
+            NotRead::TooLarge => format!("it is larger than {FILE_BYTES_MAX} bytes"),
+            why => why.to_string(),
+        })?;
         let mut tape = Tape {
             path: path.to_owned(),
             name: path.display().to_string(),

@@ -14,6 +14,8 @@ use std::time::Duration;
 
 use steadyhand::wildcard::wild;
 
+use crate::config::Trust;
+
 use garbage::Garbage;
 pub(crate) use handler::Chaotic;
 use plan::{Plan, Rule, Way};
@@ -54,8 +56,12 @@ enum Blow {
 
 impl Chaos {
     /// Reads a plan. The error says what is wrong with it, and where.
-    pub(crate) fn read(path: &Path, seed: Option<u64>) -> Result<Arc<Chaos>, String> {
-        let plan = Plan::read(path)?;
+    pub(crate) fn read(
+        path: &Path,
+        seed: Option<u64>,
+        trust: &Trust,
+    ) -> Result<Arc<Chaos>, String> {
+        let plan = Plan::read(path, trust)?;
         Ok(Arc::new(Chaos {
             seed: seed.or(plan.seed).unwrap_or_default(),
             plan,

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::garbage::Garbage;
 use crate::config::document::plain;
 use crate::config::units::{Percent, Span};
+use crate::config::{NotRead, Trust};
 
 const VERSION: u32 = 1;
 /// Rules are looked at for each attempt.
@@ -77,14 +78,13 @@ pub(super) enum Way {
 }
 
 impl Plan {
-    pub(super) fn read(path: &Path) -> Result<Plan, String> {
-        let size = std::fs::metadata(path)
-            .map_err(|error| plain(&error))?
-            .len();
-        if size > BYTES_MAX {
-            return Err(format!("it is larger than {BYTES_MAX} bytes"));
-        }
-        let text = std::fs::read_to_string(path).map_err(|error| plain(&error))?;
+    pub(super) fn read(path: &Path, trust: &Trust) -> Result<Plan, String> {
+        let text = trust.read(path, BYTES_MAX).map_err(|why| match why {
+            NotRead::Unreadable(error) => plain(&error),
+            NotRead::TooLarge => format!("it is larger than {BYTES_MAX} bytes"),
+            why => why.to_string(),
+        })?;
+        let text = String::from_utf8(text).map_err(|_| "it is no text (UTF-8)".to_owned())?;
         Plan::parse(&text)
     }
 

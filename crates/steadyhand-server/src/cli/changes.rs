@@ -9,7 +9,8 @@ use super::error::{Exit, Failed};
 use super::remote::{Remote, in_path};
 use super::{Interrupts, Session, not_written_down, starting, user_name};
 use crate::audit::{AuditEvent, AuditLog};
-use crate::pins::Pins;
+use crate::http::pins::state_after;
+use crate::pins::{NotDecided, Pins, SeenDefinition};
 use crate::runtime::Runtime;
 
 /// Servers that are started for it have so long to list what is beside their tools.
@@ -63,36 +64,55 @@ fn in_words(change: &Value) -> Vec<String> {
         lines.push(format!("  - {}", one["before"]));
         lines.push(format!("  + {}", one["after"]));
     }
+    if let Some(hash) = change["definition_hash"].as_str() {
+        lines.push(format!("  {hash}"));
+    }
     lines
 }
 
-/// A name of a server stands for all that waits of it.
-pub(super) async fn accept(session: &Session<'_>, subject: &str) -> Result<(), Failed> {
+/// A name of a server stands for all that waits of it. Nothing but what is shown is accepted, and nothing but what was
+/// seen earlier if that is named.
+pub(super) async fn accept(
+    session: &Session<'_>,
+    subject: &str,
+    seen: Option<&str>,
+) -> Result<(), Failed> {
     let place = Place::find(session).await?;
-    let accepted = accept_at(&place, subject).await;
+    let accepted = accept_at(session, &place, subject, seen).await;
     place.end(session).await;
-    for Accepted { change, answer } in accepted? {
-        if session.screen.json {
-            session.screen.json(&answer);
-            continue;
-        }
-        // It may be another one than the last that was looked at: what was accepted is said.
-        for line in in_words(&change) {
+    accepted
+}
+
+async fn accept_at(
+    session: &Session<'_>,
+    place: &Place,
+    subject: &str,
+    seen: Option<&str>,
+) -> Result<(), Failed> {
+    let view = place.changes().await?;
+    for change in wanted(&view, subject, seen)? {
+        for line in in_words(change) {
             session.screen.note(&line);
         }
-        let name = answer["name"].as_str().unwrap_or_default();
-        session.screen.note(&format!("{name} counts as it is now."));
+        let name = change["tool"].as_str().unwrap_or_default();
+        let shown = change["definition_hash"].as_str();
+        let answer = place.decide(name, Decision::Accept, shown).await?;
+        match session.screen.json {
+            true => session.screen.json(&answer),
+            false => session
+                .screen
+                .note(&format!("{name} counts as it is shown here.")),
+        }
     }
     Ok(())
 }
 
-struct Accepted {
-    change: Value,
-    answer: Value,
-}
-
-async fn accept_at(place: &Place, subject: &str) -> Result<Vec<Accepted>, Failed> {
-    let view = place.changes().await?;
+/// The changes that a name stands for.
+fn wanted<'a>(
+    view: &'a Value,
+    subject: &str,
+    seen: Option<&str>,
+) -> Result<Vec<&'a Value>, Failed> {
     let changes = view["changes"].as_array().into_iter().flatten();
     let changes: Vec<&Value> = changes.collect();
     let is_of_server = |change: &&&Value| change["source"] == subject && change["rejected"] != true;
@@ -105,20 +125,24 @@ async fn accept_at(place: &Place, subject: &str) -> Result<Vec<Accepted>, Failed
     if wanted.is_empty() {
         return Err(nothing_waits(subject));
     }
-    let mut accepted = Vec::new();
-    for change in wanted {
-        let name = change["tool"].as_str().unwrap_or_default();
-        accepted.push(Accepted {
-            answer: place.decide(name, Decision::Accept).await?,
-            change: change.clone(),
-        });
+    let is_seen = |change: &&Value| seen.is_none_or(|seen| change["definition_hash"] == seen);
+    match wanted.iter().find(|change| !is_seen(change)) {
+        None => Ok(wanted),
+        Some(other) => {
+            let name = other["tool"].as_str().unwrap_or_default();
+            let hash = other["definition_hash"].as_str().unwrap_or_default();
+            Err(changed_since(name, hash))
+        }
     }
-    Ok(accepted)
 }
 
-pub(super) async fn reject(session: &Session<'_>, subject: &str) -> Result<(), Failed> {
+pub(super) async fn reject(
+    session: &Session<'_>,
+    subject: &str,
+    seen: Option<&str>,
+) -> Result<(), Failed> {
     let place = Place::find(session).await?;
-    let rejected = place.decide(subject, Decision::Reject).await;
+    let rejected = place.decide(subject, Decision::Reject, seen).await;
     place.end(session).await;
     let rejected = rejected?;
     match session.screen.json {
@@ -184,33 +208,47 @@ impl Place {
         }
     }
 
-    async fn decide(&self, subject: &str, decision: Decision) -> Result<Value, Failed> {
+    /// Decides about the definition with this hash.
+    async fn decide(
+        &self,
+        subject: &str,
+        decision: Decision,
+        hash: Option<&str>,
+    ) -> Result<Value, Failed> {
         let (verb, done) = decision.words();
         match self {
             Place::There(remote) => {
                 let path = format!("/v1/tool-changes/{}/{verb}", in_path(subject));
-                Ok(remote.post(&path, None).await?.body)
+                let seen = hash.map(|hash| json!({"definition_hash": hash}));
+                Ok(remote.post(&path, seen.as_ref()).await?.body)
             }
             Place::Here(_, pins, log) => {
                 let changes = pins.changes();
                 let before = changes.iter().find(|change| change.tool == subject);
                 let before = before.and_then(|change| serde_json::to_value(change).ok());
-                let event = AuditEvent::of_command(&format!("pin.{verb}"), user_name())
-                    .on(subject)
-                    .changed(before, None);
-                let asked = log.before(event.clone().result("asked")).await;
+                let event = AuditEvent::of_command(&format!("pin.{verb}"), user_name()).on(subject);
+                let asked = event.clone().changed(before.clone(), None);
+                let asked = log.before(asked.result("asked")).await;
                 asked.map_err(|why| not_written_down(&why))?;
-                let source = match decision {
-                    Decision::Accept => pins.accept(subject),
-                    Decision::Reject => pins.reject(subject),
+                let seen = hash.map_or(SeenDefinition::Any, SeenDefinition::Hash);
+                let decided = match decision {
+                    Decision::Accept => pins.accept(subject, seen),
+                    Decision::Reject => pins.reject(subject, seen),
                 };
-                log.note(match source {
-                    Some(_) => event,
-                    None => event.result("refused"),
+                log.note(match &decided {
+                    Ok(change) => event.changed(before, Some(state_after(change))),
+                    Err(_) => event.changed(before, None).result("refused"),
                 });
                 log.flush().await;
-                let source = source.ok_or_else(|| nothing_waits(subject))?;
-                Ok(json!({"name": subject, "source": source, done: true}))
+                let change = decided.map_err(|why| match why {
+                    NotDecided::NoSuchChange => nothing_waits(subject),
+                    NotDecided::AnotherDefinition {
+                        definition_hash, ..
+                    } => changed_since(subject, &definition_hash),
+                })?;
+                Ok(json!({
+                    "name": subject, "source": change.source, done: true, "definition_hash": change.definition_hash,
+                }))
             }
         }
     }
@@ -220,6 +258,13 @@ impl Place {
             session.stop(runtime, &mut Interrupts::listen()).await;
         }
     }
+}
+
+fn changed_since(subject: &str, hash: &str) -> Failed {
+    let message = format!("the definition of {subject:?} is another than the one that was seen");
+    Failed::new(Exit::Refused, "definition_changed", message)
+        .help("Nothing was accepted or rejected. Look at it again: steadyhand tools changes")
+        .detail("definition_hash", json!(hash))
 }
 
 fn nothing_waits(subject: &str) -> Failed {

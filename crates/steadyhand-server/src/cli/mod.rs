@@ -58,11 +58,13 @@ use crate::access::Door;
 use crate::approvals::{ApprovalState, Desk};
 use crate::audit::{AuditEvent, AuditLog, AuditOptions};
 use crate::config::settings::HistorySettings;
+use crate::config::surroundings::NAME_A_STATE_FOLDER;
 use crate::config::{Configuration, Surroundings};
 use crate::history::{HealthState, History, HistoryOptions, KeptKeys, KeysOptions};
 use crate::pins::Pins;
 use crate::runtime::{Options, Runtime};
 use crate::serve as serving;
+use crate::serve::audited::SettingsInForce;
 use crate::serve::presence;
 use error::{Exit, Failed};
 use screen::Screen;
@@ -271,6 +273,9 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
     let Some(command) = &cli.command else {
         return first_steps::run(&session);
     };
+    if command.keeps_something() {
+        session.check_state_folder()?;
+    }
     match command {
         Command::Init(args) => init::run(&session, args),
         Command::DemoMcp { .. } => {
@@ -304,6 +309,26 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
         Command::Call(args) => session.block_on(call::run(&session, args)),
         Command::Tools { command } => session.block_on(tools::run(&session, command.as_ref())),
         Command::Mcp { command } => session.block_on(mcp::run(&session, command.as_ref())),
+    }
+}
+
+impl Command {
+    /// Whether it reads or writes the state folder. `doctor` says itself what is wrong with it.
+    fn keeps_something(&self) -> bool {
+        !matches!(
+            self,
+            Command::Init(_)
+                | Command::DemoMcp { .. }
+                | Command::Config { .. }
+                | Command::Explain(_)
+                | Command::Completions(_)
+                | Command::Connect(_)
+                | Command::Doctor(_)
+                | Command::Man(_)
+                | Command::Validate(_)
+                | Command::Repair(_)
+                | Command::ErrorResponse(_)
+        )
     }
 }
 
@@ -368,6 +393,24 @@ impl<'a> Session<'a> {
     async fn runtime(&self, adapt: impl FnOnce(&mut Options)) -> Result<Runtime, Failed> {
         let configuration = self.configuration()?;
         self.runtime_of(configuration, adapt).await
+    }
+
+    /// Nothing is kept where somebody else could change it.
+    fn check_state_folder(&self) -> Result<(), Failed> {
+        if self.global.state.is_some() {
+            return Ok(());
+        }
+        let folder = self.surroundings.find_state_folder().map_err(|none| {
+            Failed::new(Exit::Config, "state_folder_unknown", none.to_string())
+                .help(NAME_A_STATE_FOLDER)
+        })?;
+        if folder.is_where_we_started {
+            self.screen.note(&format!(
+                "Warning: state is kept in {}, the folder this was started in, because it is there from an earlier version. {NAME_A_STATE_FOLDER}, and move it there.",
+                folder.path.display()
+            ));
+        }
+        Ok(())
     }
 
     /// Where state is kept.
@@ -503,6 +546,44 @@ impl<'a> Session<'a> {
             })
         });
         log
+    }
+
+    /// Changes our configuration file, which belongs into the audit log: which settings are other ones afterwards, never
+    /// their values.
+    async fn edited<T>(
+        &self,
+        event: AuditEvent,
+        edit: impl FnOnce() -> Result<T, Failed>,
+    ) -> Result<T, Failed> {
+        let in_force = || {
+            let found = self.found()?;
+            Configuration::load(Some(&found.path), &self.surroundings).ok()
+        };
+        // A first file is made: there is nothing before it, nor a log of it.
+        let before = in_force();
+        let log = before.as_ref().map(|before| self.audit_log(before));
+        let before = before.as_ref().map(SettingsInForce::of);
+        let was = before.as_ref().map(SettingsInForce::digest);
+        if let Some(log) = &log {
+            let asked = event.clone().changed(was.clone(), None).result("asked");
+            let asked = log.before(asked).await;
+            asked.map_err(|why| not_written_down(&why))?;
+        }
+        let done = edit();
+        let after = in_force();
+        let log = log.or_else(|| after.as_ref().map(|after| self.audit_log(after)));
+        let Some(log) = log else {
+            return done;
+        };
+        let after = after.as_ref().map(SettingsInForce::of);
+        let mut now = after.as_ref().map(SettingsInForce::digest);
+        if let (Some(before), Some(after), Some(now)) = (&before, &after, &mut now) {
+            now["changed"] = before.differences(after);
+        }
+        let result = if done.is_ok() { "done" } else { "refused" };
+        log.note(event.changed(was, now).result(result));
+        log.flush().await;
+        done
     }
 
     /// Writes down what a command did, or that it failed.

@@ -44,13 +44,14 @@ impl RehearsalArgs {
 
     /// Reads the files; what is wrong with one is said before anything is started.
     pub(super) fn read(&self, session: &Session<'_>) -> Result<Rehearsal, Failed> {
+        let trust = session.surroundings.trust();
         let here = |path: &PathBuf| session.surroundings.current.join(path);
         let tape = self.replay.as_ref().map(|path| {
-            let tape = Tape::read(&here(path)).map_err(|reason| no_tape(path, &reason))?;
+            let tape = Tape::read(&here(path), trust).map_err(|reason| no_tape(path, &reason))?;
             Ok::<_, Failed>(Arc::new(tape.called(path)))
         });
         let chaos = self.chaos.as_ref().map(|path| {
-            let read = Chaos::read(&here(path), self.seed);
+            let read = Chaos::read(&here(path), self.seed, trust);
             read.map_err(|reason| no_plan(path, &reason))
         });
         let rehearsal = Rehearsal {

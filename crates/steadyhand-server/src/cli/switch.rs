@@ -6,6 +6,7 @@ use super::Session;
 use super::error::{Exit, Failed};
 use super::mcp::file::File;
 use super::tools::no_such_tool;
+use crate::audit::AuditEvent;
 use crate::config::edit;
 use crate::runtime::SWITCH;
 
@@ -33,7 +34,10 @@ pub(super) async fn set(session: &Session<'_>, tool: &str, on: bool) -> Result<(
     })?;
     let is_changed = text != file.text;
     if is_changed {
-        file.write(session, &text)?;
+        let action = if on { "tool.enable" } else { "tool.disable" };
+        let event = AuditEvent::of_command(action, session.user()).on(name);
+        let write = || file.write(session, &text).map(drop);
+        session.edited(event, write).await?;
     }
     let setting = switch.setting(on);
     if session.screen.json {

@@ -42,12 +42,18 @@ pub(super) enum ToolsCommand {
         /// What changed, as `tools changes` names it; the name of a server stands for everything of it
         #[arg(add = ArgValueCandidates::new(complete::tool_names))]
         tool: String,
+        /// The definition you have seen, as `tools changes` shows its hash; another one is not accepted
+        #[arg(long, value_name = "HASH")]
+        hash: Option<String>,
     },
     /// Reject a definition as it is now: it stays away until its server has another one
     Reject {
         /// What changed, as `tools changes` names it
         #[arg(add = ArgValueCandidates::new(complete::tool_names))]
         tool: String,
+        /// The definition you have seen, as `tools changes` shows its hash; another one is not rejected
+        #[arg(long, value_name = "HASH")]
+        hash: Option<String>,
     },
     /// Close a tool's breaker by hand
     Reset {
@@ -64,8 +70,12 @@ pub(super) async fn run(
     let command = command.unwrap_or(&ToolsCommand::List);
     match command {
         ToolsCommand::Changes => return changes::list(session).await,
-        ToolsCommand::Accept { tool } => return changes::accept(session, tool).await,
-        ToolsCommand::Reject { tool } => return changes::reject(session, tool).await,
+        ToolsCommand::Accept { tool, hash } => {
+            return changes::accept(session, tool, hash.as_deref()).await;
+        }
+        ToolsCommand::Reject { tool, hash } => {
+            return changes::reject(session, tool, hash.as_deref()).await;
+        }
         ToolsCommand::Enable { tool } => return switch::set(session, tool, true).await,
         ToolsCommand::Disable { tool } => return switch::set(session, tool, false).await,
         ToolsCommand::List | ToolsCommand::Show { .. } | ToolsCommand::Reset { .. } => {}

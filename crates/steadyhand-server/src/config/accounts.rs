@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::fs;
+use std::path::PathBuf;
 
 /// Users and groups.
 pub(super) struct Accounts {
@@ -15,6 +16,7 @@ struct User {
     name: String,
     id: u32,
     group: u32,
+    home: String,
 }
 
 struct Group {
@@ -43,6 +45,7 @@ impl Accounts {
                 name: (*fields.first()?).to_owned(),
                 id: fields.get(2)?.parse().ok()?,
                 group: fields.get(3)?.parse().ok()?,
+                home: fields.get(5).copied().unwrap_or_default().to_owned(),
             })
         });
         let groups = group.lines().filter_map(|line| {
@@ -60,6 +63,12 @@ impl Accounts {
             users: users.collect(),
             groups: groups.collect(),
         }
+    }
+
+    /// The home folder of a user, if the list says one.
+    pub(super) fn home_of(&self, id: u32) -> Option<PathBuf> {
+        let user = self.users.iter().find(|user| user.id == id)?;
+        (!user.home.is_empty()).then(|| PathBuf::from(&user.home))
     }
 
     /// Whether what belongs to this user was not made by somebody else.

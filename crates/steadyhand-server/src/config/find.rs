@@ -45,7 +45,7 @@ pub fn find(flag: Option<&Path>, surroundings: &Surroundings) -> Option<Found> {
             break;
         }
     }
-    let path = surroundings.config_folder().join(FILE_NAME);
+    let path = surroundings.config_folder()?.join(FILE_NAME);
     path.is_file().then(|| Found {
         path,
         by: "the user's own".to_owned(),

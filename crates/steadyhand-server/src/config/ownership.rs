@@ -4,12 +4,15 @@
 //! of every link on the way to it: whoever can write one of those chooses which file is found there.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
+
+use super::document::plain;
 
 /// Files of others that a person wants to be used. It lasts as long as the program runs, and is for the content that was
 /// there when it was given: who can write the file cannot put something else in its place afterwards.
@@ -52,6 +55,20 @@ pub(crate) enum NotRead {
     Untrusted(UntrustedFile),
 }
 
+/// In words that follow the name of the file.
+impl fmt::Display for NotRead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotRead::Unreadable(error) => write!(f, "it cannot be read: {}", plain(error)),
+            NotRead::NoFile => f.write_str("it is no file"),
+            NotRead::TooLarge => f.write_str("it is too large"),
+            NotRead::Untrusted(file) => {
+                write!(f, "it is not used: {}; {}", file.reason, file.help)
+            }
+        }
+    }
+}
+
 impl Trust {
     /// For a run with `--trust`.
     pub(crate) fn in_everything() -> Trust {
@@ -87,6 +104,33 @@ impl Trust {
         }
     }
 
+    /// The same for a file that is too large to be held as a whole.
+    pub(crate) fn open(&self, path: &Path, bytes_max: u64) -> Result<Box<dyn Read>, NotRead> {
+        let file = open(path).map_err(NotRead::Unreadable)?;
+        let about = file.metadata().map_err(NotRead::Unreadable)?;
+        if !about.is_file() {
+            return Err(NotRead::NoFile);
+        }
+        if about.len() > bytes_max {
+            return Err(NotRead::TooLarge);
+        }
+        match platform::doubt(path, &file).map_err(NotRead::Unreadable)? {
+            None => Ok(Box::new(file.take(bytes_max))),
+            // A consent is to what the file has in it now: nothing else may be read.
+            Some(_) => Ok(Box::new(Cursor::new(self.read(path, bytes_max)?))),
+        }
+    }
+
+    /// Reads the private key of a certificate, and says who else can read it, with what ends that.
+    pub(crate) fn read_private_key(
+        &self,
+        path: &Path,
+        bytes_max: u64,
+    ) -> Result<(Vec<u8>, Option<String>), NotRead> {
+        let key = self.read(path, bytes_max)?;
+        Ok((key, platform::other_readers(path)))
+    }
+
     /// A person wants this file to be used, as it was when it was refused.
     pub(crate) fn give(&self, file: &UntrustedFile) {
         self.files().insert(place_of(&file.path), file.hash);
@@ -96,9 +140,7 @@ impl Trust {
     pub(crate) fn read_to_edit(&self, path: &Path) -> io::Result<String> {
         let content = self.read(path, EDITED_BYTES_MAX).map_err(|why| match why {
             NotRead::Unreadable(error) => error,
-            NotRead::NoFile => io::Error::other("it is no file"),
-            NotRead::TooLarge => io::Error::other("it is too large"),
-            NotRead::Untrusted(file) => io::Error::other(format!("{}; {}", file.reason, file.help)),
+            why => io::Error::other(why.to_string()),
         })?;
         String::from_utf8(content).map_err(|error| io::Error::other(error.utf8_error()))
     }
@@ -165,6 +207,16 @@ impl Trust {
     }
 }
 
+/// Whether a folder is a real one, and nobody but us and root can write it or put another in its place.
+pub(super) fn is_ours_alone(folder: &Path) -> bool {
+    platform::is_ours_alone(folder)
+}
+
+/// Our home folder as the list of users has it.
+pub(super) fn home_of_this_user() -> Option<PathBuf> {
+    platform::home_of_this_user()
+}
+
 /// The same file by another name is the same file.
 fn place_of(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
@@ -191,11 +243,23 @@ fn open(path: &Path) -> io::Result<File> {
 mod platform {
     use std::fs::File;
     use std::io;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
     /// Owners and modes are a matter of Unix.
     pub(super) fn doubt(_: &Path, _: &File) -> io::Result<Option<(String, String)>> {
         Ok(None)
+    }
+
+    pub(super) fn other_readers(_: &Path) -> Option<String> {
+        None
+    }
+
+    pub(super) fn is_ours_alone(folder: &Path) -> bool {
+        folder.is_dir()
+    }
+
+    pub(super) fn home_of_this_user() -> Option<PathBuf> {
+        None
     }
 }
 
@@ -215,6 +279,8 @@ mod platform {
     const STICKY: u32 = 0o1000;
     const FOR_ANYONE: u32 = 0o002;
     const FOR_ITS_GROUP: u32 = 0o020;
+    const READ_BY_ANYONE: u32 = 0o004;
+    const READ_BY_ITS_GROUP: u32 = 0o040;
 
     /// Why the file could be somebody else's work, and what to do about it; nothing where it could not.
     pub(super) fn doubt(path: &Path, file: &File) -> io::Result<Option<(String, String)>> {
@@ -248,6 +314,43 @@ mod platform {
             }
         }
         Ok(None)
+    }
+
+    /// Who else can read a private key. The group of one that belongs to root may: that is how programs that do not run as
+    /// root get theirs (Debian's group ssl-cert, secrets of systemd).
+    pub(super) fn other_readers(path: &Path) -> Option<String> {
+        let about = fs::metadata(path).ok()?;
+        let mode = about.mode() & 0o7777;
+        let accounts = Accounts::of_this_process();
+        let group_may = about.uid() == 0 || accounts.is_private_group(about.gid(), about.uid());
+        let who = match mode {
+            mode if mode & READ_BY_ANYONE != 0 => "everybody".to_owned(),
+            mode if mode & READ_BY_ITS_GROUP != 0 && !group_may => {
+                format!("everybody in the group {}", accounts.group(about.gid()))
+            }
+            _ => return None,
+        };
+        let shown = path.display();
+        Some(format!(
+            "{shown} is a private key, and {who} can read it (mode {mode:04o}). Keep others from it: chmod 600 {shown}"
+        ))
+    }
+
+    pub(super) fn is_ours_alone(folder: &Path) -> bool {
+        let accounts = Accounts::of_this_process();
+        let is_real = |path: &Path| fs::symlink_metadata(path).is_ok_and(|about| about.is_dir());
+        let is_sound = |path: &Path| matches!(doubt_of_folder(path, &accounts), Ok(None));
+        let is_safe = |path: &Path| is_real(path) && is_sound(path);
+        is_safe(folder)
+            && folder.parent().is_some_and(|above| {
+                is_safe(above) && above.parent().is_none_or(|above| is_sound(above))
+            })
+    }
+
+    pub(super) fn home_of_this_user() -> Option<PathBuf> {
+        let accounts = Accounts::of_this_process();
+        let home = accounts.home_of(accounts.current)?;
+        home.is_absolute().then_some(home)
     }
 
     const TRUST_IT: &str = "Look at what is in it; to use it all the same, run this with --trust";

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::keyring::{Keyring, SystemKeyring};
-use super::ownership::Trust;
+use super::ownership::{self, Trust};
 
 /// The variables, folders and key store that references and imports are resolved with.
 #[derive(Clone)]
 pub struct Surroundings {
-    /// The user's home folder, where there is one.
+    /// The user's home folder, where there is one. Absolute.
     pub home: Option<PathBuf>,
     /// The folder the program was started in: what other programs call the workspace.
     pub current: PathBuf,
@@ -21,7 +21,30 @@ pub struct Surroundings {
     variables: Variables,
     keyring: Arc<dyn Keyring>,
     trust: Trust,
+    /// The environment names no home folder, or a relative one.
+    is_homeless: bool,
 }
+
+/// Where state is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StateFolder {
+    pub(crate) path: PathBuf,
+    /// 0.1.0 made it in the folder where it was started, because it knew no other place.
+    pub(crate) is_where_we_started: bool,
+}
+
+/// Nobody says where state could be kept.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "nobody says where state is kept: this user has no home folder, and HOME and XDG_STATE_HOME name no absolute one"
+)]
+pub(crate) struct NoStateFolder;
+
+/// What to do about it.
+pub(crate) const NAME_A_STATE_FOLDER: &str =
+    "Name a folder of your own: --state DIR, or set XDG_STATE_HOME or HOME to an absolute path";
+/// Nothing can be made in it: stands for the state folder where there is none.
+const NOWHERE: &str = "/dev/null/steadyhand";
 
 /// The family of operating systems, as far as file locations differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +66,10 @@ enum Variables {
 impl Surroundings {
     /// Those of the running program.
     pub fn of_this_process() -> Surroundings {
+        let named = etcetera::home_dir().ok().filter(|home| home.is_absolute());
         Surroundings {
-            home: etcetera::home_dir().ok(),
+            is_homeless: named.is_none(),
+            home: named.or_else(ownership::home_of_this_user),
             current: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             system: System::of_this_machine(),
             variables: Variables::OfTheProcess,
@@ -65,6 +90,7 @@ impl Surroundings {
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
         Surroundings {
+            is_homeless: false,
             home: Some(home.to_owned()),
             current: current.to_owned(),
             system: System::of_this_machine(),
@@ -97,22 +123,47 @@ impl Surroundings {
         }
     }
 
-    /// The user's configuration of this program.
-    pub fn config_folder(&self) -> PathBuf {
-        self.own_folder("XDG_CONFIG_HOME", ".config")
+    /// The user's configuration of this program, where there can be one.
+    pub fn config_folder(&self) -> Option<PathBuf> {
+        let folder = self.own_folder("XDG_CONFIG_HOME", ".config");
+        folder.map(|folder| folder.path)
     }
 
-    /// Where the program keeps what it wants to find again.
+    /// Where the program keeps what it wants to find again. Where nobody says that, nothing can be kept.
     pub fn state_folder(&self) -> PathBuf {
-        self.own_folder("XDG_STATE_HOME", ".local/state")
+        let found = self.find_state_folder();
+        found.map_or_else(|_| PathBuf::from(NOWHERE), |folder| folder.path)
     }
 
-    fn own_folder(&self, variable: &str, below_home: &str) -> PathBuf {
-        let base = self
-            .folder(variable, below_home)
-            .filter(|path| path.is_absolute());
-        base.unwrap_or_else(|| self.current.join(".steadyhand"))
-            .join("steadyhand")
+    /// The same, with what a person should know of it.
+    pub(crate) fn find_state_folder(&self) -> Result<StateFolder, NoStateFolder> {
+        self.own_folder("XDG_STATE_HOME", ".local/state")
+            .ok_or(NoStateFolder)
+    }
+
+    /// A folder named by a variable, else one below the home folder; a relative name is none, as the XDG specification
+    /// wants it. Never one in the folder where we were started: whoever owns that folder would own what we keep.
+    fn own_folder(&self, variable: &str, below_home: &str) -> Option<StateFolder> {
+        let named = self.variable(variable).ok().filter(|path| !path.is_empty());
+        let in_use = |base: PathBuf| StateFolder {
+            path: base.join("steadyhand"),
+            is_where_we_started: false,
+        };
+        let absolute = named.as_ref().map(PathBuf::from);
+        if let Some(base) = absolute.filter(|path| path.is_absolute()) {
+            return Some(in_use(base));
+        }
+        if self.is_homeless || named.is_some() {
+            let path = self.current.join(".steadyhand").join("steadyhand");
+            if ownership::is_ours_alone(&path) {
+                return Some(StateFolder {
+                    path,
+                    is_where_we_started: true,
+                });
+            }
+        }
+        let home = self.home.as_ref()?;
+        Some(in_use(home.join(below_home)))
     }
 
     /// A path as the user would name it: relative to where they are, if it lies below.
@@ -200,5 +251,64 @@ impl fmt::Debug for Surroundings {
             .field("current", &self.current)
             .field("system", &self.system)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keyring::SystemKeyring;
+    use super::*;
+
+    fn homeless(current: &Path, home: Option<&Path>, xdg: &'static str) -> Surroundings {
+        let keyring = Arc::new(SystemKeyring::default());
+        let mut made =
+            Surroundings::given([("XDG_STATE_HOME", xdg)], Path::new("/"), current, keyring);
+        made.is_homeless = home.is_none();
+        made.home = home.map(Path::to_owned);
+        made
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn s06_state_is_never_kept_where_somebody_else_owns_the_folder_we_started_in() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let place = tempfile::tempdir().expect("a folder");
+        let mode = |path: &Path, mode: u32| {
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(path, mode).expect("a mode");
+        };
+        let found = |home: Option<&Path>, xdg| {
+            let found = homeless(place.path(), home, xdg).find_state_folder();
+            found.ok().map(|it| (it.path, it.is_where_we_started))
+        };
+        let at = |path: &str| Some((PathBuf::from(path), false));
+        // Nothing is made up.
+        assert_eq!(found(None, ""), None);
+        assert_eq!(found(None, "relative"), None);
+        // What is relative is none, as if nothing was said.
+        let home = Some(Path::new("/home/ann"));
+        let usual = at("/home/ann/.local/state/steadyhand");
+        assert_eq!(found(home, ""), usual);
+        assert_eq!(found(home, "relative"), usual);
+        assert_eq!(found(None, "/var/lib"), at("/var/lib/steadyhand"));
+        // One that 0.1.0 has made goes on, as long as nobody else can write it.
+        let old = place.path().join(".steadyhand").join("steadyhand");
+        std::fs::create_dir_all(&old).expect("made");
+        mode(&old, 0o755);
+        let kept = Some((old.clone(), true));
+        assert_eq!(found(None, ""), kept);
+        assert_eq!(found(home, "relative"), kept);
+        assert_eq!(found(home, ""), usual, "0.1.0 used this one, too");
+        for (path, open, closed) in [
+            (old.as_path(), 0o777, 0o700),
+            (old.parent().expect("a folder"), 0o777, 0o700),
+            (place.path(), 0o777, 0o700),
+        ] {
+            mode(path, open);
+            assert_eq!(found(None, ""), None, "{}", path.display());
+            mode(path, closed);
+            assert_eq!(found(None, ""), kept, "{}", path.display());
+        }
     }
 }

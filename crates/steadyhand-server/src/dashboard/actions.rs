@@ -19,12 +19,14 @@ use crate::access::Identity;
 use crate::admission::CallerAccount;
 use crate::approvals::ApprovalState;
 use crate::http::approvals::{Decided, YesOrNo};
+use crate::http::audit::WhatChanged;
 use crate::http::status::{Refused, Why};
 use crate::http::tools::no_such_tool;
 use crate::http::{
     App, Asking, Caller, RunningCall, alerts, approvals, history, pins, servers, tools,
 };
 use crate::overview::page;
+use crate::pins::SeenDefinition;
 use crate::views::{self, calls::NotAgain};
 
 /// A call that ends within it is over when its page is shown.
@@ -68,7 +70,7 @@ impl Question<'_> {
             }
         };
         let page = Page::new(self.title, Menu::None, body);
-        shell::whole(headers, &page, None).into_response()
+        shell::whole(headers, None, &page, None).into_response()
     }
 }
 
@@ -257,7 +259,10 @@ async fn again(
         identity,
     };
     match pages::tool::with_form(&request, name, filled).await {
-        Ok(page) => (status, shell::whole(headers, &page, None)).into_response(),
+        Ok(page) => {
+            let html = shell::whole(headers, Some(&request.identity), &page, None);
+            (status, html).into_response()
+        }
         Err(refused) => refusal(headers, &refused),
     }
 }
@@ -293,11 +298,8 @@ pub(super) async fn accept(
     headers: HeaderMap,
     Form(sent): Sent,
 ) -> Response {
-    if let Err(refused) = as_it_was_seen(&app, &name, &sent) {
-        return refusal(&headers, &refused);
-    }
-    match pins::take_over(&app, &name).await {
-        Ok(_) => Redirect::to("/tools").into_response(),
+    match pins::take_over(&app, &name, as_it_was_seen(&sent)).await {
+        Ok(change) => noting(Redirect::to("/tools"), pins::decided(&change)),
         Err(refused) => refusal(&headers, &refused),
     }
 }
@@ -309,28 +311,23 @@ pub(super) async fn reject(
     headers: HeaderMap,
     Form(sent): Sent,
 ) -> Response {
-    if let Err(refused) = as_it_was_seen(&app, &name, &sent) {
-        return refusal(&headers, &refused);
-    }
-    match pins::turn_down(&app, &name).await {
-        Ok(_) => Redirect::to(&page("tools", &name)).into_response(),
+    match pins::turn_down(&app, &name, as_it_was_seen(&sent)).await {
+        Ok(change) => noting(Redirect::to(&page("tools", &name)), pins::decided(&change)),
         Err(refused) => refusal(&headers, &refused),
     }
 }
 
 /// A decision is about the definition that was shown, and about nothing that came later.
-fn as_it_was_seen(app: &App, name: &str, sent: &[(String, String)]) -> Result<(), Refused> {
-    let seen = sent.iter().find(|(key, _)| key == "seen_ms");
-    let seen = seen.and_then(|(_, value)| value.parse::<u64>().ok());
-    match app.pins.change_of(name) {
-        None => Err(pins::nothing_waits(name)),
-        Some(change) if Some(change.at_ms) != seen => Err(Refused::new(
-            Why::CannotDecide,
-            format!("the definition of {name:?} changed again since it was shown"),
-            "Look at what it says now, and decide again",
-        )),
-        Some(_) => Ok(()),
-    }
+fn as_it_was_seen(sent: &[(String, String)]) -> SeenDefinition<'_> {
+    let seen = sent.iter().find(|(key, _)| key == "definition_hash");
+    SeenDefinition::Hash(seen.map_or("", |(_, hash)| hash))
+}
+
+/// With what the audit log is to say of it.
+fn noting(answer: Redirect, changed: WhatChanged) -> Response {
+    let mut response = answer.into_response();
+    response.extensions_mut().insert(changed);
+    response
 }
 
 /// `POST /tools/{name}/disable`
@@ -443,7 +440,7 @@ pub(super) async fn decide(
         return question.ask(&headers);
     }
     let caller = Caller::of_page(&app, identity, account);
-    match approvals::say(&app, &caller, &id, said) {
+    match approvals::say(&app, &caller, &id, said, "dashboard") {
         Ok(_) => Redirect::to("/approvals").into_response(),
         Err(refused) => refusal(&headers, &refused),
     }

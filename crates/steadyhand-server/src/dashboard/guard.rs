@@ -98,36 +98,39 @@ pub(super) async fn check(
         );
         return dressed(noted(refusal(&headers, &refused), refused));
     }
-    if !identity.may_decide() && is_decision(&request) {
+    let is_change = !is_read && matches!(right, Right::Operate | Right::Administer);
+    if is_change && !identity.may_decide() && !is_open_change(&request) {
         let back = decision_page(&path);
         let form = login_form(&headers, back, Login::ToDecide, StatusCode::UNAUTHORIZED);
         return dressed(noted(form, rights::undecided()));
     }
     request.extensions_mut().insert(Asking(identity));
-    let is_change = !is_read && matches!(right, Right::Operate | Right::Administer);
     dressed(match is_change {
         true => audit::write_down_button(&app, request, next).await,
         false => next.run(request).await,
     })
 }
 
-/// The buttons that loosen something: the same as the routes of REST that want credentials in any case.
-fn is_decision(request: &Request) -> bool {
+/// The buttons of operators that work without a login where a server asks nobody for credentials: the same as the routes
+/// of REST.
+fn is_open_change(request: &Request) -> bool {
     let path = request.extensions().get::<MatchedPath>();
     let path = path.map(MatchedPath::as_str).unwrap_or_default();
     let buttons = [
-        "/approvals/{id}",
-        "/tools/{name}/accept",
-        "/tools/{name}/enable",
+        "/tools/{name}/reset",
+        "/tools/{name}/trial",
+        "/servers/{name}/restart",
+        "/config/reload",
     ];
-    request.method() == Method::POST && buttons.contains(&path)
+    buttons.contains(&path)
 }
 
 /// The page that has the button.
 fn decision_page(path: &str) -> &str {
-    match path.starts_with("/approvals") {
-        true => "/approvals",
-        false => "/tools",
+    match path.split('/').nth(1) {
+        Some("approvals") => "/approvals",
+        Some("alerts") => "/alerts",
+        _ => "/tools",
     }
 }
 
@@ -345,10 +348,12 @@ fn note_login(app: &App, identified: &Result<Arc<Identity>, Refused>, peer: Peer
         Ok(identity) => audit::actor(app, identity),
         Err(_) => AuditActor::default(),
     };
-    let result = if identified.is_ok() {
-        "done"
-    } else {
-        "refused"
+    let result = match identified {
+        Ok(identity) if identity.may_decide() => "done",
+        // Where nobody is asked for credentials nobody guesses them either: whoever shows wrong ones is not slowed down,
+        // and must not fill the log.
+        Ok(_) if app.door.may_change_unidentified().is_err() => return,
+        Ok(_) | Err(_) => "refused",
     };
     app.audit.note(event.result(result));
 }

@@ -76,7 +76,12 @@ where
         return part(&page, &address.headers);
     }
     let version = version(&update(&page));
-    let html = shell::whole(&address.headers, &page, Some((&address.uri, &version)));
+    let html = shell::whole(
+        &address.headers,
+        Some(&address.identity),
+        &page,
+        Some((&address.uri, &version)),
+    );
     html.into_response()
 }
 

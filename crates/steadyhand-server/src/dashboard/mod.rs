@@ -226,7 +226,7 @@ named_pages!(call, tool, server, conversation);
 pub(crate) fn refusal(headers: &HeaderMap, refused: &Refused) -> Response {
     let body = parts::refusal(refused.message(), refused.help());
     let page = Page::new("That did not work", Menu::None, body);
-    (refused.status(), shell::whole(headers, &page, None)).into_response()
+    (refused.status(), shell::whole(headers, None, &page, None)).into_response()
 }
 
 /// What is not in a form that was sent.

@@ -5,6 +5,7 @@ use axum::response::Html;
 use maud::{DOCTYPE, Markup, html};
 
 use super::{Menu, Page, assets, guard};
+use crate::access::{Identity, Right};
 
 const MENU: [(Menu, &str, &str, &str); 10] = [
     (Menu::Overview, "/", "Overview", "o"),
@@ -20,14 +21,20 @@ const MENU: [(Menu, &str, &str, &str); 10] = [
 ];
 
 /// The page as a browser gets it. With its address and the version of its inner part it is kept fresh.
-pub(super) fn whole(headers: &HeaderMap, page: &Page, live: Option<(&Uri, &str)>) -> Html<String> {
+/// The menu has the pages that `reader` may see; `None`: nobody knows who reads it.
+pub(super) fn whole(
+    headers: &HeaderMap,
+    reader: Option<&Identity>,
+    page: &Page,
+    live: Option<(&Uri, &str)>,
+) -> Html<String> {
     let address = live.map(|(uri, _)| uri.to_string());
     let back = address.as_deref().unwrap_or("/");
     let main = html! {
         header.top {
             a.brand href="/" { "Steadyhand" }
             nav aria-label="Main" {
-                @for (menu, path, name, key) in MENU {
+                @for (menu, path, name, key) in MENU.into_iter().filter(|entry| is_for(reader, entry.0)) {
                     a href=(path) data-key=(key) aria-current=[(page.menu == menu).then_some("page")] { (name) @if menu == Menu::Approvals { (badge(page.waiting)) } }
                 }
             }
@@ -48,9 +55,18 @@ pub(super) fn whole(headers: &HeaderMap, page: &Page, live: Option<(&Uri, &str)>
             a href="/openapi.json" { "REST" }
             span.keys { "Keys: " kbd { "?" } }
         }
-        (help())
+        (help(reader))
     };
     document(headers, page, main)
+}
+
+/// Whether somebody may see a page of the menu.
+fn is_for(reader: Option<&Identity>, menu: Menu) -> bool {
+    let right = match menu {
+        Menu::Audit => Right::Administer,
+        _ => return true,
+    };
+    reader.is_some_and(|reader| reader.may(right))
 }
 
 /// How many wait; a script keeps it right while the page is open.
@@ -117,13 +133,14 @@ fn theme_form(headers: &HeaderMap, back: &str) -> Markup {
     }
 }
 
-fn help() -> Markup {
+fn help(reader: Option<&Identity>) -> Markup {
+    let menu = MENU.into_iter().filter(|entry| is_for(reader, entry.0));
+    let (keys, names): (Vec<&str>, Vec<&str>) = menu.map(|(_, _, name, key)| (key, name)).unzip();
+    let keys = format!("g then {}", keys.join(" "));
+    let pages = format!("go to {}", names.join(", "));
     let rows = [
         ("/", "search calls"),
-        (
-            "g then o c t s a l v r f",
-            "go to Overview, Calls, Tools, Servers, Approvals, Alerts, Conversations, Trends, Config",
-        ),
+        (keys.as_str(), pages.as_str()),
         ("j k", "next, previous row"),
         ("Enter", "open the row"),
         ("r", "replay the call"),

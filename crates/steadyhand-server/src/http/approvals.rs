@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use super::limits::{Sent, Wanted};
 use super::status::{self, Refused, Why};
 use super::{App, Asking, Caller, Named, shapes};
+use crate::access::By;
 use crate::approvals::{Approval, ApprovalState, CannotDecide, Decision, Foreign};
 
 /// A yes or a no
@@ -136,16 +137,21 @@ pub(crate) async fn decide(
     sent: Sent<Decided>,
 ) -> Result<Response, Refused> {
     let said = sent.value;
-    let decided = say(&app, &caller, &id, said)?;
+    let from = match caller.identity.by {
+        By::Local => "command",
+        By::Nothing | By::Token | By::Key | By::Jwt => "rest",
+    };
+    let decided = say(&app, &caller, &id, said, from)?;
     Ok(status::answer(&decided))
 }
 
-/// What somebody says to one call.
+/// What somebody says to one call, and from where.
 pub(crate) fn say(
     app: &App,
     caller: &Caller,
     id: &str,
     said: Decided,
+    from: &'static str,
 ) -> Result<Approval, Refused> {
     let decision = Decision {
         is_yes: said.decision == YesOrNo::Approve,
@@ -153,6 +159,7 @@ pub(crate) fn say(
         unseen: said.unseen,
         reason: said.reason.filter(|reason| !reason.trim().is_empty()),
         by: caller.name.trim_start_matches('@').to_owned(),
+        from,
         not_of: caller.identity.name.as_deref().map(str::to_owned),
     };
     let decided = app.desk.decide(id, decision);

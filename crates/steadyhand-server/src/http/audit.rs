@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 
 use super::status::{self, Refused, Why};
 use super::{App, Asked, Asking, Peer, rights, shapes};
-use crate::access::{By, Identity, Right};
+use crate::access::{By, Identity, Right, TooSoon};
 use crate::audit::{AuditActor, AuditEvent, AuditOrigin};
 use crate::views;
 
@@ -178,7 +178,15 @@ async fn recorded(app: &App, request: Request, next: Next, way: &str, action: St
     let who = identity.map(|Asking(identity)| actor(app, identity));
     // Commands on this machine come over REST, too.
     let is_local = identity.is_some_and(|Asking(identity)| identity.by == By::Local);
-    let way = if is_local { "command" } else { way };
+    let is_nobody = identity.is_none_or(|Asking(identity)| identity.by == By::Nothing);
+    if is_nobody && let Err(too_soon) = app.door.may_change_unidentified() {
+        return too_many_changes(&too_soon).into_response();
+    }
+    let way = if is_local && way == "rest" {
+        "command"
+    } else {
+        way
+    };
     let event = AuditEvent {
         action: action.clone(),
         subject: subject.clone(),
@@ -218,6 +226,18 @@ async fn recorded(app: &App, request: Request, next: Next, way: &str, action: St
     let done = AuditEvent { subject, ..event };
     app.audit.note(done.changed(before, after).result(&result));
     response
+}
+
+fn too_many_changes(too_soon: &TooSoon) -> Refused {
+    let refused = Refused::new(
+        Why::TooFast,
+        "too many changes came without credentials: their records would push others out of the audit log. Nothing was changed",
+        "Show a credential (steadyhand tools reset, mcp restart and config reload do it by themselves), or wait for as long as retry-after says",
+    );
+    match too_soon {
+        TooSoon::Wait(wait) => refused.after(*wait),
+        TooSoon::Never => refused,
+    }
 }
 
 /// Who asks, with the id of its key.
@@ -264,6 +284,20 @@ async fn state_of(app: &App, action: &str, subject: &str) -> Option<Value> {
                 "caller": one.caller,
                 "decided_by": one.decided_by,
                 "reason": one.reason,
+            }))
+        }
+        "server" => {
+            let state = app.runtime.server(subject)?.state();
+            Some(json!({"phase": state.phase.word(), "tries": state.tries, "starts": state.starts}))
+        }
+        "alert" => {
+            let alert = app.alerts.find(subject)?;
+            Some(json!({
+                "state": alert.state,
+                "subject": alert.subject,
+                "rule": alert.rule,
+                "acknowledged_by": alert.acknowledged_by,
+                "silenced_until_ms": alert.silenced_until_ms,
             }))
         }
         "config" => Some(json!({"generation": app.runtime.generation().number})),

@@ -100,6 +100,8 @@ pub(crate) trait Wanted: DeserializeOwned + ToSchema + Send {
     const EXAMPLE: &'static str;
     /// How many values it may have.
     const VALUES_MAX: usize = VALUES_MAX;
+    /// What a request without a body stands for, where it may have none.
+    const IF_EMPTY: Option<&'static [u8]> = None;
     /// Whether a name that is there twice refuses all of it; false where each part is looked at by itself.
     const IS_ONE_THING: bool = true;
 }
@@ -116,7 +118,10 @@ impl<T: Wanted> FromRequest<Arc<App>> for Sent<T> {
             let values = counted(&bytes, T::VALUES_MAX)?;
             grow(&mut space, VALUE_BYTES * values)?;
         }
-        let value = parse(&bytes)?;
+        let value = match T::IF_EMPTY {
+            Some(instead) if bytes.is_empty() => parse(instead)?,
+            _ => parse(&bytes)?,
+        };
         Ok(Sent { value, space })
     }
 }

@@ -76,12 +76,18 @@ const FREE: [&str; 5] = [
 /// What only commands on this machine ask, which may read the state folder.
 const LOCAL: [(&str, &str); 1] = [("POST", "/v1/approvals")];
 
-/// Decisions that loosen something. Where a server asks nobody for credentials, these want some all the same: a program
-/// that it started could make them otherwise. A first key is refused there in any case.
-const DECISIONS: [(&str, &str); 3] = [
-    ("POST", "/v1/approvals/{id}"),
-    ("POST", "/v1/tool-changes/{name}/accept"),
-    ("POST", "/v1/tools/{name}/enable"),
+/// What an operator may change without credentials where a server asks nobody for any. Everything else that changes
+/// something is a decision, and takes some all the same: a program that the server started could make it otherwise.
+///
+/// These get around nothing. A breaker closes also when its server starts again, which a server can bring about by ending;
+/// calls can be ended by whoever may call; the configuration is read again whenever its file changes; and a first key is
+/// refused by its route. Each is written down, so their number is bounded ([`crate::access::Door::unidentified`]).
+const OPEN_CHANGES: [(&str, &str); 5] = [
+    ("POST", "/v1/tools/{name}/breaker/reset"),
+    ("POST", "/v1/tools/{name}/breaker/trial"),
+    ("POST", "/v1/servers/{name}/restart"),
+    ("POST", "/v1/config/reload"),
+    ("POST", "/v1/keys"),
 ];
 
 /// What somebody is told who may decide nothing before they show who they are.
@@ -89,7 +95,7 @@ pub(crate) fn undecided() -> Refused {
     Refused::new(
         Why::NoToken,
         "this decision takes a credential, also where the server asks for none otherwise: any program on this machine could make it",
-        "The commands (steadyhand approve, tools accept, keys create) show it by themselves, and steadyhand approvals prints a link that logs a browser in. Over HTTP send Authorization: Bearer … with the token of the server's file in the state folder, a token set under [server], or a key. Nothing was changed",
+        "The commands (steadyhand approve, tools accept, alerts silence, keys create) show it by themselves, and steadyhand approvals prints a link that logs a browser in. Over HTTP send Authorization: Bearer … with the token of the server's file in the state folder, a token set under [server], or a key. Nothing was changed",
     )
 }
 
@@ -138,8 +144,7 @@ pub(super) fn may_pass(
         ));
     };
     if identity.may(right) {
-        let is_decision = DECISIONS.contains(&(method.as_str(), path));
-        return match is_decision && !identity.may_decide() {
+        return match is_decision(method, path, right) && !identity.may_decide() {
             true => Err(undecided()),
             false => Ok(()),
         };
@@ -155,6 +160,13 @@ pub(super) fn may_pass(
         ),
         format!("Ask with a key of another role: {}", right.roles()),
     ))
+}
+
+/// Whether a request changes what only a person may, whoever else is let in.
+fn is_decision(method: &Method, path: &str, right: Right) -> bool {
+    let is_change = !matches!(*method, Method::GET | Method::HEAD);
+    let is_of_operators = matches!(right, Right::Operate | Right::Administer);
+    is_change && is_of_operators && !OPEN_CHANGES.contains(&(method.as_str(), path))
 }
 
 pub(super) fn right_of(method: &Method, path: &str) -> Option<Right> {

@@ -711,6 +711,12 @@ pub(crate) struct Server {
     /// What deserves a look
     #[schema(required = false)]
     notes: Vec<String>,
+    /// Tools it lists that cannot be used, and why: the first hundred
+    #[schema(required = false)]
+    unusable: Vec<Value>,
+    /// How many they are in all
+    #[schema(required = false, nullable = false)]
+    unusable_count: Option<usize>,
     /// Why its last start failed, in full
     #[schema(required = false)]
     failure: Value,
@@ -853,6 +859,8 @@ pub(crate) struct ToolAccepted {
     /// The server it comes from
     source: String,
     accepted: bool,
+    /// The definition that counts now
+    definition_hash: String,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -861,6 +869,8 @@ pub(crate) struct ToolRejected {
     /// The server it comes from
     source: String,
     rejected: bool,
+    /// The definition that is kept away
+    definition_hash: String,
 }
 
 #[derive(Serialize, ToSchema)]

@@ -45,6 +45,8 @@ pub(crate) enum Why {
     NoSuchApproval,
     /// The approval is decided, or about other arguments.
     CannotDecide,
+    /// A definition is another than the one that was seen.
+    DefinitionChanged,
     /// Credentials cannot be checked now.
     NoKeys,
     /// The request is addressed to a name that is not ours, or comes from a page of somebody else's.
@@ -101,7 +103,10 @@ impl Why {
             | Why::NoSuchKey => StatusCode::NOT_FOUND,
             Why::NoSuchMethod => StatusCode::METHOD_NOT_ALLOWED,
             Why::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Why::NotSafeToRepeat | Why::CallHasEnded | Why::CannotDecide => StatusCode::CONFLICT,
+            Why::NotSafeToRepeat
+            | Why::CallHasEnded
+            | Why::CannotDecide
+            | Why::DefinitionChanged => StatusCode::CONFLICT,
             Why::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Why::ConfigInvalid => StatusCode::UNPROCESSABLE_ENTITY,
             Why::TooMany | Why::TooFast => StatusCode::TOO_MANY_REQUESTS,
@@ -123,6 +128,7 @@ impl Why {
             Why::NoSuchAlert => "no_such_alert",
             Why::NoSuchApproval => "no_such_approval",
             Why::CannotDecide => "cannot_decide",
+            Why::DefinitionChanged => "definition_changed",
             Why::NoKeys => "keys_unavailable",
             Why::Foreign => "foreign_request",
             Why::NoSuchRoute => "no_such_route",
@@ -156,6 +162,7 @@ impl Why {
             Why::NoSuchAlert => "There is no such alert",
             Why::NoSuchApproval => "There is no such approval",
             Why::CannotDecide => "The approval cannot be decided",
+            Why::DefinitionChanged => "The definition is another than the one that was seen",
             Why::NoKeys => "Credentials cannot be checked now",
             Why::Foreign => "The request comes from another site or is meant for another host",
             Why::NoSuchRoute => "There is nothing at this address",
@@ -193,6 +200,7 @@ impl Why {
             | Why::NoSuchAlert
             | Why::NoSuchApproval
             | Why::CannotDecide
+            | Why::DefinitionChanged
             | Why::NoSuchRoute
             | Why::NoSuchMethod
             | Why::NoSuchTool

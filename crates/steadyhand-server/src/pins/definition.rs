@@ -149,6 +149,11 @@ impl Pinned {
         &self.sha256
     }
 
+    /// The digest as it is told to others, and as they name it.
+    pub(super) fn hash(&self) -> String {
+        format!("sha256:{}", self.sha256)
+    }
+
     pub(super) fn hints(&self) -> Hints {
         self.hints
     }

@@ -247,6 +247,7 @@ impl State {
             return Standing::Offered;
         }
         let quarantined = rejected || mode == PinMode::Quarantine;
+        let definition_hash = now.hash();
         let was_told = entry.taken_over.as_ref() == Some(&now);
         let differences = match &entry.accepted {
             Some(accepted) if accepted.is_partial() => {
@@ -259,6 +260,8 @@ impl State {
         match quarantined {
             true => drop(self.proposed.insert(seen.place.clone(), now)),
             false => {
+                // It waited under a stricter setting.
+                self.proposed.remove(&seen.place);
                 entry.taken_over = Some(now);
                 self.store.put(&seen.place, entry, listed);
             }
@@ -275,6 +278,8 @@ impl State {
                 hints_held: loosens,
                 differences,
                 suspicious,
+                definition_hash,
+                number: 0,
                 key: key.clone(),
             },
             was_told,
@@ -287,12 +292,14 @@ impl State {
     }
 
     /// Lists a change, and tells of it unless somebody was told before.
-    fn list(&mut self, change: Change, was_told: bool) {
+    fn list(&mut self, mut change: Change, was_told: bool) {
         let before = self.changes.get(&change.tool);
         let is_known = before.is_some_and(|before| before.is_like(&change));
         if is_known || (self.changes.len() >= CHANGES_MAX && before.is_none()) {
             return;
         }
+        self.listed += 1;
+        change.number = self.listed;
         if !change.rejected && !was_told {
             tracing::warn!(
                 subject = change.tool,
@@ -331,18 +338,27 @@ impl Entry {
 }
 
 impl Store {
-    /// The definition that waits, or was taken over last, counts from here on.
-    pub(super) fn accept(&mut self, place: &Place, proposed: Option<Pinned>) {
+    /// The definition with this digest, which waits or was taken over, counts from here on.
+    pub(super) fn accept(&mut self, place: &Place, proposed: Option<Pinned>, hash: &str) {
         let entry = self.get(place).cloned().unwrap_or_default();
-        if let Some(accepted) = proposed.or(entry.taken_over).or(entry.accepted) {
+        let known = [proposed, entry.taken_over, entry.accepted];
+        let mut known = known.into_iter().flatten();
+        if let Some(accepted) = known.find(|it| it.hash() == hash) {
             self.put(place, Entry::of(accepted), &BTreeSet::new());
         }
     }
 
     /// It is not wanted; the one before it counts again. The one that is not wanted.
-    pub(super) fn reject(&mut self, place: &Place, proposed: Option<Pinned>) -> Option<Pinned> {
+    pub(super) fn reject(
+        &mut self,
+        place: &Place,
+        proposed: Option<Pinned>,
+        hash: &str,
+    ) -> Option<Pinned> {
         let mut entry = self.get(place).cloned().unwrap_or_default();
-        let unwanted = proposed.or(entry.taken_over.take())?;
+        let known = [proposed, entry.taken_over.take()];
+        let mut known = known.into_iter().flatten();
+        let unwanted = known.find(|it| it.hash() == hash)?;
         entry.rejected = Some(unwanted.sha256().to_owned());
         self.put(place, entry, &BTreeSet::new());
         Some(unwanted)

@@ -25,6 +25,8 @@ pub(crate) use suspicious::{found as suspicious_in, marked as suspicious_passage
 
 /// Changes that are listed.
 const CHANGES_MAX: usize = 1_000;
+/// Readers of the list that are remembered.
+const READERS_MAX: usize = 256;
 
 /// What is remembered, over all servers of a configuration. Cheap to clone: clones are the same.
 #[derive(Clone)]
@@ -44,6 +46,35 @@ struct State {
     untold: Vec<String>,
     /// Tools whose change is over, and what ended it.
     settled: Vec<(String, String)>,
+    /// Counts the changes that were listed.
+    listed: u64,
+    /// Up to which change everyone has seen the list, as far as that is remembered.
+    shown: BTreeMap<String, u64>,
+}
+
+/// Why a definition is neither accepted nor rejected.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NotDecided {
+    /// No change has this name.
+    NoSuchChange,
+    /// It is not the definition that was seen.
+    AnotherDefinition {
+        /// The digest of the one there is now.
+        definition_hash: String,
+        /// Whether a digest was given at all.
+        is_named: bool,
+    },
+}
+
+/// Which definition a decision is about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SeenDefinition<'a> {
+    /// The one with this digest.
+    Hash(&'a str),
+    /// The one that was on the list when this reader saw it last. Nobody is sure of what it says but who has seen it.
+    AsShownTo(&'a str),
+    /// Whatever it is now.
+    Any,
 }
 
 /// A definition that is another one than before, new, or not what it seems
@@ -71,6 +102,12 @@ pub(crate) struct Change {
     pub(crate) differences: Vec<Difference>,
     /// What people do not see, or what speaks to the model and not of the tool
     pub(crate) suspicious: Vec<String>,
+    /// The digest of the definition as it is now: who accepts it says this, and accepts nothing else
+    #[schema(example = "sha256:5d41402abc4b2a76b9719d911017c592ae6b1b8c3e6b7f0d6c8a3f0f4f0c2b1a")]
+    pub(crate) definition_hash: String,
+    /// Which of the changes that were listed it is.
+    #[serde(skip)]
+    number: u64,
     /// What tells it from others of its kind at its server.
     #[serde(skip)]
     key: String,
@@ -106,6 +143,7 @@ impl Change {
         (self.quarantined, self.rejected, self.hints_held)
             == (other.quarantined, other.rejected, other.hints_held)
             && (&self.differences, &self.suspicious) == (&other.differences, &other.suspicious)
+            && self.definition_hash == other.definition_hash
     }
 
     fn place(&self) -> Place {
@@ -123,6 +161,8 @@ impl Pins {
                 proposed: BTreeMap::new(),
                 untold: Vec::new(),
                 settled: Vec::new(),
+                listed: 0,
+                shown: BTreeMap::new(),
             })),
             writing: Arc::default(),
         }
@@ -154,40 +194,71 @@ impl Pins {
         }
     }
 
-    /// The definition as it is now is the one that counts. The server it comes from; none if nothing waits.
-    pub(crate) fn accept(&self, tool: &str) -> Option<String> {
+    /// The definition that was seen is the one that counts, if it is the one there is now. What was accepted.
+    pub(crate) fn accept(
+        &self,
+        tool: &str,
+        seen: SeenDefinition<'_>,
+    ) -> Result<Change, NotDecided> {
         let mut state = self.state();
-        let change = state.changes.remove(tool)?;
+        state.check_seen(tool, seen)?;
+        let Some(change) = state.changes.remove(tool) else {
+            return Err(NotDecided::NoSuchChange);
+        };
         let place = change.place();
         let proposed = state.proposed.remove(&place);
-        state.store.accept(&place, proposed);
+        state
+            .store
+            .accept(&place, proposed, &change.definition_hash);
         state.settle(tool, "it was accepted");
         drop(state);
         self.save();
-        Some(change.source)
+        Ok(change)
     }
 
-    /// The definition as it is now is not wanted: the tool stays away until it has another one, or until this one is
-    /// accepted. The server it comes from; none if there is no such change.
-    pub(crate) fn reject(&self, tool: &str) -> Option<String> {
+    /// The definition that was seen is not wanted: the tool stays away until it has another one, or until this one is
+    /// accepted. What was rejected.
+    pub(crate) fn reject(
+        &self,
+        tool: &str,
+        seen: SeenDefinition<'_>,
+    ) -> Result<Change, NotDecided> {
         let mut state = self.state();
-        let change = state.changes.get_mut(tool)?;
+        state.check_seen(tool, seen)?;
+        let Some(change) = state.changes.get_mut(tool) else {
+            return Err(NotDecided::NoSuchChange);
+        };
         change.rejected = true;
         change.quarantined = true;
-        let (source, place) = (change.source.clone(), change.place());
+        let (change, place) = (change.clone(), change.place());
         let proposed = state.proposed.get(&place).cloned();
-        if let Some(unwanted) = state.store.reject(&place, proposed) {
+        let hash = &change.definition_hash;
+        if let Some(unwanted) = state.store.reject(&place, proposed, hash) {
             state.proposed.insert(place, unwanted);
         }
         state.settle(tool, "it was rejected");
         drop(state);
         self.save();
-        Some(source)
+        Ok(change)
     }
 
     /// What is another about this tool.
     pub(crate) fn change_of(&self, tool: &str) -> Option<Change> {
         self.state().changes.get(tool).cloned()
+    }
+
+    /// All that are listed, for someone who may decide about them afterwards without saying what they have seen.
+    pub(crate) fn changes_shown_to(&self, reader: &str) -> Vec<Change> {
+        let mut state = self.state();
+        let listed = state.listed;
+        state.shown.insert(reader.to_owned(), listed);
+        if state.shown.len() > READERS_MAX {
+            // Whoever saw the list first is asked to look again.
+            let oldest = state.shown.iter().min_by_key(|(_, listed)| **listed);
+            let oldest = oldest.map(|(reader, _)| reader.clone());
+            oldest.and_then(|oldest| state.shown.remove(&oldest));
+        }
+        state.changes.values().cloned().collect()
     }
 
     /// All that are listed.
@@ -224,6 +295,26 @@ impl Pins {
 }
 
 impl State {
+    /// Whether what was seen is what there is now.
+    fn check_seen(&self, tool: &str, seen: SeenDefinition<'_>) -> Result<(), NotDecided> {
+        let change = self.changes.get(tool).ok_or(NotDecided::NoSuchChange)?;
+        let (is_it, is_named) = match seen {
+            SeenDefinition::Hash(hash) => (change.definition_hash == hash, true),
+            SeenDefinition::AsShownTo(reader) => {
+                let shown = self.shown.get(reader);
+                (shown.is_some_and(|shown| *shown >= change.number), false)
+            }
+            SeenDefinition::Any => (true, false),
+        };
+        match is_it {
+            true => Ok(()),
+            false => Err(NotDecided::AnotherDefinition {
+                definition_hash: change.definition_hash.clone(),
+                is_named,
+            }),
+        }
+    }
+
     fn settle(&mut self, tool: &str, because: &str) {
         if self.settled.len() < CHANGES_MAX {
             self.settled.push((tool.to_owned(), because.to_owned()));

@@ -27,7 +27,7 @@ use tokio::sync::watch::{Receiver, Sender};
 use crate::approvals::Desk;
 use crate::cassette::{self, Tape};
 use crate::chaos::Chaos;
-use crate::config::{Configuration, Problem, Report, Surroundings, ToolTable};
+use crate::config::{Configuration, Problem, Report, Surroundings, ToolTable, Trust};
 use crate::documents::{self, Documents};
 use crate::logging::NOTICE;
 use crate::net::Client;
@@ -297,6 +297,11 @@ impl Runtime {
     /// What servers said of themselves before.
     pub(crate) fn pins(&self) -> Option<&Pins> {
         self.inner.options.pins.as_ref()
+    }
+
+    /// Which files of others are used.
+    pub(crate) fn trust(&self) -> &Trust {
+        self.inner.options.surroundings.trust()
     }
 
     /// Where state is kept.

@@ -2,7 +2,7 @@
 
 mod address;
 mod applied;
-mod audited;
+pub(crate) mod audited;
 mod connection;
 mod lanes;
 mod news;
@@ -146,7 +146,7 @@ impl Server {
             jwt,
             Some(Arc::clone(&door)),
         );
-        let tls = Tls::of(settings.tls.as_ref())?;
+        let tls = Tls::of(settings.tls.as_ref(), runtime.trust())?;
         let mut app = App::new(runtime, history, limits, access, door, desk, pins);
         app.has_dashboard = settings.dashboard;
         let app = Arc::new(app);
@@ -323,7 +323,8 @@ impl Server {
             Some(Arc::clone(&self.app.door)),
         );
         self.app.access.store(Arc::new(access));
-        self.tls.renew(settings.tls.as_ref());
+        self.tls
+            .renew(settings.tls.as_ref(), self.app.runtime.trust());
         let certificate = self.tls.fingerprint();
         let renewed = self
             .presence()

@@ -1,6 +1,6 @@
 //! TLS, where a certificate is configured: read at the start, and again when the configuration is.
 
-use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
@@ -11,8 +11,11 @@ use sha2::{Digest, Sha256};
 use tokio_rustls::TlsAcceptor;
 
 use super::settings::{CannotServe, Fault};
-use crate::config::document::plain;
+use crate::config::Trust;
 use crate::config::settings::TlsSettings;
+
+/// A certificate with those that lead from it to its authority, or a key.
+const PEM_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The certificate in force.
 pub(super) struct Tls {
@@ -22,11 +25,13 @@ pub(super) struct Tls {
 struct Loaded {
     acceptor: TlsAcceptor,
     fingerprint: String,
+    /// Who else can read the key.
+    exposed_key: Option<String>,
 }
 
 impl Tls {
-    pub(super) fn of(settings: Option<&TlsSettings>) -> Result<Tls, CannotServe> {
-        let loaded = settings.map(load).transpose();
+    pub(super) fn of(settings: Option<&TlsSettings>, trust: &Trust) -> Result<Tls, CannotServe> {
+        let loaded = settings.map(|settings| load(settings, trust)).transpose();
         let loaded = loaded.map_err(|message| CannotServe {
             fault: Fault::Settings,
             message,
@@ -38,9 +43,9 @@ impl Tls {
     }
 
     /// Another certificate for connections that come from here on. Whether there is TLS at all stays as it was.
-    pub(super) fn renew(&self, settings: Option<&TlsSettings>) {
+    pub(super) fn renew(&self, settings: Option<&TlsSettings>, trust: &Trust) {
         match (self.current.load().is_some(), settings) {
-            (true, Some(settings)) => match load(settings) {
+            (true, Some(settings)) => match load(settings, trust) {
                 Ok(loaded) => self.current.store(Some(Arc::new(loaded))),
                 Err(reason) => {
                     tracing::error!(reason, "the server goes on with the certificate it had");
@@ -60,6 +65,11 @@ impl Tls {
             .map(|loaded| loaded.acceptor.clone())
     }
 
+    /// Who else can read the private key, in a sentence that says what to do.
+    pub(super) fn exposed_key(&self) -> Option<String> {
+        self.current.load().as_ref()?.exposed_key.clone()
+    }
+
     /// The SHA-256 of the certificate.
     pub(super) fn fingerprint(&self) -> Option<String> {
         self.current
@@ -69,9 +79,13 @@ impl Tls {
     }
 }
 
-/// Whether connections could be TLS as it is configured.
-pub(crate) fn check(settings: Option<&TlsSettings>) -> Result<(), CannotServe> {
-    Tls::of(settings).map(drop)
+/// Whether connections could be TLS as it is configured, and who else can read the key.
+pub(crate) fn check(
+    settings: Option<&TlsSettings>,
+    trust: &Trust,
+) -> Result<Option<String>, CannotServe> {
+    let tls = Tls::of(settings, trust)?;
+    Ok(tls.exposed_key())
 }
 
 /// The SHA-256 of a certificate, as it is announced.
@@ -80,13 +94,11 @@ pub(crate) fn fingerprint(certificate: &CertificateDer<'_>) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn load(settings: &TlsSettings) -> Result<Loaded, String> {
+fn load(settings: &TlsSettings, trust: &Trust) -> Result<Loaded, String> {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let read = |setting: &str, path: &str| {
-        let bytes = fs::read(path);
-        bytes.map_err(|error| format!("server.tls.{setting}: {path}: {}", plain(&error)))
-    };
-    let chain = read("certificate", &settings.certificate)?;
+    let (certificate, key) = (&settings.certificate, &settings.key);
+    let chain = trust.read(Path::new(certificate), PEM_BYTES_MAX);
+    let chain = chain.map_err(|why| format!("server.tls.certificate: {certificate}: {why}"))?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&chain).collect();
     let chain = chain
         .map_err(|error| format!("server.tls.certificate: {}: {error}", settings.certificate))?;
@@ -97,7 +109,12 @@ fn load(settings: &TlsSettings) -> Result<Loaded, String> {
         )
     })?;
     let fingerprint = fingerprint(first);
-    let key = read("key", &settings.key)?;
+    let key = trust.read_private_key(Path::new(key), PEM_BYTES_MAX);
+    let key = key.map_err(|why| format!("server.tls.key: {}: {why}", settings.key));
+    let (key, exposed_key) = key?;
+    if let Some(exposed) = &exposed_key {
+        tracing::warn!("server.tls.key: {exposed}");
+    }
     let key = PrivateKeyDer::from_pem_slice(&key)
         .map_err(|error| format!("server.tls.key: {}: {error}", settings.key))?;
     let config = ServerConfig::builder().with_no_client_auth();
@@ -111,5 +128,6 @@ fn load(settings: &TlsSettings) -> Result<Loaded, String> {
     Ok(Loaded {
         acceptor: TlsAcceptor::from(Arc::new(config)),
         fingerprint,
+        exposed_key,
     })
 }

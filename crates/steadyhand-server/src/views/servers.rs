@@ -31,10 +31,18 @@ pub(crate) fn log(name: &str, lines: &[LogLine], next: u64) -> Value {
     json!({"name": name, "lines": lines, "next": next})
 }
 
+/// Tools that cannot be used, as many as an answer shows of each server.
+const UNUSABLE_SHOWN: usize = 100;
+
 fn described(runtime: &Runtime, state: &ServerState) -> Value {
     let now = Instant::now();
     let mut view = json!(state);
     view["tools"] = json!(runtime.offered_by(state));
+    if !state.unusable.is_empty() {
+        let shown = state.unusable.len().min(UNUSABLE_SHOWN);
+        view["unusable"] = json!(state.unusable[..shown]);
+        view["unusable_count"] = json!(state.unusable.len());
+    }
     if let Some(unstable) = state.unstable() {
         view["unstable"] = json!(unstable.to_string());
     }

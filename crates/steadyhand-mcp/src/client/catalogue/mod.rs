@@ -40,7 +40,7 @@ const WORD_CHARS_MAX: usize = 256;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Catalogue {
     pub(crate) definitions: Vec<Definition>,
-    pub(crate) unusable: Vec<Unusable>,
+    pub(crate) unusable: Arc<[Unusable]>,
     pub(crate) notes: Vec<String>,
     /// When the server last said so, in milliseconds since 1970.
     pub(crate) seen_ms: u64,
@@ -127,7 +127,7 @@ impl Catalogue {
         }
         Catalogue {
             definitions,
-            unusable,
+            unusable: unusable.into(),
             notes,
             seen_ms: clock::wall_ms(),
             raw,

@@ -110,21 +110,34 @@ impl Offer {
 
     /// The tools that cannot be offered and would have been picked, under the names they would have.
     pub(crate) fn unusable(&self, settings: &ServerSettings) -> Vec<Unusable> {
-        let all = self.catalogue.unusable.iter();
-        let picked = all.filter(|tool| !tool.is_named || settings.tools.takes(&tool.name));
-        let ours = |tool: &Unusable| {
-            let renamed = settings.rename.get(&tool.name).cloned();
-            let assigned = || names::assign(&settings.name, settings.prefix, &[&tool.name]).pop();
-            renamed.or_else(assigned)
-        };
-        picked
-            .map(|tool| Unusable {
-                name: ours(tool)
-                    .filter(|_| tool.is_named)
-                    .unwrap_or_else(|| tool.name.clone()),
+        let named = self.unusable_by_our_names(settings);
+        named
+            .map(|(name, tool)| Unusable {
+                name,
                 ..tool.clone()
             })
             .collect()
+    }
+
+    /// Why the tool that would have this name cannot be offered.
+    pub(crate) fn why_unusable(&self, settings: &ServerSettings, name: &str) -> Option<String> {
+        let mut named = self.unusable_by_our_names(settings);
+        let (_, found) = named.find(|(ours, _)| ours == name)?;
+        Some(found.reason.clone())
+    }
+
+    fn unusable_by_our_names<'a>(
+        &'a self,
+        settings: &'a ServerSettings,
+    ) -> impl Iterator<Item = (String, &'a Unusable)> {
+        let all = self.catalogue.unusable.iter();
+        let picked = all.filter(|tool| !tool.is_named || settings.tools.takes(&tool.name));
+        picked.map(|tool| {
+            let renamed = settings.rename.get(&tool.name).cloned();
+            let assigned = || names::assign(&settings.name, settings.prefix, &[&tool.name]).pop();
+            let ours = renamed.or_else(assigned).filter(|_| tool.is_named);
+            (ours.unwrap_or_else(|| tool.name.clone()), tool)
+        })
     }
 
     pub(crate) fn catalogue(&self) -> &Catalogue {

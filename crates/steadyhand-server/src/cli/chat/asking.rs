@@ -206,6 +206,7 @@ fn said(approval: &Approval, is_yes: bool, reason: Option<String>) -> Decision {
         unseen: is_yes,
         reason,
         by: PERSON.to_owned(),
+        from: "command",
         not_of: None,
     }
 }
@@ -266,6 +267,8 @@ async fn ask_elsewhere(
         unseen: is_yes,
         reason: text("reason"),
         by: text("decided_by").unwrap_or_else(|| "the server".to_owned()),
+        // The server has the record of where it was decided there.
+        from: "server",
         not_of: None,
     };
     // The person here was faster: theirs counts.

@@ -78,6 +78,15 @@ pub(super) const PAGES: &[Page] = &[
         ],
     ),
     page(
+        "state_folder_unknown",
+        &[Command(Exit::Config)],
+        "The command keeps something, and nobody says where: the user has no home folder, and neither `HOME` nor `XDG_STATE_HOME` names an absolute one.",
+        &[
+            "Name a folder that belongs to this user: `--state DIR`.",
+            "Or set `XDG_STATE_HOME` or `HOME`, in a service's unit or a container's environment, say.",
+        ],
+    ),
+    page(
         "cassette_unusable",
         &[Command(Exit::Usage)],
         "The file of recorded calls cannot be read or written.",

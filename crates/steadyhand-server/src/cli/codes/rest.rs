@@ -1,7 +1,8 @@
 //! The codes of requests over HTTP that are refused. How a call ended is never one of these: that is the answer.
 
-use super::Seen::Rest;
+use super::Seen::{Command, Rest};
 use super::{Page, page};
+use crate::cli::error::Exit;
 
 pub(super) const PAGES: &[Page] = &[
     page(
@@ -82,6 +83,14 @@ pub(super) const PAGES: &[Page] = &[
         &[Rest(409)],
         "The approval is decided already, or your decision is about other arguments than the call has.",
         &["Look again: `GET /v1/approvals`. A yes is to exact arguments (`arguments_hash`)."],
+    ),
+    page(
+        "definition_changed",
+        &[Command(Exit::Refused), Rest(409)],
+        "You accept or reject the definition of a tool, and it is another than the one you have seen, or you have not seen it. Nothing was accepted.",
+        &[
+            "Look again (`GET /v1/tool-changes`, `steadyhand tools changes`), and send the `definition_hash` of what you have seen. The answer has the hash of the definition there is now.",
+        ],
     ),
     page(
         "call_has_ended",

@@ -38,19 +38,32 @@ pub(super) async fn check(patient: Patient<'_>) -> Vec<Check> {
 async fn port(patient: Patient<'_>) -> Vec<Check> {
     let session = patient.session;
     let settings = serve::settings_of(patient.what_is_right, &session.surroundings);
+    let mut exposed_key = None;
     let (listen, refusal) = match settings {
         Ok(settings) => {
             let file = session.found().map(|found| found.path);
             let door = session.door(file.as_deref());
             let refusal = settings.check(settings.listen, &door.keys).err();
-            let tls = || serve::tls::check(settings.tls.as_ref()).err();
-            (settings.listen, refusal.or_else(tls))
+            let trust = session.surroundings.trust();
+            match serve::tls::check(settings.tls.as_ref(), trust) {
+                Ok(exposed) => {
+                    exposed_key = exposed;
+                    (settings.listen, refusal)
+                }
+                Err(unusable) => (settings.listen, refusal.or(Some(unusable))),
+            }
         }
         // A secret that is missing is told with the others.
         Err(cannot) if cannot.fault == serve::Fault::Secret => (serve::DEFAULT_LISTEN, None),
         Err(cannot) => (serve::DEFAULT_LISTEN, Some(cannot)),
     };
     let mut checks = vec![of_port(patient, listen).await];
+    if let Some(exposed) = exposed_key {
+        let (text, next) = exposed.split_once(". ").unwrap_or((&exposed, ""));
+        checks.push(
+            Check::new(Group::Machine, "machine.tls_key", "TLS", State::Note, text).next(next),
+        );
+    }
     if let Some(cannot) = refusal {
         checks.push(
             Check::new(

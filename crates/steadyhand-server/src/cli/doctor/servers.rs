@@ -271,7 +271,9 @@ fn runs(server: &Value) -> Check {
             starting::text(tool, "reason")
         )
     });
-    let tools = value::counted(unusable.len(), "tool");
+    let all = server["unusable_count"].as_u64();
+    let all = all.map_or(unusable.len(), |all| all as usize);
+    let tools = value::counted(all, "tool");
     of_name(name, State::Note, format!("{text}; {tools} cannot be used")).because(why)
 }
 

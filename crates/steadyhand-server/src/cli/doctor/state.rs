@@ -11,6 +11,7 @@ use crate::audit::AuditOptions;
 use crate::cli::history_path;
 use crate::config::Configuration;
 use crate::config::document::plain;
+use crate::config::surroundings::{NAME_A_STATE_FOLDER, NoStateFolder};
 use crate::history::inspect::{self, Soundness};
 use crate::history::{ACCEPT_COMMAND, KeysOptions};
 
@@ -20,13 +21,23 @@ const HISTORY_MAX: Duration = Duration::from_secs(5);
 pub(super) async fn check(patient: Patient<'_>) -> Vec<Check> {
     let session = patient.session;
     let state = session.state();
+    let place = match session.global.state {
+        Some(_) => None,
+        None => Some(session.surroundings.find_state_folder()),
+    };
     let history = path_of(patient, patient.what_is_right);
     // Disks can be slow.
     let keys = session.keys_options(session.found().as_ref().map(|found| &*found.path));
     let is_audited = patient.what_is_right.root.audit.enabled.unwrap_or(true);
     let audit = session.audit_options_of(patient.what_is_right);
     let looking = tokio::task::spawn_blocking(move || {
-        let mut checks = vec![folder(&state), sound(&history)];
+        let mut checks = match place {
+            Some(Err(none)) => vec![no_folder(&none)],
+            Some(Ok(place)) if place.is_where_we_started => {
+                vec![folder(&state), where_we_started(&state), sound(&history)]
+            }
+            Some(Ok(_)) | None => vec![folder(&state), sound(&history)],
+        };
         checks.extend(keys_in_trouble(&keys));
         if is_audited {
             checks.extend(audit_in_trouble(&audit));
@@ -45,6 +56,20 @@ fn path_of(patient: Patient<'_>, configuration: &Configuration) -> PathBuf {
         configuration,
         &settings,
     )
+}
+
+fn no_folder(none: &NoStateFolder) -> Check {
+    let text = none.to_string();
+    Check::new(Group::State, "state.folder", "folder", State::Fix, text).next(NAME_A_STATE_FOLDER)
+}
+
+fn where_we_started(state: &Path) -> Check {
+    let text = format!(
+        "{} is in the folder this was started in; it is used because it is there from an earlier version",
+        state.display()
+    );
+    Check::new(Group::State, "state.place", "folder", State::Note, text)
+        .next(format!("{NAME_A_STATE_FOLDER}, and move it there"))
 }
 
 fn folder(state: &Path) -> Check {

@@ -128,9 +128,26 @@ pub(super) async fn run(session: &Session<'_>, command: Option<&McpCommand>) -> 
         }
         McpCommand::Logs { server, follow } => logs::run(session, server, *follow).await,
         McpCommand::Restart { server } => restart::run(session, server).await,
-        McpCommand::Add(args) => add::run(session, args),
-        McpCommand::Import(args) => import::run(session, args),
-        McpCommand::Remove { server } => remove::run(session, server),
+        McpCommand::Add(args) => {
+            let event = AuditEvent::of_command("server.add", session.user()).on(&args.name);
+            session.edited(event, || add::run(session, args)).await
+        }
+        // It only lists what there is.
+        McpCommand::Import(args) if args.servers.is_empty() && !args.all => {
+            import::run(session, args)
+        }
+        McpCommand::Import(args) => {
+            let event = AuditEvent::of_command("server.import", session.user());
+            let event = match &args.source {
+                Some(source) => event.on(source),
+                None => event,
+            };
+            session.edited(event, || import::run(session, args)).await
+        }
+        McpCommand::Remove { server } => {
+            let event = AuditEvent::of_command("server.remove", session.user()).on(server);
+            session.edited(event, || remove::run(session, server)).await
+        }
     }
 }
 

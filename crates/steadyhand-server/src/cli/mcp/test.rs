@@ -87,6 +87,9 @@ fn show(session: &Session<'_>, runtime: &Runtime, name: &str) -> Result<(), Fail
     if session.screen.json {
         let mut view = views::servers::one(runtime, name).unwrap_or_default();
         view["offers"] = json!(tools);
+        if !state.unusable.is_empty() {
+            view["unusable"] = json!(state.unusable);
+        }
         session.screen.json(&view);
         return Ok(());
     }
@@ -155,7 +158,7 @@ fn tell_steps(session: &Session<'_>, state: &ServerState) {
 }
 
 fn tell_remarks(session: &Session<'_>, state: &ServerState) {
-    for tool in &state.unusable {
+    for tool in state.unusable.iter() {
         session
             .screen
             .note(&format!("cannot be used: {}: {}", tool.name, tool.reason));

@@ -133,7 +133,7 @@ fn buttons(change: &Change, identity: &Identity) -> Markup {
     let one = |action: &str, label: &str| {
         html! {
             form.inline method="post" action=(format!("{path}/{action}")) {
-                input type="hidden" name="seen_ms" value=(change.at_ms);
+                input type="hidden" name="definition_hash" value=(change.definition_hash);
                 button type="submit" { (label) span.hidden { " " (visible(&change.tool)) } }
             }
         }

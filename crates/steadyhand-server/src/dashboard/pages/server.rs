@@ -166,6 +166,7 @@ fn facts(view: &Value) -> Markup {
             @if let Some(unusable) = view["unusable"].as_array().filter(|list| !list.is_empty()) {
                 h3 { "Tools it lists that cannot be used" }
                 ul.plain { @for one in unusable.iter().take(30) { li { code { (line(one["name"].as_str().unwrap_or_default(), 80)) } " " (line(one["reason"].as_str().unwrap_or_default(), 200)) } } }
+                @if number("unusable_count") > 30 { p.note { "and " (counted(number("unusable_count") - 30, "more tool")) ": see steadyhand mcp test" } }
             }
         }
     }

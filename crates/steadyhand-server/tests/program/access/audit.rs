@@ -270,6 +270,33 @@ async fn s08_old_segments_go_as_a_whole_and_the_chain_goes_on() {
 }
 
 #[tokio::test]
+async fn s08_nobody_without_credentials_pushes_records_out_of_the_log() {
+    let served = Served::with_config(CONFIG).await;
+    let path = "/v1/tools/unlock/breaker/reset";
+    for _ in 0..200 {
+        assert_eq!(served.post(path, json!({})).await.status, 200);
+    }
+    let refused = served.post(path, json!({})).await;
+    assert_eq!(refused.status, 429, "{}", refused.text);
+    assert!(refused.text.contains("audit log"), "{}", refused.text);
+    let own = format!("http://{}", served.address);
+    let headers = [
+        ("content-type", "application/x-www-form-urlencoded"),
+        ("origin", own.as_str()),
+    ];
+    let login = served.send("POST", "/login", &headers, "token=guess").await;
+    assert_eq!(login.status, 401, "{}", login.text);
+    assert_eq!(served.decide(path, json!({})).await.status, 200);
+    let view = served.get("/v1/audit?limit=10").await.json();
+    let all = view["records"].as_array().expect("a list");
+    assert_eq!(all[0]["who"]["by"], "local", "{view}");
+    assert!(
+        all.iter().all(|it| it["action"] == "breaker.reset"),
+        "{view}"
+    );
+}
+
+#[tokio::test]
 async fn s08_a_kill_at_any_moment_leaves_a_log_that_is_whole() {
     let mut workplace = Workplace::with_config(CONFIG);
     for round in 0..4 {

@@ -93,6 +93,54 @@ async fn every_route_lets_in_the_roles_of_the_table_and_no_others() {
     assert!(missing.is_empty(), "not in docs/access.md: {missing:?}");
 }
 
+/// What operators may do on a server that asks for nothing, and what only this machine's commands ask.
+const OPEN_CHANGES: [&str; 10] = [
+    "/v1/tools/{name}/breaker/reset",
+    "/v1/tools/{name}/breaker/trial",
+    "/v1/servers/{name}/restart",
+    "/v1/config/reload",
+    "/v1/keys",
+    "/v1/approvals",
+    "/tools/{name}/reset",
+    "/tools/{name}/trial",
+    "/servers/{name}/restart",
+    "/config/reload",
+];
+
+#[tokio::test]
+async fn s03_on_a_server_that_asks_for_nothing_every_change_of_an_operator_takes_a_credential_but_for_those_named()
+ {
+    let served = Served::with_config(TOOLS).await;
+    let own = format!("http://{}", served.address);
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    let mut asked_for = 0;
+    for table in ["| route |", "| page |"] {
+        for (method, path, may, _) in rows(table) {
+            // Callers may not, nor viewers.
+            if method == "GET" || may[0] || may[1] {
+                continue;
+            }
+            let asked = path.replace("{id}", "none").replace("{name}", "none");
+            let headers = [form, ("origin", own.as_str())];
+            let headers = if table == "| page |" {
+                &headers[..]
+            } else {
+                &[]
+            };
+            let reply = served.send(method, &asked, headers, "").await;
+            let is_open = method == "POST" && OPEN_CHANGES.contains(&path);
+            assert_eq!(
+                reply.status != 401,
+                is_open,
+                "{method} {path}: {}",
+                reply.text
+            );
+            asked_for += usize::from(!is_open);
+        }
+    }
+    assert!(asked_for >= 14, "{asked_for}");
+}
+
 #[tokio::test]
 async fn every_page_and_button_lets_in_the_roles_of_the_table_and_no_others() {
     let workplace = Workplace::with_config(TOOLS);

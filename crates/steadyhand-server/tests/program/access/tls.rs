@@ -121,6 +121,59 @@ async fn another_certificate_is_taken_over_with_the_configuration_and_a_broken_o
     );
 }
 
+#[cfg(unix)]
+fn mode(workplace: &Workplace, name: &str, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(workplace.file(name), mode).expect("a mode");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn s06_a_certificate_or_key_that_somebody_else_could_have_written_is_not_served() {
+    for name in ["cert.pem", "key.pem"] {
+        let workplace = workplace();
+        mode(&workplace, name, 0o666);
+        let refused = program(&workplace, &["serve", "--listen", "127.0.0.1:0"]).output();
+        let refused = tokio::time::timeout(Duration::from_secs(60), refused)
+            .await
+            .expect("it ends")
+            .expect("it ran");
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success(), "{stderr}");
+        for part in [name, "everybody can write it", "--trust"] {
+            assert!(stderr.contains(part), "{part} in {stderr}");
+        }
+        let (_, shown, _) = parts(&workplace.run("doctor --json"));
+        assert!(shown.contains("everybody can write it"), "{shown}");
+        let served = Served::told(workplace, "127.0.0.1:0", &["--trust"]).await;
+        drop(served);
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn s06_a_private_key_that_others_can_read_is_told_by_the_server_and_by_doctor() {
+    let workplace = workplace();
+    mode(&workplace, "key.pem", 0o600);
+    let doctor = |workplace: &Workplace| parts(&workplace.run("doctor --json")).1;
+    assert!(!doctor(&workplace).contains("machine.tls_key"));
+    mode(&workplace, "key.pem", 0o644);
+    let said = doctor(&workplace);
+    assert!(
+        said.contains("machine.tls_key") && said.contains("chmod 600"),
+        "{said}"
+    );
+    let served = Served::in_place(workplace).await;
+    until("it is told", async || {
+        served
+            .stderr()
+            .contains("everybody can read it")
+            .then_some(())
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_certificate_that_is_missing_or_not_one_keeps_the_server_from_starting() {
     for (name, text, why) in [

@@ -62,7 +62,7 @@ async fn r12_a_breaker_that_opens_is_raised_known_and_over_when_it_is_reset() {
     let over = alert(&served, "breaker_open", "cleared").await;
     assert_eq!(over["cleared_because"], "its breaker is closed again");
     let reply = served
-        .post(&format!("/v1/alerts/{id}/ack"), json!({}))
+        .decide(&format!("/v1/alerts/{id}/ack"), json!({}))
         .await;
     assert_eq!(
         (reply.status, reply.refusal().1.as_str()),

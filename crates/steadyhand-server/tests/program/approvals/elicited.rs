@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{TOOLS, decide, waiting};
 use crate::gateway::stdio::Client;
 use crate::gateway::{Modern, Session};
-use crate::serve::Served;
+use crate::serve::{Served, until};
 use crate::support::Workplace;
 
 const CALL: &str = "tools/call";
@@ -57,6 +57,22 @@ async fn a_client_of_the_newer_protocol_is_asked_with_a_form_and_comes_back_with
             is_error == json!(true),
             "{result}"
         );
+        // Who said it, and from where, is in the audit log.
+        let action = if decision == "approve" {
+            "approval.approved"
+        } else {
+            "approval.denied"
+        };
+        let record = until("it is written down", async || {
+            let log = served.get("/v1/audit?limit=20").await.json();
+            let mut all = log["records"].as_array()?.iter();
+            all.find(|record| record["action"] == action).cloned()
+        })
+        .await;
+        assert_eq!(record["from"]["way"], "mcp", "{record}");
+        assert_eq!(record["before"]["state"], "waiting", "{record}");
+        let who = record["who"]["name"].as_str().unwrap_or_default();
+        assert!(who.starts_with("whoever sits at"), "{record}");
     }
 }
 

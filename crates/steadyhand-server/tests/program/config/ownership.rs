@@ -225,6 +225,52 @@ fn s06_files_that_a_configuration_names_are_not_used_either() {
 }
 
 #[test]
+fn s06_cassettes_and_plans_of_faults_that_others_could_have_written_are_not_used() {
+    let workplace = Workplace::with_config(HARMLESS);
+    workplace.run("call hello --record tape.jsonl").code(0);
+    workplace.write(
+        "plan.toml",
+        "version = 1\n[[rule]]\ntools = [\"hello\"]\nevery = 1\nfail = \"network\"\n",
+    );
+    for (name, command) in [
+        ("tape.jsonl", "call hello --replay tape.jsonl"),
+        ("tape.jsonl", "call hello --record tape.jsonl"),
+        ("plan.toml", "call hello --chaos plan.toml"),
+    ] {
+        mode(&workplace.file(name), 0o666);
+        let (code, stdout, stderr) = parts(&workplace.run(command));
+        assert_ne!(code, 0, "{command}: {stdout}");
+        for part in [name, "everybody can write it", "--trust"] {
+            assert!(stderr.contains(part), "{command}: {part} in {stderr}");
+        }
+        let (_, _, stderr) = parts(&workplace.run(&format!("{command} --trust")));
+        assert!(!stderr.contains("everybody can write it"), "{stderr}");
+        mode(&workplace.file(name), 0o600);
+        let (_, _, stderr) = parts(&workplace.run(command));
+        assert!(!stderr.contains("everybody can write it"), "{stderr}");
+    }
+}
+
+#[test]
+fn s06_without_a_home_folder_state_is_kept_where_we_started_only_if_it_is_there_and_ours_alone() {
+    let mut workplace = Workplace::with_config(HARMLESS);
+    workplace.set("HOME", "").set("XDG_STATE_HOME", "relative");
+    let folder = workplace.file(".steadyhand/steadyhand");
+    fs::create_dir_all(&folder).expect("made");
+    mode(&folder, 0o700);
+    mode(&workplace.file(".steadyhand"), 0o700);
+    let (code, _, stderr) = parts(&workplace.run("keys create mine"));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(
+        stderr.contains("from an earlier version") && stderr.contains("--state DIR"),
+        "{stderr}"
+    );
+    assert!(folder.join("access").is_dir());
+    let (_, shown, _) = parts(&workplace.run("doctor --json"));
+    assert!(shown.contains("state.place"), "{shown}");
+}
+
+#[test]
 fn s06_secrets_and_documents_of_others_disable_what_needs_them() {
     if !can_give_away() {
         return;

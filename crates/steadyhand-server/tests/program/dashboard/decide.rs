@@ -108,6 +108,7 @@ async fn r12_an_alert_is_seen_acknowledged_silenced_and_says_what_ended_it() {
     };
     until("the alert is raised", raised).await;
     let mut browser = Browser::start(&served).await;
+    browser.log_in(&served).await;
     let seen = browser
         .run(
             "const page = state.page = await open('/', { javaScriptEnabled: false });

@@ -241,12 +241,13 @@ async fn a_rejected_definition_stays_away_over_restarts_until_it_is_another_one_
     restart_with(&served, &second).await;
     change(&served).await;
     alert(&served, "raised").await;
+    let hash = change(&served).await["definition_hash"].clone();
     let rejected = served
-        .post("/v1/tool-changes/up__send/reject", json!({}))
+        .decide("/v1/tool-changes/up__send/reject", json!({}))
         .await;
     assert_eq!(
         rejected.json(),
-        json!({"name": "up__send", "source": "up", "rejected": true})
+        json!({"name": "up__send", "source": "up", "rejected": true, "definition_hash": hash})
     );
     left_out(&served, "its definition was rejected").await;
     assert_eq!(change(&served).await["rejected"], true);
@@ -294,7 +295,7 @@ async fn a_definition_that_was_taken_over_can_be_rejected_and_the_one_before_cou
     let left = served.get("/v1/tool-changes").await.json();
     assert_eq!(left["count"], 0, "{left}");
     let again = served
-        .post("/v1/tool-changes/up__send/reject", json!({}))
+        .decide("/v1/tool-changes/up__send/reject", json!({}))
         .await;
     assert_eq!(again.status, 404);
 }
@@ -303,7 +304,7 @@ async fn a_definition_that_was_taken_over_can_be_rejected_and_the_one_before_cou
 async fn a_tool_is_switched_off_and_on_over_rest_and_the_file_says_so() {
     let served = Served::in_place(workplace("", &tool("Sends a mail", "to"))).await;
     listed(&served, 1).await;
-    let off = served.post("/v1/tools/up__send/disable", json!({})).await;
+    let off = served.decide("/v1/tools/up__send/disable", json!({})).await;
     assert_eq!(off.status, 200, "{}", off.text);
     assert_eq!(
         off.json()["setting"],
@@ -315,6 +316,101 @@ async fn a_tool_is_switched_off_and_on_over_rest_and_the_file_says_so() {
     let on = served.decide("/v1/tools/up__send/enable", json!({})).await;
     assert_eq!(on.status, 200, "{}", on.text);
     listed(&served, 1).await;
-    let unknown = served.post("/v1/tools/nobody/disable", json!({})).await;
+    let unknown = served.decide("/v1/tools/nobody/disable", json!({})).await;
     assert_eq!(unknown.status, 404, "{}", unknown.text);
+}
+
+/// The change once its definition is another than the one with this digest.
+async fn changed_from(served: &Served, hash: &str) -> String {
+    until("it is another definition", async || {
+        let change = change(served).await;
+        let now = change["definition_hash"].as_str().expect("a hash");
+        (now != hash).then(|| now.to_owned())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn s04_a_yes_is_to_the_definition_that_was_seen_and_to_no_later_one() {
+    const ACCEPT: &str = "/v1/tool-changes/up__send/accept";
+    let first = tool("Sends a mail", "to");
+    let served = Served::in_place(workplace("pin = \"quarantine\"", &first)).await;
+    listed(&served, 1).await;
+    restart_with(&served, &tool("Sends a letter", "to")).await;
+    let seen = changed_from(&served, "").await;
+    assert!(seen.starts_with("sha256:") && seen.len() == 71, "{seen}");
+    restart_with(&served, &tool("Sends everything", "to")).await;
+    let now = changed_from(&served, &seen).await;
+    // Somebody has seen the letter.
+    let late = served
+        .decide(ACCEPT, json!({"definition_hash": seen}))
+        .await;
+    assert_eq!(
+        (late.status, late.refusal().1.as_str()),
+        (409, "definition_changed")
+    );
+    assert_eq!(late.json()["error"]["definition_hash"], now.as_str());
+    let late = served
+        .decide(
+            "/v1/tool-changes/up__send/reject",
+            json!({"definition_hash": seen}),
+        )
+        .await;
+    assert_eq!(late.status, 409, "{}", late.text);
+    let place = served.workplace.shared();
+    let (before, other) = (seen.clone(), now.clone());
+    let commands = tokio::task::spawn_blocking(move || {
+        let (_, shown, _) = parts(&place.run("tools changes"));
+        assert!(shown.contains(&other), "{shown}");
+        let (code, _, stderr) =
+            parts(&place.run(&format!("tools accept up__send --hash {before}")));
+        assert_eq!(code, 7, "{stderr}");
+        assert!(
+            stderr.contains("another than the one that was seen"),
+            "{stderr}"
+        );
+    });
+    commands.await.expect("they went well");
+    listed(&served, 0).await;
+    // As clients of 0.1.0 do, without a hash: the definition that the list showed to the same credentials counts.
+    let token = format!("Bearer {}", served.local_token());
+    let own = [("authorization", token.as_str())];
+    let other = served
+        .workplace
+        .run("keys create bob --role operator --json");
+    let other: Value = serde_json::from_slice(&other.get_output().stdout).expect("a key");
+    let other = format!("Bearer {}", other["key"].as_str().expect("a key"));
+    let other = [("authorization", other.as_str())];
+    let look = async |who: &[(&str, &str)]| {
+        let view = served.send("GET", "/v1/tool-changes", who, "").await.json();
+        view["changes"][0]["definition_hash"].clone()
+    };
+    let accept = async |who: &[(&str, &str)]| served.send("POST", ACCEPT, who, "").await;
+    assert_eq!(look(&own).await, now.as_str());
+    let unseen = accept(&other).await;
+    assert_eq!(
+        unseen.status, 409,
+        "what another one has seen: {}",
+        unseen.text
+    );
+    assert!(unseen.text.contains("was not shown"), "{}", unseen.text);
+    served
+        .workplace
+        .write("tool.json", &tool("Sends all of it", "to"));
+    let restarted = served.decide("/v1/servers/up/restart", json!({})).await;
+    assert_eq!(restarted.status, 200, "{}", restarted.text);
+    let latest = until("another change", async || {
+        let hash = look(&other).await;
+        (hash != now.as_str()).then_some(hash)
+    })
+    .await;
+    assert_eq!(accept(&own).await.status, 409, "it changed since");
+    assert_eq!(look(&own).await, latest);
+    let unknown = served.decide(ACCEPT, json!({"hash": latest})).await;
+    assert_eq!(unknown.status, 400, "{}", unknown.text);
+    let accepted = accept(&own).await;
+    assert_eq!(
+        accepted.json(),
+        json!({"name": "up__send", "source": "up", "accepted": true, "definition_hash": latest})
+    );
 }

@@ -270,9 +270,10 @@ async fn s04_a_changed_hint_never_loosens_a_policy_before_it_is_accepted() {
         served.signal(rustix::process::Signal::TERM);
         served = Served::in_place(served.stopped().await).await;
     }
-    changes(&served, 1).await;
+    let change = &changes(&served, 1).await[0];
+    let seen = json!({"definition_hash": change["definition_hash"]});
     let accepted = served
-        .decide("/v1/tool-changes/up__send/accept", json!({}))
+        .decide("/v1/tool-changes/up__send/accept", seen)
         .await;
     assert_eq!(accepted.status, 200, "{}", accepted.text);
     until("its hints count", async || {
@@ -290,6 +291,49 @@ async fn s04_a_changed_hint_never_loosens_a_policy_before_it_is_accepted() {
         is_repeated(&served).await.then_some(())
     })
     .await;
+}
+
+#[tokio::test]
+async fn s04_a_new_tool_that_changes_before_anybody_accepts_it_is_another_question() {
+    let with = |words: &str| {
+        let mut new = send(json!({"description": words}));
+        new["name"] = json!("extra");
+        json!({"tools": [send(json!({})), new]})
+    };
+    let first = json!({"tools": [send(json!({}))]});
+    let served = Served::in_place(workplace("pin = \"quarantine\"", &first)).await;
+    super::listed(&served, 1).await;
+    restart_with(&served, &with("Counts words")).await;
+    let seen = changes(&served, 1).await[0]["definition_hash"].clone();
+    restart_with(&served, &with("Counts all your files")).await;
+    until("it is another definition", async || {
+        (changes(&served, 1).await[0]["definition_hash"] != seen).then_some(())
+    })
+    .await;
+    let late = served
+        .decide(
+            "/v1/tool-changes/up__extra/accept",
+            json!({"definition_hash": seen}),
+        )
+        .await;
+    assert_eq!(late.status, 409, "{}", late.text);
+    super::listed(&served, 1).await;
+}
+
+#[tokio::test]
+async fn s01_of_many_tools_that_cannot_be_used_the_first_hundred_are_shown_with_their_number() {
+    let bad =
+        |number: usize| json!({"name": format!("bad{number}"), "inputSchema": {"type": number}});
+    let said = json!({"tools": (0..150).map(bad).collect::<Vec<_>>()});
+    let served = Served::in_place(workplace("", &said)).await;
+    let server = until("the server runs", async || {
+        let view = served.get("/v1/servers").await.json();
+        let server = view["servers"][0].clone();
+        (server["phase"] == "running").then_some(server)
+    })
+    .await;
+    assert_eq!(server["unusable"].as_array().map(Vec::len), Some(100));
+    assert_eq!(server["unusable_count"], 150);
 }
 
 #[tokio::test]
