@@ -9,8 +9,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{Call, ToolExecutor, ToolManager};
-use steadyhand_server::documents::{self, DocumentsSettings};
-use steadyhand_server::progress::Progress;
+use steadyhand_server::config::documents::DocumentsSettings;
+use steadyhand_server::config::progress::Progress;
+use steadyhand_server::documents;
 use tokio::time::Instant;
 
 const DOCUMENT_BYTES: usize = 4_096;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::pace::Pace;
-use super::role::{Right, Role};
 use super::tools::Tools;
+use crate::config::role::{Right, Role};
 
 /// Someone who was let in.
 pub(crate) struct Identity {

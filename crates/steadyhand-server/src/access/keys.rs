@@ -14,9 +14,9 @@ use tokio::time::Instant;
 use super::identity::{By, Identity};
 use super::key_file::{Kept, KeyFile, Stamp};
 use super::pace::Pace;
-use super::role::Role;
 use super::tools::{PATTERNS_MAX, Tools};
 use super::{Digested, FOLDER, chance, random};
+use crate::config::role::Role;
 use crate::config::units::Rate;
 
 /// What keys begin with, so that people and scanners know one when they see it.

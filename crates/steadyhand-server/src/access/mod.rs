@@ -9,7 +9,6 @@ mod keys;
 pub(crate) mod login_code;
 mod pace;
 pub(crate) mod private_file;
-mod role;
 pub(crate) mod throttle;
 mod tools;
 
@@ -33,8 +32,6 @@ pub(crate) use jwt::{Jwt, NotAToken};
 pub(crate) use keys::{CannotKeep, Key, Keys, NewKey, NotLetIn};
 use pace::Pace;
 pub(crate) use pace::TooSoon;
-pub(crate) use role::Right;
-pub use role::Role;
 pub(crate) use throttle::LoginThrottle;
 pub(crate) use tools::Tools;
 

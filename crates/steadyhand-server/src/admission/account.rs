@@ -4,7 +4,8 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-use crate::access::{By, Identity, Right};
+use crate::access::{By, Identity};
+use crate::config::role::Right;
 
 /// One caller, as limits count it.
 #[derive(Debug, Clone, PartialEq, Eq)]

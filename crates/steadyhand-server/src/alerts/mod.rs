@@ -21,9 +21,9 @@ use tokio::time::Instant;
 
 use crate::config::settings::{AlertSettings, LogLevel};
 use crate::live::{AlertChanged, Live, LiveEvent};
-use crate::logging::NOTICE;
 use crate::net::{Client, Url};
 use crate::pins::Pins;
+use crate::runtime::NOTICE;
 use crate::runtime::Runtime;
 pub use alert::{Alert, AlertState, Change, ChangeKind};
 pub use machine::{Ended, Machine, Now};

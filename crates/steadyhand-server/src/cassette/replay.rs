@@ -15,26 +15,20 @@ use super::line::{Call, Definition};
 use super::nearest::{nearest, shown};
 use super::{Tape, canonical};
 use crate::config::ToolTable;
+use crate::config::extensions::SourceKind;
 use crate::config::settings::{Approval, PolicySettings};
-use crate::source::{Fault, Fixed, Kind, Source};
+use crate::source::{Fixed, Source};
 
 /// What runs these tools, as lists and histories say it.
 const KIND: &str = "replay";
 
 /// No file can name it: `--replay` does.
-static REPLAY: Kind = Kind {
+static REPLAY: SourceKind = SourceKind {
     name: KIND,
     brings_many: true,
     templates: &[],
     schema: |_| json_schema!(false),
     check: |_| Vec::new(),
-    build: |_, _, _| {
-        Err(Fault {
-            at: String::new(),
-            message: "there is no cassette".to_owned(),
-            help: Some("Start with --replay FILE".to_owned()),
-        })
-    },
 };
 
 /// The one table of a configuration whose tools are replayed.

@@ -12,6 +12,7 @@ use clap_complete::env::{CompleteEnv, EnvCompleter};
 use super::error::{Exit, Failed};
 use super::screen::Screen;
 use super::{history_path, man};
+use crate::cli::extensions::EXTENSIONS;
 use crate::config::{Configuration, Surroundings, find};
 use crate::history::inspect;
 use crate::serve as serving;
@@ -215,6 +216,6 @@ impl Asked {
     }
 
     fn configuration(&self) -> Option<Configuration> {
-        Configuration::load(self.file.as_deref(), &self.surroundings).ok()
+        Configuration::load(self.file.as_deref(), &self.surroundings, &EXTENSIONS).ok()
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::error::Failed;
 use super::{Session, value};
+use crate::cli::extensions::EXTENSIONS;
 use crate::config::words::dotted;
 use crate::config::{Configuration, Resolver, Surroundings, schema};
 use crate::runtime::Runtime;
@@ -39,7 +40,8 @@ pub(super) async fn run(session: &Session<'_>, command: &ConfigCommand) -> Resul
         ConfigCommand::Path => path(session),
         ConfigCommand::SetSecret { name } => super::secret::set(session, name).await,
         ConfigCommand::Schema => {
-            let schema = serde_json::to_string_pretty(&schema::whole()).unwrap_or_default();
+            let schema =
+                serde_json::to_string_pretty(&schema::whole(&EXTENSIONS)).unwrap_or_default();
             session.screen.exact(&schema);
             Ok(())
         }

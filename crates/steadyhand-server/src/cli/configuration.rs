@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::Session;
 use super::error::{Exit, Failed};
 use super::screen;
+use crate::cli::extensions::EXTENSIONS;
 use crate::config::{Configuration, Problem, Report, UntrustedFile, find};
 
 /// What is trusted may name more that has to be asked about: so many times, then it is an error.
@@ -51,7 +52,7 @@ impl Session<'_> {
         let trust = self.surroundings.trust();
         trust.take_refused();
         for _ in 0..QUESTIONS_MAX {
-            let loaded = Configuration::load_what_is_right(path, &self.surroundings);
+            let loaded = Configuration::load_what_is_right(path, &self.surroundings, &EXTENSIONS);
             if !self.can_ask() {
                 return loaded;
             }
@@ -62,7 +63,7 @@ impl Session<'_> {
             }
             refused.iter().for_each(|file| trust.give(file));
         }
-        Configuration::load_what_is_right(path, &self.surroundings)
+        Configuration::load_what_is_right(path, &self.surroundings, &EXTENSIONS)
     }
 
     /// Names a file that lies in a folder above, once: who started this may not know of it.

@@ -243,7 +243,7 @@ fn us(
                 .listen
                 .as_deref()
                 .and_then(|listen| listen.parse().ok());
-            let listen = listen.unwrap_or(serving::DEFAULT_LISTEN);
+            let listen = listen.unwrap_or(crate::config::listen::DEFAULT_LISTEN);
             (listen, true, server.tls.is_some())
         }
     };

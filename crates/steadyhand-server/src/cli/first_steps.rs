@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::error::Failed;
 use super::{Session, value};
+use crate::cli::extensions::EXTENSIONS;
 use crate::config::{Configuration, Problem};
 
 pub(super) fn run(session: &Session<'_>) -> Result<(), Failed> {
@@ -61,7 +62,7 @@ fn here(session: &Session<'_>) -> Here {
         .shown(&found.path)
         .display()
         .to_string();
-    match Configuration::load(Some(&found.path), &session.surroundings) {
+    match Configuration::load(Some(&found.path), &session.surroundings, &EXTENSIONS) {
         Ok(configuration) => {
             let (servers, tools): (Vec<_>, Vec<_>) = configuration
                 .tools

@@ -15,14 +15,18 @@ mod config;
 mod configuration;
 mod connect;
 mod conversation;
+mod demo_broken;
+mod demo_traffic;
 mod doctor;
 mod elsewhere;
 mod error;
 mod explain;
+pub mod extensions;
 mod first_steps;
 mod init;
 mod keys;
 mod last_resort;
+mod logging;
 mod man;
 mod mcp;
 mod mcp_stdio;
@@ -67,6 +71,7 @@ use crate::serve as serving;
 use crate::serve::audited::SettingsInForce;
 use crate::serve::presence;
 use error::{Exit, Failed};
+use extensions::EXTENSIONS;
 use screen::Screen;
 
 /// How long a command may take to stop what it started.
@@ -279,7 +284,7 @@ fn run(cli: &Cli, screen: &Screen) -> Result<(), Failed> {
     match command {
         Command::Init(args) => init::run(&session, args),
         Command::DemoMcp { .. } => {
-            crate::demo::crash();
+            demo_broken::crash();
             Err(Failed::silent(Exit::Unexpected))
         }
         Command::Config { command } => session.block_on(config::run(&session, command)),
@@ -657,7 +662,7 @@ impl<'a> Session<'a> {
         adapt: impl FnOnce(&mut Options),
     ) -> Result<Runtime, Failed> {
         check_depth()?;
-        let mut options = Options::new(self.surroundings.clone());
+        let mut options = Options::new(self.surroundings.clone(), &EXTENSIONS);
         options.state = self.state();
         options.pins = Some(self.pins(configuration.file.as_deref()));
         options.progress = self.screen.progress();

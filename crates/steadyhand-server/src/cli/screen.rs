@@ -5,12 +5,12 @@ use std::io::{IsTerminal, Write};
 
 use tracing_subscriber::filter::LevelFilter;
 
+use super::logging;
 use super::{Color, Global, error, progress};
 use crate::config::Problem;
 use crate::config::document::plain;
+use crate::config::progress::Progress;
 use crate::config::settings::{LineFormat, LineLevel, LogSettings};
-use crate::logging;
-use crate::progress::Progress;
 
 /// How this run may talk.
 pub(super) struct Screen {

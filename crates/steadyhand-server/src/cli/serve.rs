@@ -23,7 +23,7 @@ const LOOK_MAX: Duration = Duration::from_millis(300);
 #[derive(Args)]
 pub(super) struct ServeArgs {
     /// Address and port, such as 127.0.0.1:7400 or localhost:7400, or a port of this machine; port 0 takes a free one
-    #[arg(long, value_name = "ADDR", value_parser = serve::listen_option)]
+    #[arg(long, value_name = "ADDR", value_parser = crate::config::listen::listen_option)]
     listen: Option<SocketAddr>,
     /// Without a steadyhand.toml: no calls but yours
     #[arg(long)]
@@ -119,7 +119,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
         never = server.watch() => match never {},
         never = session.follow_log_settings(&runtime) => match never {},
         never = starting::told(session, &runtime) => match never {},
-        never = server.demo_traffic(), if !is_quiet => match never {},
+        never = super::demo_traffic::traffic(server.app()), if !is_quiet => match never {},
         failure = runtime.required_failed() => Err(failure),
         code = interrupts.next() => Ok(code),
     };

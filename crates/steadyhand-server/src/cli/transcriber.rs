@@ -16,12 +16,12 @@ use tokio::sync::mpsc;
 use super::error::{Exit, Failed};
 use super::{Interrupts, Session, complete, starting, value, written};
 use crate::access::budget_permit;
+use crate::config::listen::{listen_address, listen_option};
 use crate::config::transcriber::TranscriberSettings;
 use crate::config::words::dotted;
 use crate::config::{Configuration, Resolver};
 use crate::models;
 use crate::runtime::Runtime;
-use crate::serve::listen_address;
 use crate::source::command;
 use crate::transcriber::mqtt::News;
 use crate::transcriber::{Answer, BackgroundTranscriber, UTTERANCE_BYTES_MAX, Utterance};
@@ -39,7 +39,7 @@ pub(super) struct TranscriberArgs {
     #[arg(long)]
     stdin: bool,
     /// Take utterances at this address, or at this port of this machine: POST /utterances
-    #[arg(long, value_name = "ADDR", value_parser = crate::serve::listen_option)]
+    #[arg(long, value_name = "ADDR", value_parser = listen_option)]
     listen: Option<SocketAddr>,
     /// Let every answer be finished, whatever is said meanwhile
     #[arg(long)]

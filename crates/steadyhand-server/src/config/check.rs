@@ -8,15 +8,14 @@ use serde_path_to_error::Segment;
 use steadyhand::typed_json::Typed;
 
 use super::document::{Document, escaped};
+use super::extensions::{Extensions, Fault, SourceKind};
+use super::listen::{DEFAULT_LISTEN, listen_address};
 use super::problem::Problem;
-use super::schema::{POLICY, ROOT, TABLES, kind_by_keys, known_to_any_kind, split};
+use super::schema::{POLICY, ROOT, split};
 use super::settings::{PolicySettings, Root};
+use super::template::JsonTemplate;
 use super::words::{dotted, nearest};
 use super::{Surroundings, ToolTable, repair};
-use crate::net::fill::JsonTemplate;
-use crate::serve::{DEFAULT_LISTEN, listen_address};
-use crate::source::mcp::SERVER;
-use crate::source::{Fault, KINDS, Kind};
 
 /// One caller may take half of the memory, and must be able to send a body and have it read.
 const MEMORY_FOR_BODIES: u64 = 4;
@@ -41,11 +40,17 @@ pub(crate) struct Checked {
 
 /// Checks a whole document: shape first, then what only makes sense together. What is wrong is told and then left out, so
 /// that it hides nothing else: one pass finds every problem.
-pub(crate) fn check(document: &Document, folder: &Path, surroundings: &Surroundings) -> Checked {
+pub(crate) fn check(
+    document: &Document,
+    folder: &Path,
+    surroundings: &Surroundings,
+    extensions: &Extensions,
+) -> Checked {
     let mut checker = Checker {
         document,
         folder,
         surroundings,
+        extensions,
         problems: Vec::new(),
         left_out: Vec::new(),
         files: Vec::new(),
@@ -91,6 +96,7 @@ pub(super) struct Checker<'a> {
     document: &'a Document,
     folder: &'a Path,
     surroundings: &'a Surroundings,
+    pub(super) extensions: &'a Extensions,
     problems: Vec<Problem>,
     /// JSON Pointers to what is wrong and was left out or replaced: nothing more is said about it.
     left_out: Vec<String>,
@@ -127,14 +133,19 @@ impl Checker<'_> {
     }
 
     /// The kind that a table names, or the one it most likely means: the rest of the table is checked by that.
-    fn kind_of(&mut self, table: &Map<String, Value>, at: &str) -> Option<&'static Kind> {
+    fn kind_of(&mut self, table: &Map<String, Value>, at: &str) -> Option<&'static SourceKind> {
         let written = table.get("kind");
-        let named = |name: &str| KINDS.iter().find(|row| row.name == name);
+        let extensions = self.extensions;
+        let named = |name: &str| extensions.kind(name);
         if let Some(row) = written.and_then(Value::as_str).and_then(named) {
             return Some(row);
         }
-        let kinds: Vec<String> = KINDS.iter().map(|kind| kind.name.to_owned()).collect();
-        let by_keys = kind_by_keys(table);
+        let kinds: Vec<String> = extensions
+            .kinds
+            .iter()
+            .map(|kind| kind.name.to_owned())
+            .collect();
+        let by_keys = extensions.kind_by_keys(table);
         let Some(kind) = written else {
             let help = match by_keys {
                 Some(likely) => format!("Add kind = \"{}\"", likely.name),
@@ -162,7 +173,7 @@ impl Checker<'_> {
         let mut policy = Map::new();
         for (key, value) in table {
             let is_policy = POLICY.keys_at("").contains(&key);
-            if !is_policy && !known_to_any_kind(&key) {
+            if !is_policy && !self.extensions.knows_key(&key) {
                 self.unknown_key(at, &key, &POLICY.keys_at(""));
             } else if is_policy && key != "limits" {
                 policy.insert(key, value);
@@ -181,7 +192,13 @@ impl Checker<'_> {
             if let Some(table) = table.as_object() {
                 let before = self.problems.len();
                 self.tool_name(name, &format!("/mcp/{}", escaped(name)));
-                servers.push(self.table("mcp", name, table.clone(), &SERVER, before));
+                servers.push(self.table(
+                    "mcp",
+                    name,
+                    table.clone(),
+                    self.extensions.server,
+                    before,
+                ));
             }
         }
         servers
@@ -192,15 +209,16 @@ impl Checker<'_> {
         section: &'static str,
         name: &str,
         table: Map<String, Value>,
-        row: &'static Kind,
+        row: &'static SourceKind,
         before: usize,
     ) -> ToolTable {
         let at = format!("/{section}/{}", escaped(name));
-        let shape = &TABLES[row.name];
+        let kind = self.extensions.schemas.kind(row.name);
+        let shape = kind.table();
         let mut table = Value::Object(table);
         self.shape(shape, &mut table, &at);
         let table = table.as_object().cloned().unwrap_or_default();
-        let mut parts = split(row.name, &table);
+        let mut parts = split(kind.own_keys(), &table);
         self.description(&parts.own, &at);
         self.input(&mut parts.own, &format!("{at}/input"));
         let policy = self.policy(Value::Object(parts.policy), &at);
@@ -253,7 +271,7 @@ impl Checker<'_> {
     }
 
     /// What its kind says about a table. A kind may stop at the first fault it finds: it is asked again without that one.
-    fn check_by_kind(&mut self, row: &Kind, own: &Map<String, Value>, at: &str) {
+    fn check_by_kind(&mut self, row: &SourceKind, own: &Map<String, Value>, at: &str) {
         let mut without_faults = Value::Object(own.clone());
         for _ in 0..ROUNDS_MAX {
             let faults = (row.check)(&without_faults);
@@ -263,7 +281,8 @@ impl Checker<'_> {
                 !without_faults.pointer(&fault.at).is_some_and(has_reference)
             });
             self.section_faults(at, known.iter().cloned());
-            let shape = &TABLES[row.name];
+            let kind = self.extensions.schemas.kind(row.name);
+            let shape = kind.table();
             for fault in &known {
                 is_changed |= repair::leave_out(&mut without_faults, shape, &fault.at);
             }
@@ -457,11 +476,11 @@ impl Checker<'_> {
             ));
             self.put_at_value(problem, "/server/limits/memory", "here");
         }
-        let jwt = root.server.jwt.iter().flat_map(crate::access::Jwt::check);
+        let jwt = root.server.jwt.iter().flat_map(self.extensions.checks.jwt);
         self.section_faults("/server/jwt", jwt);
         for (number, alert) in root.alerts.iter().enumerate() {
             let at = format!("/alerts/{number}");
-            self.section_faults(&at, crate::alerts::Rule::check(alert));
+            self.section_faults(&at, (self.extensions.checks.alert)(alert));
             let webhook = alert.notify.webhook.as_ref().map(|url| url.expose());
             let webhook = webhook.filter(|url| !url.contains("${"));
             let is_address = |url: &str| {
@@ -475,7 +494,7 @@ impl Checker<'_> {
                 self.put_at_value(problem, &format!("{at}/notify/webhook"), "here");
             }
         }
-        let telemetry = crate::telemetry::otlp::check(&root.telemetry);
+        let telemetry = (self.extensions.checks.telemetry)(&root.telemetry);
         self.section_faults("/telemetry", telemetry);
     }
 

@@ -5,11 +5,11 @@ use url::Url;
 
 use super::check::Checker;
 use super::document::escaped;
+use super::listen::listen_address;
 use super::models::{ModelSettings, Provider};
 use super::problem::Problem;
 use super::settings::Root;
 use super::words::nearest;
-use crate::serve::listen_address;
 
 /// The model that is always there.
 pub(crate) const DEMO: &str = "demo";
@@ -58,7 +58,7 @@ impl Checker<'_> {
         let mqtt = transcriber.mqtt.iter();
         self.section_faults(
             "/transcriber/mqtt",
-            mqtt.flat_map(crate::transcriber::mqtt::check),
+            mqtt.flat_map(self.extensions.checks.mqtt),
         );
     }
 

@@ -10,13 +10,12 @@ use super::flex_chat::{self, FlexChat, FlexRemark, FlexTool, Implementation, Sha
 use super::import::{Imported, ImportedServer, Importer};
 use super::settings::{ImportSettings, PolicySettings};
 use super::units::Span;
-use super::{Problem, Surroundings, ToolTable, find, programs};
-use crate::demo;
-use crate::source::{builtin, kind, mcp};
+use super::{Extensions, Problem, Surroundings, ToolTable, demo, find, programs};
 
 /// A configuration on its way.
 pub(super) struct Loading<'a> {
     surroundings: &'a Surroundings,
+    extensions: &'a Extensions,
     pub(super) folder: PathBuf,
     pub(super) document: Document,
     pub(super) tools: Vec<ToolTable>,
@@ -30,10 +29,15 @@ pub(super) struct Loading<'a> {
 }
 
 impl<'a> Loading<'a> {
-    pub(super) fn new(path: Option<&Path>, surroundings: &'a Surroundings) -> Loading<'a> {
+    pub(super) fn new(
+        path: Option<&Path>,
+        surroundings: &'a Surroundings,
+        extensions: &'a Extensions,
+    ) -> Loading<'a> {
         let folder = path.and_then(Path::parent).unwrap_or(&surroundings.current);
         Loading {
             surroundings,
+            extensions,
             folder: folder.to_owned(),
             document: Document::default(),
             tools: Vec::new(),
@@ -68,10 +72,10 @@ impl<'a> Loading<'a> {
         self.document = document;
         self.problems.extend(problems);
         // Beside the demo set, what ships inside the program answers to its own names.
-        for name in builtin::names() {
+        for name in &self.extensions.builtin_names {
             let tools = &mut self.document.value["tools"];
-            if tools.get(&name).is_none() {
-                tools[&name] = json!({"kind": "builtin", "use": name});
+            if tools.get(name).is_none() {
+                tools[name] = json!({"kind": "builtin", "use": name});
             }
         }
         if let Some(program) = demo::own_program() {
@@ -107,7 +111,7 @@ impl<'a> Loading<'a> {
             if !server.enabled {
                 continue;
             }
-            let imported = server_table(server, &self.imported, self.surroundings);
+            let imported = server_table(server, &self.imported, self.surroundings, self.extensions);
             let program = self.program_of(&imported);
             let is_it = |table: &&mut ToolTable| table.is_server() && table.name == server.name;
             if let Some(own) = self.tools.iter_mut().find(is_it) {
@@ -254,7 +258,7 @@ impl<'a> Loading<'a> {
             ..PolicySettings::default()
         };
         for tool in flex_chat.tools {
-            let table = table(tool, policy.clone(), file);
+            let table = table(tool, policy.clone(), file, self.extensions);
             match self.tools.iter_mut().find(|other| other.name == table.name) {
                 None => self.tools.push(table),
                 // The newer replaces the older (SPEC D3); the reader of the file has said so.
@@ -280,7 +284,12 @@ fn warning(file: &Arc<SourceFile>, remark: &FlexRemark) -> Problem {
 }
 
 /// A tool of Flex Chat as a table of ours.
-fn table(tool: FlexTool, policy: PolicySettings, file: &Arc<SourceFile>) -> ToolTable {
+fn table(
+    tool: FlexTool,
+    policy: PolicySettings,
+    file: &Arc<SourceFile>,
+    extensions: &Extensions,
+) -> ToolTable {
     let mut own = Map::new();
     let kind_name = match tool.implementation {
         Implementation::Mock(response) => {
@@ -308,7 +317,7 @@ fn table(tool: FlexTool, policy: PolicySettings, file: &Arc<SourceFile>) -> Tool
     ToolTable {
         section: "tools",
         name: tool.name,
-        kind: kind(kind_name).expect("a kind of the table"),
+        kind: extensions.known_kind(kind_name),
         own,
         policy,
         each: Vec::new(),
@@ -344,8 +353,9 @@ pub(crate) fn server_table(
     server: &ImportedServer,
     imported: &Imported,
     surroundings: &Surroundings,
+    extensions: &Extensions,
 ) -> ToolTable {
-    let (own, shown) = mcp::table_of(server);
+    let (own, shown) = server.table();
     let file = surroundings.shown(&server.origin.file);
     let place = format!("{}:{}", file.display(), server.origin.line);
     let unusable = server.unresolved.first().map(|(field, unresolved)| {
@@ -357,7 +367,7 @@ pub(crate) fn server_table(
     ToolTable {
         section: "mcp",
         name: server.name.clone(),
-        kind: &mcp::SERVER,
+        kind: extensions.server,
         own,
         policy: PolicySettings {
             timeout: server.timeouts.call.map(Span),

@@ -4,28 +4,35 @@
 mod accounts;
 pub mod check;
 pub(crate) mod check_models;
+pub mod demo;
 pub mod document;
+pub mod documents;
 pub mod edit;
 pub(crate) mod excerpt;
+pub mod extensions;
 pub mod find;
 pub mod flex_chat;
 pub mod foreign;
 pub mod import;
 pub mod keyring;
+pub mod listen;
 mod loading;
 pub mod models;
 mod ownership;
 pub mod problem;
 mod programs;
+pub mod progress;
 pub mod proxy;
 pub mod reference;
 mod repair;
 pub(crate) mod replace;
+pub mod role;
 pub mod schema;
 pub mod secret;
 pub mod settings;
 mod shape;
 pub mod surroundings;
+pub mod template;
 pub mod text;
 pub mod transcriber;
 pub mod units;
@@ -37,6 +44,8 @@ use secrecy::SecretString;
 use serde_json::{Map, Value};
 
 pub use document::Document;
+pub use extensions::Extensions;
+use extensions::SourceKind;
 pub use ownership::Trust;
 pub use problem::{Problem, Report};
 pub use reference::Resolver;
@@ -46,7 +55,6 @@ pub use text::SecretText;
 
 pub(crate) use ownership::{NotRead, UntrustedFile};
 
-use crate::source::Kind;
 use import::Imported;
 use loading::Loading;
 pub(crate) use loading::server_table;
@@ -90,7 +98,7 @@ pub struct ToolTable {
     /// The tool's name, or that of the source that brings several.
     pub name: String,
     /// What runs it.
-    pub kind: &'static Kind,
+    pub kind: &'static SourceKind,
     /// The keys of its kind, references not replaced yet.
     pub own: Map<String, Value>,
     /// How it is called.
@@ -130,8 +138,8 @@ impl ToolTable {
     }
 
     /// Keeps its name and policy, and answers nothing: its own settings cannot be used.
-    fn become_a_mock(&mut self) {
-        self.kind = crate::source::kind("mock").expect("a kind of the table");
+    fn become_a_mock(&mut self, extensions: &Extensions) {
+        self.kind = extensions.known_kind("mock");
         self.own = Map::from_iter([("mock_response".to_owned(), Value::Null)]);
     }
 
@@ -162,8 +170,13 @@ impl Configuration {
     }
 
     /// Reads and checks; the demo set where there is no file. All problems come back in one report, and nothing has been changed.
-    pub fn load(path: Option<&Path>, surroundings: &Surroundings) -> Result<Configuration, Report> {
-        let (configuration, problems) = Configuration::load_what_is_right(path, surroundings);
+    pub fn load(
+        path: Option<&Path>,
+        surroundings: &Surroundings,
+        extensions: &Extensions,
+    ) -> Result<Configuration, Report> {
+        let (configuration, problems) =
+            Configuration::load_what_is_right(path, surroundings, extensions);
         match problems.iter().any(|problem| !problem.is_warning) {
             true => Err(configuration.report(problems, surroundings)),
             false => Ok(configuration),
@@ -174,14 +187,15 @@ impl Configuration {
     pub(crate) fn load_what_is_right(
         path: Option<&Path>,
         surroundings: &Surroundings,
+        extensions: &Extensions,
     ) -> (Configuration, Vec<Problem>) {
-        let mut loading = Loading::new(path, surroundings);
+        let mut loading = Loading::new(path, surroundings, extensions);
         match path {
             Some(path) => loading.read_main(path),
             None => loading.read_demo(),
         }
         override_by_variables(&mut loading.document, surroundings);
-        let checked = check::check(&loading.document, &loading.folder, surroundings);
+        let checked = check::check(&loading.document, &loading.folder, surroundings, extensions);
         loading.files.extend(checked.files);
         loading.problems.extend(checked.problems);
         loading.tools = checked.tools;
@@ -194,7 +208,7 @@ impl Configuration {
             tools.retain(|table| !is_faulty(table) || check::is_tool_name(&table.name));
             tools.retain(|table| !is_faulty(table) || !table.kind.brings_many);
             for table in tools.iter_mut().filter(|table| is_faulty(table)) {
-                table.become_a_mock();
+                table.become_a_mock(extensions);
             }
             for table in tools {
                 if checked.faulty_fallbacks.contains(&table.pointer()) {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::{Configuration, Report, Surroundings};
+use super::{Configuration, Extensions, Report, Surroundings};
 
 /// Why the file is as it was.
 pub(crate) enum NotReplaced {
@@ -19,6 +19,7 @@ pub(crate) fn replace(
     path: &Path,
     text: &str,
     surroundings: &Surroundings,
+    extensions: &Extensions,
 ) -> Result<Configuration, NotReplaced> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -27,7 +28,7 @@ pub(crate) fn replace(
     for place in [&new, path] {
         surroundings.trust().hand_on(path, place, text.as_bytes());
     }
-    let checked = Configuration::load(Some(&new), surroundings);
+    let checked = Configuration::load(Some(&new), surroundings, extensions);
     let replaced = match &checked {
         Ok(_) => fs::rename(&new, path),
         Err(_) => fs::remove_file(&new),

@@ -2,34 +2,30 @@
 //! "did you mean", and printed for editors. So the three cannot drift apart.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use jsonschema::Validator;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use super::extensions::{Extensions, SERVER_KIND, SourceKind};
 use super::settings::{PolicySettings, Root};
 use super::units;
-use crate::source::mcp::SERVER;
-use crate::source::{KINDS, Kind};
 
 /// The schema of the whole file, for editors.
-pub fn whole() -> Value {
+pub fn whole(extensions: &Extensions) -> Value {
     let mut root = of::<Root>();
-    let kinds = KINDS
-        .iter()
-        .map(|kind| hoisted(table(kind), kind.name, &mut root));
+    let kinds = extensions.kinds.iter();
+    let kinds = kinds.map(|kind| hoisted(table(kind), kind.name, &mut root));
     let kinds: Vec<Value> = kinds.collect();
-    let server = hoisted(table(&SERVER), SERVER.name, &mut root);
+    let server = extensions.server;
+    let server = hoisted(table(server), server.name, &mut root);
     root["properties"]["mcp"]["additionalProperties"] = server;
     root["properties"]["tools"]["additionalProperties"] = json!({ "oneOf": kinds });
     root["title"] = json!("steadyhand.toml");
     root
 }
-
-/// A schema that is compiled when something is checked by it: most programs start with a few of them.
-type Lazy = LazyLock<Compiled, Box<dyn FnOnce() -> Compiled + Send>>;
 
 pub(crate) struct Compiled {
     pub(crate) schema: Value,
@@ -45,38 +41,70 @@ pub(crate) static ROOT: LazyLock<Compiled> = LazyLock::new(|| {
     compile(root)
 });
 
-/// The table of a tool or of an MCP server, by kind.
-pub(crate) static TABLES: LazyLock<HashMap<&'static str, Lazy>> = LazyLock::new(|| {
-    let lazy = |kind: &'static Kind| LazyLock::new(Box::new(|| compile(table(kind))) as Box<_>);
-    let kinds = KINDS.iter().chain([&SERVER]);
-    kinds.map(|kind| (kind.name, lazy(kind))).collect()
-});
-
 /// The policy alone, for a table whose kind is not known.
 pub(crate) static POLICY: LazyLock<Compiled> = LazyLock::new(|| compile(of::<PolicySettings>()));
 
-/// The one kind whose own keys a table has most of; none where that does not tell.
-pub(crate) fn kind_by_keys(table: &Map<String, Value>) -> Option<&'static Kind> {
-    let own = |kind: &Kind| {
-        let keys = &KIND_KEYS[kind.name];
-        let says_something = |key: &&String| {
-            keys.contains_key(*key) && !matches!(key.as_str(), "description" | "input")
-        };
-        table.keys().filter(says_something).count()
-    };
-    let most = KINDS.iter().map(own).max().filter(|most| *most > 0)?;
-    let mut likely = KINDS.iter().filter(|kind| own(kind) == most);
-    let first = likely.next();
-    first.filter(|_| likely.next().is_none())
+/// The schemas of the kinds of tools, each made when it is first needed: most programs start with a few of them.
+pub(crate) struct KindSchemas(HashMap<&'static str, KindSchema>);
+
+/// What tables of one kind of tool look like.
+pub(crate) struct KindSchema {
+    kind: &'static SourceKind,
+    table: OnceLock<Compiled>,
+    own_keys: OnceLock<Keys>,
 }
 
-/// Whether some kind has a key of this name.
-pub(crate) fn known_to_any_kind(key: &str) -> bool {
-    key == "kind"
-        || key == "each"
-        || KINDS
-            .iter()
-            .any(|kind| KIND_KEYS[kind.name].contains_key(key))
+impl KindSchemas {
+    pub(crate) fn of(kinds: impl Iterator<Item = &'static SourceKind>) -> KindSchemas {
+        let schema = |kind: &'static SourceKind| KindSchema {
+            kind,
+            table: OnceLock::new(),
+            own_keys: OnceLock::new(),
+        };
+        KindSchemas(kinds.map(|kind| (kind.name, schema(kind))).collect())
+    }
+
+    /// That of a kind of the table.
+    pub(crate) fn kind(&self, name: &str) -> &KindSchema {
+        &self.0[name]
+    }
+}
+
+impl KindSchema {
+    /// The whole table: the kind's own keys and those of the policy.
+    pub(crate) fn table(&self) -> &Compiled {
+        self.table.get_or_init(|| compile(table(self.kind)))
+    }
+
+    /// The kind's own keys.
+    pub(crate) fn own_keys(&self) -> &Keys {
+        let own = || keys(&tidy((self.kind.schema)(&mut generator()).to_value()));
+        self.own_keys.get_or_init(own)
+    }
+}
+
+impl Extensions {
+    /// The one kind whose own keys a table has most of; none where that does not tell.
+    pub(crate) fn kind_by_keys(&self, table: &Map<String, Value>) -> Option<&'static SourceKind> {
+        let own = |kind: &SourceKind| {
+            let keys = self.schemas.kind(kind.name).own_keys();
+            let says_something = |key: &&String| {
+                keys.contains_key(*key) && !matches!(key.as_str(), "description" | "input")
+            };
+            table.keys().filter(says_something).count()
+        };
+        let most = self.kinds.iter().map(|kind| own(kind)).max();
+        let most = most.filter(|most| *most > 0)?;
+        let mut likely = self.kinds.iter().copied().filter(|kind| own(kind) == most);
+        let first = likely.next();
+        first.filter(|_| likely.next().is_none())
+    }
+
+    /// Whether some kind of tool has a key of this name.
+    pub(crate) fn knows_key(&self, key: &str) -> bool {
+        let has_it = |kind: &&SourceKind| self.schemas.kind(kind.name).own_keys().contains_key(key);
+        matches!(key, "kind" | "each") || self.kinds.iter().any(has_it)
+    }
 }
 
 impl Compiled {
@@ -112,10 +140,10 @@ impl Compiled {
 }
 
 /// The table of a tool of this kind, or of a server: the kind's own keys and those of the policy.
-fn table(row: &Kind) -> Value {
+fn table(row: &SourceKind) -> Value {
     let mut generator = generator();
     let kind = row.name;
-    let is_server = kind == SERVER.name;
+    let is_server = kind == SERVER_KIND;
     let mut own = tidy((row.schema)(&mut generator).to_value());
     let mut policy = of::<PolicySettings>();
     let each = json!({
@@ -191,8 +219,7 @@ fn hoisted(mut tool: Value, kind: &str, root: &mut Value) -> Value {
 }
 
 /// Splits a tool's table into what is its kind's own and what is policy.
-pub(crate) fn split(kind: &'static str, table: &Map<String, Value>) -> Split {
-    let own = &KIND_KEYS[kind];
+pub(crate) fn split(own: &Keys, table: &Map<String, Value>) -> Split {
     let policy = &*POLICY_KEYS;
     let mut split = Split::default();
     for (key, value) in table {
@@ -227,15 +254,9 @@ pub(crate) struct Split {
 }
 
 /// The keys of a schema, each with the keys of the table it may hold.
-type Keys = HashMap<String, Vec<String>>;
+pub(crate) type Keys = HashMap<String, Vec<String>>;
 
 static POLICY_KEYS: LazyLock<Keys> = LazyLock::new(|| keys(&of::<PolicySettings>()));
-
-static KIND_KEYS: LazyLock<HashMap<&'static str, Keys>> = LazyLock::new(|| {
-    let own = |kind: &Kind| keys(&tidy((kind.schema)(&mut generator()).to_value()));
-    let kinds = KINDS.iter().chain([&SERVER]);
-    kinds.map(|kind| (kind.name, own(kind))).collect()
-});
 
 fn keys(schema: &Value) -> Keys {
     let empty = Map::new();

@@ -7,13 +7,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::documents::DocumentsSettings;
 use super::models::Models;
 use super::proxy::ProxySettings;
+use super::role::Role;
 use super::text::SecretText;
 use super::transcriber::TranscriberSettings;
 use super::units::{Rate, Size, Span, TIME_LIMIT};
-use crate::access::Role;
-use crate::documents::DocumentsSettings;
 
 /// The whole file, but for its tools and servers: each is read by its kind.
 #[derive(Debug, Default, Deserialize, JsonSchema)]

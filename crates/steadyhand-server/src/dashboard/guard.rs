@@ -13,8 +13,9 @@ use serde::Deserialize;
 
 use super::sessions::LASTS;
 use super::{Menu, Page, pages, refusal, shell};
-use crate::access::{Identity, Right};
+use crate::access::Identity;
 use crate::audit::{AuditActor, AuditEvent};
+use crate::config::role::Right;
 use crate::http::status::{Refused, WasRefused, Why};
 use crate::http::{App, Asking, Peer, audit, rights};
 

@@ -22,8 +22,8 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{Address, Page, Request, assets, identify, refusal, shell};
-use crate::access::Right;
 use crate::admission::{CallerAccount, Slot};
+use crate::config::role::Right;
 use crate::http::App;
 use crate::http::status::Refused;
 

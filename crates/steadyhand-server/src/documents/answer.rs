@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::query::Found;
-use super::settings::Shelf;
+use super::shelf::Shelf;
 
 /// What one collection answers.
 pub(super) struct Searched {

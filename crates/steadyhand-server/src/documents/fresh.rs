@@ -15,9 +15,9 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::index::{Index, Trouble};
 use super::scan::scan;
-use super::settings::Shelf;
+use super::shelf::Shelf;
 use super::watch::Watching;
-use crate::progress::Progress;
+use crate::config::progress::Progress;
 
 /// How old the last scan may be when a query begins.
 const SCAN_EVERY: Duration = Duration::from_secs(1);

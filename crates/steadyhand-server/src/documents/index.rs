@@ -15,7 +15,7 @@ use steadyhand_process::private;
 
 use super::read::{self, Document, Skipped};
 use super::scan::{FoundFile, Scan};
-use super::settings::Shelf;
+use super::shelf::Shelf;
 use super::words;
 
 /// Another number makes all indexes anew. It is part of the file's name too, so that two versions

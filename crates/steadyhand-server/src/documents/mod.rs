@@ -8,11 +8,10 @@ mod passages;
 mod query;
 mod read;
 mod scan;
-mod settings;
+mod shelf;
 mod watch;
 mod words;
 
-pub use settings::{CollectionSettings, DocumentsSettings, MAIN};
 pub use words::Words;
 
 use std::path::{Path, PathBuf};
@@ -25,12 +24,13 @@ use sha2::{Digest, Sha256};
 use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{CallContext, Category, ToolError};
 
-use crate::progress::Progress;
+use crate::config::documents::DocumentsSettings;
+use crate::config::progress::Progress;
 use answer::{Answer, Searched};
 use fresh::{Freshness, Keeper};
 use index::Trouble;
 use query::Readers;
-use settings::Shelf;
+use shelf::{Shelf, shelves};
 
 /// The name of the handler.
 pub const RAG_QUERY: &str = "rag_query";
@@ -99,7 +99,7 @@ impl Documents {
         progress: &Progress,
     ) -> Documents {
         let shelves = match settings {
-            Some(settings) => settings.shelves(folder),
+            Some(settings) => shelves(settings, folder),
             None => Ok(Vec::new()),
         };
         let collections = shelves.map(|shelves| {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ignore::WalkBuilder;
 
-use super::settings::Shelf;
+use super::shelf::Shelf;
 
 /// Folders deeper than this are not entered.
 const DEPTH_MAX: usize = 32;

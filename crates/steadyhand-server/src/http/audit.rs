@@ -13,8 +13,9 @@ use utoipa::IntoParams;
 
 use super::status::{self, Refused, Why};
 use super::{App, Asked, Asking, Peer, rights, shapes};
-use crate::access::{By, Identity, Right, TooSoon};
+use crate::access::{By, Identity, TooSoon};
 use crate::audit::{AuditActor, AuditEvent, AuditOrigin};
+use crate::config::role::Right;
 use crate::views;
 
 /// Records of one answer.

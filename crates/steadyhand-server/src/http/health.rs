@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::{App, Peer, shapes, status};
-use crate::access::Right;
+use crate::config::role::Right;
 use crate::views;
 
 /// Whether the process lives

@@ -15,7 +15,8 @@ use super::audit::WhatChanged;
 use super::limits::{Sent, Wanted};
 use super::status::{self, Refused, Why};
 use super::{App, Asking, Named, shapes};
-use crate::access::{By, CannotKeep, NewKey, Role, Tools};
+use crate::access::{By, CannotKeep, NewKey, Tools};
+use crate::config::role::Role;
 use crate::config::units::Rate;
 use crate::views;
 

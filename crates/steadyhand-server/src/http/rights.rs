@@ -8,7 +8,8 @@ use axum::response::{IntoResponse, Response};
 use super::mcp;
 use super::status::{Refused, Why};
 use super::who::Asking;
-use crate::access::{By, Identity, Right};
+use crate::access::{By, Identity};
+use crate::config::role::Right;
 use crate::proxy;
 
 /// Every address but those that everybody may ask: whether the server lives.

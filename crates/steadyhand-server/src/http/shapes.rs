@@ -14,7 +14,7 @@ use utoipa::openapi::{
 };
 use utoipa::{IntoResponses, PartialSchema, ToSchema};
 
-use crate::access::Role;
+use crate::config::role::Role;
 use crate::history;
 
 /// Why a request was not answered as asked

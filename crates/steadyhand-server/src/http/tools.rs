@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::status::{self, Refused, Why};
 use super::{App, Asked, Asking, Named, shapes};
-use crate::access::Right;
+use crate::config::role::Right;
 use crate::runtime::{NotSwitched, ToolSwitch};
 use crate::views::{self, tools::Format};
 

@@ -4,11 +4,11 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use reqwest::Url;
 use reqwest::header::HeaderValue;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use steadyhand::{Category, Problem, ToolError};
 
 use crate::config::document::escaped;
-use crate::template::{Template, Values};
+use crate::config::template::{Template, Values};
 
 /// All but the unreserved characters of RFC 3986.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
@@ -163,7 +163,7 @@ fn fill_segment(segment: &Template, values: &Values<'_>) -> Result<String, ToolE
             ));
         }
     }
-    let filled = fill_text(segment, values, encode).unwrap_or_default();
+    let filled = segment.fill_with(values, encode).unwrap_or_default();
     let places = segment.names();
     let Some(name) = places.first() else {
         return Ok(filled);
@@ -189,7 +189,7 @@ fn fill_query(value: &Template, values: &Values<'_>) -> Vec<String> {
         .and_then(|name| values.get(name)?.as_array());
     match list {
         Some(items) => items.iter().map(|item| encode(&as_text(item))).collect(),
-        None => fill_text(value, values, encode).into_iter().collect(),
+        None => value.fill_with(values, encode).into_iter().collect(),
     }
 }
 
@@ -205,7 +205,7 @@ pub fn header(template: &Template, values: &Values<'_>) -> Result<Option<HeaderV
             ));
         }
     }
-    let Some(text) = fill_text(template, values, str::to_owned) else {
+    let Some(text) = template.fill_with(values, str::to_owned) else {
         return Ok(None);
     };
     let mut value = HeaderValue::from_str(text.trim_matches([' ', '\t'])).map_err(|_| {
@@ -214,93 +214,6 @@ pub fn header(template: &Template, values: &Values<'_>) -> Result<Option<HeaderV
     // Any header may be a key: it is kept out of debug output and of compression tables.
     value.set_sensitive(true);
     Ok(Some(value))
-}
-
-/// A JSON value whose texts have places.
-#[derive(Debug, Clone)]
-pub enum JsonTemplate {
-    /// Nothing to fill.
-    Fixed(Value),
-    /// A text with places.
-    Text(Template),
-    /// Items.
-    List(Vec<JsonTemplate>),
-    /// Fields; their names are fixed.
-    Fields(Vec<(String, JsonTemplate)>),
-}
-
-impl JsonTemplate {
-    /// Reads a value. The error says what is wrong, and where (a JSON Pointer).
-    pub fn parse(value: &Value) -> Result<JsonTemplate, (String, String)> {
-        let below = |key: String| move |(at, why): (String, String)| (format!("/{key}{at}"), why);
-        Ok(match value {
-            Value::String(text) => {
-                let template = Template::parse(text).map_err(|why| (String::new(), why))?;
-                JsonTemplate::Text(template)
-            }
-            Value::Array(items) => JsonTemplate::List(
-                items
-                    .iter()
-                    .enumerate()
-                    .map(|(index, item)| {
-                        JsonTemplate::parse(item).map_err(below(index.to_string()))
-                    })
-                    .collect::<Result<_, _>>()?,
-            ),
-            Value::Object(fields) => JsonTemplate::Fields(
-                fields
-                    .iter()
-                    .map(|(key, field)| {
-                        let field = JsonTemplate::parse(field).map_err(below(escaped(key)));
-                        field.map(|field| (key.clone(), field))
-                    })
-                    .collect::<Result<_, _>>()?,
-            ),
-            Value::Null | Value::Bool(_) | Value::Number(_) => JsonTemplate::Fixed(value.clone()),
-        })
-    }
-
-    /// The arguments it has places for, each with its JSON Pointer.
-    pub fn places(&self) -> Vec<(String, &str)> {
-        match self {
-            JsonTemplate::Fixed(_) => Vec::new(),
-            JsonTemplate::Text(text) => text
-                .names()
-                .into_iter()
-                .map(|name| (String::new(), name))
-                .collect(),
-            JsonTemplate::List(items) => below(
-                items
-                    .iter()
-                    .enumerate()
-                    .map(|(i, item)| (i.to_string(), item)),
-            ),
-            JsonTemplate::Fields(fields) => {
-                below(fields.iter().map(|(key, field)| (escaped(key), field)))
-            }
-        }
-    }
-
-    /// The value for these arguments: a text that is one place takes the argument with its type, any
-    /// other takes it as text. What has an absent argument is left out; `None` if that is all.
-    pub fn fill(&self, values: &Values<'_>) -> Option<Value> {
-        match self {
-            JsonTemplate::Fixed(value) => Some(value.clone()),
-            JsonTemplate::Text(text) => match text.only_place() {
-                Some(name) => values.get(name).cloned(),
-                None => fill_text(text, values, str::to_owned).map(Value::String),
-            },
-            JsonTemplate::List(items) => {
-                Some(items.iter().filter_map(|item| item.fill(values)).collect())
-            }
-            JsonTemplate::Fields(fields) => {
-                let filled = fields
-                    .iter()
-                    .filter_map(|(key, field)| Some((key.clone(), field.fill(values)?)));
-                Some(Value::Object(filled.collect::<Map<_, _>>()))
-            }
-        }
-    }
 }
 
 /// An object as the body of a form; lists become one pair for each item.
@@ -339,17 +252,6 @@ pub fn wrong_argument(name: &str, code: &str, why: &str) -> ToolError {
     .never_started()
 }
 
-fn fill_text(
-    template: &Template,
-    values: &Values<'_>,
-    encode: fn(&str) -> String,
-) -> Option<String> {
-    let encoded = |value: &str| Ok::<_, std::convert::Infallible>(encode(value));
-    match template.fill(values, encoded) {
-        Ok(filled) => filled,
-    }
-}
-
 fn as_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -369,13 +271,4 @@ fn names<'a>(templates: impl Iterator<Item = &'a Template>) -> Vec<&'a str> {
         }
     }
     names
-}
-
-fn below<'a>(parts: impl Iterator<Item = (String, &'a JsonTemplate)>) -> Vec<(String, &'a str)> {
-    parts
-        .flat_map(|(key, part)| {
-            let inner = part.places().into_iter();
-            inner.map(move |(at, name)| (format!("/{key}{at}"), name))
-        })
-        .collect()
 }

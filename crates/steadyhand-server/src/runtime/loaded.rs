@@ -16,14 +16,15 @@ use super::{Options, SourceProblem, policy};
 use crate::approvals::{Ask, NobodyToAsk};
 use crate::cassette;
 use crate::chaos::Chaotic;
+use crate::config::extensions::Fault;
+use crate::config::progress::Progress;
 use crate::config::reference::{Resolution, Resolver, Unresolved};
 use crate::config::secret;
 use crate::config::settings::{Approval, PolicySettings};
 use crate::config::{Configuration, ToolTable};
-use crate::progress::Progress;
 use crate::scrub;
 use crate::source::mcp::PinMode;
-use crate::source::{Context, Fault, LeftOut, Source};
+use crate::source::{self, Context, LeftOut, Source};
 use steadyhand::wildcard::wild;
 
 /// A source and its tools. The handlers are kept as long as the source's own settings stay the same.
@@ -637,7 +638,12 @@ async fn bring(
     };
     let source = match &options.replay {
         Some(tape) => cassette::source(tape),
-        None => (table.kind.build)(&table.name, settings, context).map_err(in_words)?,
+        None => {
+            let build = source::builder(table.kind);
+            let build =
+                build.ok_or_else(|| format!("no file can name the kind {}", table.kind.name))?;
+            build(&table.name, settings, context).map_err(in_words)?
+        }
     };
     let tools = told(
         &context.progress,

@@ -27,12 +27,11 @@ use tokio::sync::watch::{Receiver, Sender};
 use crate::approvals::Desk;
 use crate::cassette::{self, Tape};
 use crate::chaos::Chaos;
-use crate::config::{Configuration, Problem, Report, Surroundings, ToolTable, Trust};
+use crate::config::progress::Progress;
+use crate::config::{Configuration, Extensions, Problem, Report, Surroundings, ToolTable, Trust};
 use crate::documents::{self, Documents};
-use crate::logging::NOTICE;
 use crate::net::Client;
 use crate::pins::Pins;
-use crate::progress::Progress;
 use crate::source::{Context, mcp};
 use inspect::{clashes, clashes_of_servers, settle_clashes};
 use loaded::Loaded;
@@ -65,11 +64,16 @@ struct Inner {
     servers_changed: Sender<u64>,
 }
 
+/// The target of log lines that are no warnings, and that are shown wherever warnings are.
+pub(crate) const NOTICE: &str = "steadyhand::notice";
+
 /// What a runtime is started with, besides the configuration.
 #[derive(Clone)]
 pub struct Options {
     /// Variables, folders, the key store.
     pub surroundings: Surroundings,
+    /// What the configuration is read with.
+    pub extensions: &'static Extensions,
     /// Where state is kept.
     pub state: PathBuf,
     /// Services of the host application.
@@ -129,10 +133,11 @@ pub struct SourceProblem {
 
 impl Options {
     /// The surroundings of this process, state in the usual folder, nobody watching.
-    pub fn new(surroundings: Surroundings) -> Options {
+    pub fn new(surroundings: Surroundings, extensions: &'static Extensions) -> Options {
         Options {
             state: surroundings.state_folder(),
             surroundings,
+            extensions,
             internal: InternalHandlers::new(),
             progress: Progress::silent(),
             approved: Vec::new(),
@@ -218,7 +223,8 @@ impl Runtime {
         let before = self.generation();
         let file = before.configuration.file.clone();
         let surroundings = self.inner.options.surroundings.clone();
-        let read = move || Configuration::load(file.as_deref(), &surroundings);
+        let extensions = self.inner.options.extensions;
+        let read = move || Configuration::load(file.as_deref(), &surroundings, extensions);
         let loaded = match tokio::task::spawn_blocking(read).await {
             Ok(loaded) => loaded.and_then(|next| not_emptied(&before.configuration, next)),
             Err(error) => Err(broken_off(error.to_string())),

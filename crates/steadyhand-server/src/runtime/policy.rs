@@ -8,8 +8,8 @@ use steadyhand::{BreakerPolicy, FailureCode, Fallback, Policy};
 use crate::config::settings::{
     BreakerSettings, FallbackSettings, LimitSettings, PolicySettings, RetryOn, RetrySettings,
 };
-use crate::net::fill::JsonTemplate;
-use crate::template::Values;
+use crate::config::template::JsonTemplate;
+use crate::config::template::Values;
 
 /// Lays settings over a policy; what they do not say stays as it is.
 pub fn lay_over(policy: &mut Policy, settings: &PolicySettings) {

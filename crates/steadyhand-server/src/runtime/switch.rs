@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Runtime;
 use crate::config::document::plain;
 use crate::config::replace::{NotReplaced, replace};
-use crate::config::{Report, Surroundings, ToolTable, edit};
+use crate::config::{Extensions, Report, Surroundings, ToolTable, edit};
 
 /// The setting.
 pub(crate) const SWITCH: &str = "enabled";
@@ -95,7 +95,8 @@ impl Runtime {
             )));
         }
         let keys = switch.keys.clone();
-        let write = move || write_switch(&path, &keys, on, &surroundings);
+        let extensions = self.inner.options.extensions;
+        let write = move || write_switch(&path, &keys, on, &surroundings, extensions);
         let written = tokio::task::spawn_blocking(write).await;
         let unchanged = |why: String| refuse(format!("{shown} was not changed: {why}"));
         match written {
@@ -119,6 +120,7 @@ fn write_switch(
     keys: &[String],
     on: bool,
     surroundings: &Surroundings,
+    extensions: &Extensions,
 ) -> Result<(), NotWritten> {
     let unreadable = |error: std::io::Error| NotWritten::Unchanged(plain(&error));
     // A link stays a link: what it leads to is replaced.
@@ -131,7 +133,7 @@ fn write_switch(
     if changed == text {
         return Ok(());
     }
-    match replace(&path, &changed, surroundings) {
+    match replace(&path, &changed, surroundings, extensions) {
         Ok(_) => Ok(()),
         Err(NotReplaced::Unwritable(error)) => Err(unreadable(error)),
         Err(NotReplaced::Wrong(report)) => Err(NotWritten::Wrong(Arc::new(report))),

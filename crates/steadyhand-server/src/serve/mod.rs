@@ -1,6 +1,5 @@
 //! The server: listens, takes connections in, and ends without leaving a call unanswered.
 
-mod address;
 mod applied;
 pub(crate) mod audited;
 mod connection;
@@ -29,18 +28,16 @@ use crate::approvals::Desk;
 use crate::audit::{AuditEvent, AuditLog};
 use crate::config::units::Span;
 use crate::config::{Configuration, Surroundings};
-use crate::demo;
 use crate::history::History;
 use crate::http::{self, Access, App, Limits};
 use crate::pins::Pins;
 use crate::runtime::Runtime;
-pub(crate) use address::{listen_address, listen_option};
 use applied::{export, jwt_of, watch_over};
 use audited::SettingsInForce;
 use connection::Service;
 use lanes::Lanes;
 use presence::Presence;
-pub(crate) use settings::{CannotServe, DEFAULT_LISTEN, Fault, Settings};
+pub(crate) use settings::{CannotServe, Fault, Settings};
 use tls::Tls;
 
 /// Where a server is started, somebody is about to open its pages.
@@ -181,9 +178,9 @@ impl Server {
         self.address
     }
 
-    /// The quiet traffic of the demo set, for ever.
-    pub(crate) async fn demo_traffic(&self) -> Infallible {
-        demo::traffic(&self.app).await
+    /// What it serves.
+    pub(crate) fn app(&self) -> &App {
+        &self.app
     }
 
     /// A link that logs a browser in once, where nobody is asked for credentials: decisions want some all the same.

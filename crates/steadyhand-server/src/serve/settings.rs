@@ -1,14 +1,14 @@
 //! What `[server]` says, with its references replaced, and whether it may be served like that.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use steadyhand::{plain_words, typed_json};
 
-use super::listen_address;
 use crate::access::Keys;
+use crate::config::listen::{DEFAULT_LISTEN, listen_address};
 use crate::config::proxy::ProxySettings;
 use crate::config::reference::Unresolved;
 use crate::config::settings::{
@@ -17,10 +17,6 @@ use crate::config::settings::{
 };
 use crate::config::text::SecretText;
 use crate::config::{Configuration, Resolver, Surroundings};
-
-/// Where Steadyhand listens if nobody says.
-pub(crate) const DEFAULT_LISTEN: SocketAddr =
-    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7400);
 
 /// `[server]`, ready for use.
 pub(crate) struct Settings {

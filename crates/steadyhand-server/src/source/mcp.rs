@@ -16,8 +16,8 @@ use steadyhand_mcp::{
     StartPolicy, When,
 };
 
-use super::{Context, Fault, Kind, LeftOut, Settings, Source};
-use crate::config::import::{self, ImportedServer};
+use super::{Context, Kind, LeftOut, Settings, Source};
+use crate::config::extensions::{Fault, SERVER_KIND, read_settings};
 use crate::config::units::{Span, TIME_LIMIT};
 use crate::config::{Configuration, SecretText, Surroundings, ToolTable};
 use crate::logins;
@@ -313,7 +313,7 @@ pub struct AllowDeny {
 }
 
 impl Settings for McpSettings {
-    const KIND: &'static str = "mcp";
+    const KIND: &'static str = SERVER_KIND;
     const BRINGS_MANY: bool = true;
 
     fn check(&self) -> Vec<Fault> {
@@ -600,7 +600,7 @@ impl Source for McpSource {
 
     /// Another choice of tools, other names: no reason to start a server anew.
     fn adapt(&self, settings: &Value, context: &Context) -> bool {
-        let settings = super::read::<McpSettings>(settings.clone());
+        let settings = read_settings::<McpSettings>(settings.clone());
         let settings = settings.and_then(|new| new.for_server(self.server.name(), context));
         settings.is_ok_and(|settings| self.server.adapt(settings))
     }
@@ -679,66 +679,6 @@ pub fn may_bring(name: &str, own: &Map<String, Value>, tool: &str) -> bool {
         || tool.starts_with(&steadyhand_mcp::names::prefix(name))
         || named("rename")
         || named("alias")
-}
-
-/// The table an imported server would have, as it is used and as it may be shown.
-pub fn table_of(server: &ImportedServer) -> (Map<String, Value>, Map<String, Value>) {
-    let used = |text: &import::ImportedText| json!(text.expose());
-    let seen = |text: &import::ImportedText| json!(text.shown());
-    (fields(server, &used), fields(server, &seen))
-}
-
-fn fields(
-    server: &ImportedServer,
-    text: &dyn Fn(&import::ImportedText) -> Value,
-) -> Map<String, Value> {
-    let mut table = Map::new();
-    let mut put = |key: &str, value: Value| drop(table.insert(key.to_owned(), value));
-    let map = |pairs: &[(String, import::ImportedText)]| {
-        let pairs = pairs.iter().map(|(key, value)| (key.clone(), text(value)));
-        Value::Object(pairs.collect())
-    };
-    match &server.transport {
-        import::Transport::Stdio {
-            command,
-            args,
-            env,
-            cwd,
-        } => {
-            put("command", text(command));
-            put("args", args.iter().map(text).collect());
-            let set = env.iter().filter_map(|(key, value)| {
-                let value = value.as_ref()?;
-                Some((key.clone(), text(value)))
-            });
-            put("env", Value::Object(set.collect()));
-            let without = env.iter().filter(|(_, value)| value.is_none());
-            put("env_without", without.map(|(key, _)| json!(key)).collect());
-            if let Some(cwd) = cwd {
-                put("cwd", text(cwd));
-            }
-        }
-        import::Transport::Http { url, headers, .. } => {
-            put("url", text(url));
-            put("headers", map(headers));
-        }
-        import::Transport::Sse { url, headers } => {
-            put("url", text(url));
-            put("headers", map(headers));
-            put("transport", json!("sse"));
-        }
-    }
-    let mut tools = Map::new();
-    if let Some(allow) = &server.tools.allow {
-        tools.insert("allow".to_owned(), json!(allow));
-    }
-    tools.insert("deny".to_owned(), json!(server.tools.deny));
-    put("tools", Value::Object(tools));
-    if let Some(start) = server.timeouts.start {
-        let text = humantime::format_duration(start).to_string();
-        put("start", json!({ "timeout": text }));
-    }
-    table
 }
 
 /// The command as it is written: references not replaced, what looks like a key hidden.

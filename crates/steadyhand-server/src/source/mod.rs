@@ -16,16 +16,16 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use steadyhand::ToolSource;
 use steadyhand::source::internal::InternalHandlers;
-use steadyhand::typed_json::Typed;
-use steadyhand::{ToolSource, plain_words};
 use steadyhand_mcp::Server;
 
 pub use fixed::Fixed;
 
 use crate::config::Trust;
+use crate::config::extensions::{Fault, SourceKind, read_settings, schema_of};
+use crate::config::progress::Progress;
 use crate::net::Client;
-use crate::progress::Progress;
 use steadyhand::wildcard::wild;
 
 /// All kinds that `kind = "…"` can name.
@@ -38,9 +38,11 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<command::CommandSettings>(),
 ];
 
-/// The kind of this name.
-pub fn kind(name: &str) -> Option<&'static Kind> {
-    KINDS.iter().find(|kind| kind.name == name)
+/// What builds the sources of a kind; none for one that no file can name.
+pub fn builder(kind: &SourceKind) -> Option<Build> {
+    let mut kinds = KINDS.iter().chain([&mcp::SERVER]);
+    let kind = kinds.find(|known| known.settings.name == kind.name)?;
+    Some(kind.build)
 }
 
 /// The settings of one kind of source: the keys of its table besides those of the policy.
@@ -100,26 +102,6 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-/// Something in the settings of a source that cannot work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// JSON Pointer to the place in the source's table: `/headers/Authorization`.
-    pub at: String,
-    /// What is wrong with it.
-    pub message: String,
-    /// What to do about it.
-    pub help: Option<String>,
-}
-
-impl Fault {
-    /// The same fault, of a table within the table.
-    #[must_use]
-    pub fn below(mut self, place: &str) -> Fault {
-        self.at.insert_str(0, place);
-        self
-    }
-}
-
 /// What all sources share.
 #[derive(Clone)]
 pub struct Context {
@@ -152,16 +134,8 @@ pub type Build = fn(&str, Value, &Context) -> Result<Arc<dyn Source>, Fault>;
 
 /// One row of the table of kinds.
 pub struct Kind {
-    /// What `kind = "…"` says.
-    pub name: &'static str,
-    /// Whether one table brings several tools.
-    pub brings_many: bool,
-    /// The keys whose texts have places for arguments.
-    pub templates: &'static [&'static str],
-    /// The JSON Schema of its settings.
-    pub schema: fn(&mut SchemaGenerator) -> Schema,
-    /// Reads the settings and looks for faults.
-    pub check: fn(&Value) -> Vec<Fault>,
+    /// What the configuration knows of it.
+    pub settings: SourceKind,
     /// Reads the settings and builds the source.
     pub build: Build,
 }
@@ -170,32 +144,19 @@ impl Kind {
     /// The row for one type of settings.
     pub const fn of<S: Settings>() -> Kind {
         Kind {
-            name: S::KIND,
-            brings_many: S::BRINGS_MANY,
-            templates: S::TEMPLATES,
-            schema: |generator| generator.root_schema_for::<S>(),
-            check: |settings| match read::<S>(settings.clone()) {
-                Ok(settings) => settings.check(),
-                Err(fault) => vec![fault],
+            settings: SourceKind {
+                name: S::KIND,
+                brings_many: S::BRINGS_MANY,
+                templates: S::TEMPLATES,
+                schema: schema_of::<S>,
+                check: |settings| match read_settings::<S>(settings.clone()) {
+                    Ok(settings) => settings.check(),
+                    Err(fault) => vec![fault],
+                },
             },
-            build: |name, settings, context| read::<S>(settings)?.build(name, context),
+            build: |name, settings, context| read_settings::<S>(settings)?.build(name, context),
         }
     }
-}
-
-fn read<S: Settings>(settings: Value) -> Result<S, Fault> {
-    serde_path_to_error::deserialize(Typed(settings)).map_err(|error| {
-        let fault = plain_words::misfit(error.inner());
-        let path = error.path().to_string();
-        Fault {
-            at: String::new(),
-            message: match path.as_str() {
-                "." => fault,
-                _ => format!("{path}: {fault}"),
-            },
-            help: None,
-        }
-    })
 }
 
 /// A value that is there, be it null: `mock_response: null` is an answer.

@@ -9,8 +9,8 @@ use rumqttc::{Packet, Publish, QoS};
 use tokio::task::JoinSet;
 
 use super::{Answer, BackgroundTranscriber, UTTERANCE_BYTES_MAX, Utterance};
+use crate::config::extensions::Fault;
 use crate::config::transcriber::MqttSettings;
-use crate::source::Fault;
 
 /// What stands for the speaker in the topic of answers.
 const SPEAKER: &str = "{speaker}";

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use steadyhand::{Call, Outcome, ToolExecutor};
 use steadyhand_conversation::{self as conversation, Provider, What};
+use steadyhand_server::cli::extensions::EXTENSIONS;
 use steadyhand_server::config::{Configuration, Surroundings};
 use steadyhand_server::runtime::{Options, Runtime};
 
@@ -282,8 +283,9 @@ async fn r14_every_operation_answers_the_same_from_the_library_over_http_and_on_
     let workplace = Workplace::with_config(TOOLS);
     let surroundings = Surroundings::of_this_process();
     let file = workplace.file("steadyhand.toml");
-    let configuration = Configuration::load(Some(&file), &surroundings).expect("a right file");
-    let mut options = Options::new(surroundings);
+    let configuration =
+        Configuration::load(Some(&file), &surroundings, &EXTENSIONS).expect("a right file");
+    let mut options = Options::new(surroundings, &EXTENSIONS);
     options.state = workplace.file("state");
     let library = Runtime::start(configuration, options).await;
     // One server each: what one has counted is not the other's.

@@ -18,12 +18,12 @@ use serde_json::{Map, Value, json};
 
 use super::identity::{By, Identity};
 use super::pace::Pace;
-use super::role::Role;
 use super::tools::Tools;
+use crate::config::extensions::Fault;
+use crate::config::role::Role;
 use crate::config::settings::JwtSettings;
 use crate::config::words::dotted;
 use crate::net::{Client, Url};
-use crate::source::Fault;
 use jwks::{Jwks, NoKey};
 
 /// What clocks may differ by.

@@ -21,7 +21,7 @@ use super::remote::Remote;
 use super::screen;
 use super::{Interrupts, Session, arguments, chat, complete, starting, written};
 use crate::approvals::Desk;
-use crate::progress::Progress;
+use crate::config::progress::Progress;
 use crate::runtime::Runtime;
 use crate::serve;
 use crate::source::{command, mcp};

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::error::{Exit, Failed};
 use super::CallArgs;
+use crate::cli::extensions::EXTENSIONS;
 use crate::config::import::{Client, Imported, Importer};
 use crate::config::settings::PolicySettings;
 use crate::config::words::nearest;
@@ -80,7 +81,7 @@ pub(super) fn taken_apart(
     let Some(found) = there.find(|found| found.name == server) else {
         return Err(no_such_server(program, server, &imported));
     };
-    let mut table = server_table(found, &imported, surroundings);
+    let mut table = server_table(found, &imported, surroundings, &EXTENSIONS);
     if let Some(reason) = table.unusable.take() {
         return Err(Failed::new(Exit::SignIn, "server_disabled", reason));
     }
@@ -128,7 +129,7 @@ fn table(name: String, own: Map<String, Value>) -> ToolTable {
     ToolTable {
         section: "mcp",
         name,
-        kind: &mcp::SERVER,
+        kind: &mcp::SERVER.settings,
         own,
         policy: PolicySettings::default(),
         each: Vec::new(),

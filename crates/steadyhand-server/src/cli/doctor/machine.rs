@@ -15,6 +15,7 @@ use super::Patient;
 use super::check::{Check, Group, State};
 use super::listening;
 use crate::config::ToolTable;
+use crate::config::listen::DEFAULT_LISTEN;
 use crate::serve::{self, presence};
 
 /// How long a program may take to say its version.
@@ -54,8 +55,8 @@ async fn port(patient: Patient<'_>) -> Vec<Check> {
             }
         }
         // A secret that is missing is told with the others.
-        Err(cannot) if cannot.fault == serve::Fault::Secret => (serve::DEFAULT_LISTEN, None),
-        Err(cannot) => (serve::DEFAULT_LISTEN, Some(cannot)),
+        Err(cannot) if cannot.fault == serve::Fault::Secret => (DEFAULT_LISTEN, None),
+        Err(cannot) => (DEFAULT_LISTEN, Some(cannot)),
     };
     let mut checks = vec![of_port(patient, listen).await];
     if let Some(exposed) = exposed_key {

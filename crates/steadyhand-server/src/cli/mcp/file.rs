@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::Session;
 use super::super::error::{Exit, Failed};
+use crate::cli::extensions::EXTENSIONS;
 use crate::config::document::plain;
 use crate::config::replace::{NotReplaced, replace};
 use crate::config::{Configuration, find};
@@ -88,7 +89,7 @@ impl File {
         session: &Session<'_>,
         text: &str,
     ) -> Result<Configuration, Failed> {
-        replace(&self.path, text, &session.surroundings).map_err(|why| match why {
+        replace(&self.path, text, &session.surroundings, &EXTENSIONS).map_err(|why| match why {
             NotReplaced::Unwritable(error) => cannot("write", &self.shown, &error),
             NotReplaced::Wrong(mut report) => {
                 report.subject = format!("what {} would say", self.shown);

@@ -7,6 +7,7 @@ mod expand;
 mod read;
 mod server;
 mod shape;
+mod table;
 mod text;
 
 use crate::config::words::nearest;

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::super::format::{counted, cut, line, visible, when};
 use super::super::parts::badge;
-use crate::access::{Identity, Right};
+use crate::access::Identity;
+use crate::config::role::Right;
 use crate::overview;
 use crate::pins::{Change, Difference, PinnedKind, suspicious_passages};
 

@@ -12,7 +12,7 @@ use super::super::parts::{
     badge, block, breaker_state, button, call_path, call_state, failure_text, took,
 };
 use super::super::{Menu, Page, Request};
-use crate::access::Right;
+use crate::config::role::Right;
 use crate::history::{CallSummary, Counts, Trends, Window};
 use crate::http::history::{Calls, calls, trends_of};
 use crate::http::status::Refused;

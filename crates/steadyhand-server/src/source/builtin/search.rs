@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use steadyhand::{Handler, Invocation, Output, Tool, ToolError};
 
 use crate::config::SecretText;
+use crate::config::extensions::Fault;
 use crate::net::{Client, Limits, Method, Reach, Request, Url};
-use crate::source::{Context, Fault};
+use crate::source::Context;
 
 const RESULTS_DEFAULT: u64 = 5;
 /// What all three can give in one request.

@@ -11,8 +11,8 @@ use steadyhand::ToolError;
 
 use super::error;
 use crate::config::SecretText;
-use crate::source::Fault;
-use crate::template::{Template, Values};
+use crate::config::extensions::Fault;
+use crate::config::template::{Template, Values};
 
 /// Ends the name of a place that takes a list: each item becomes an element of its own.
 const SPREAD: &str = "...";

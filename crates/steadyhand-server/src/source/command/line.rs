@@ -5,8 +5,8 @@ use steadyhand::near_names::{COMPARED_NAMES_MAX, compared};
 
 use super::CommandSettings;
 use super::arguments::{ArgumentList, Part, Place};
-use crate::source::Fault;
-use crate::template::Template;
+use crate::config::extensions::Fault;
+use crate::config::template::Template;
 
 /// `command` and `stdin`, read.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ use steadyhand::{Handler, Invocation, Output, Tool, ToolError};
 
 use super::{Context, Fault, Fixed, Settings, Source};
 use crate::config::SecretText;
-use crate::template::Values;
+use crate::config::template::Values;
 
 pub use answer::OutputMode;
 pub use arguments::Part;

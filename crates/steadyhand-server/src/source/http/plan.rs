@@ -6,10 +6,10 @@ use steadyhand::{Invocation, Output, ToolError};
 
 use super::{Fault, HttpSettings};
 use crate::config::document::escaped;
-use crate::net::fill::{self, JsonTemplate, UrlTemplate};
+use crate::config::template::{JsonTemplate, Template, Values};
+use crate::net::fill::{self, UrlTemplate};
 use crate::net::response::is_json;
 use crate::net::{Method, Request, Response};
-use crate::template::{Template, Values};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const FORM: &str = "application/x-www-form-urlencoded";

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use steadyhand::{Category, ToolError};
 
 use crate::config::SecretText;
+use crate::config::extensions::Fault;
 use crate::net::Request;
-use crate::source::Fault;
 
 /// How the service is told who calls. One of: `header` with `value`, `query` with `value`, `bearer`, `basic`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

@@ -16,8 +16,8 @@ use super::load::{self, Copy, LOAD_TIMEOUT, Spec};
 use super::operation::{Operation, Skipped};
 use super::read::{self, Choice, Prepared, Reading};
 use crate::config::Trust;
+use crate::config::progress::Progress;
 use crate::net::{Client, Limits, RESPONSE_BYTES_MAX, Reach};
-use crate::progress::Progress;
 use crate::source::{Context, LeftOut, Source};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

@@ -7,11 +7,11 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use super::message::text;
 use crate::config::SecretText;
 use crate::config::document::escaped;
+use crate::config::extensions::Fault;
 use crate::config::settings::TelemetrySettings;
 use crate::net::header::{HeaderMap, HeaderName, HeaderValue};
 use crate::net::request::site;
 use crate::net::{Reach, Url};
-use crate::source::Fault;
 
 const METRICS_EVERY: Duration = Duration::from_secs(60);
 /// More often would be load, not news.

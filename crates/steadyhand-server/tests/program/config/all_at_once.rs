@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use steadyhand_server::cli::extensions::EXTENSIONS;
 use steadyhand_server::config::{Configuration, Surroundings};
 
 use crate::support::{Workplace, parts};
@@ -163,7 +164,7 @@ fn file(mended: &dyn Fn(usize) -> bool) -> String {
 fn problems(workplace: &Workplace, mended: &dyn Fn(usize) -> bool) -> BTreeSet<String> {
     workplace.write("steadyhand.toml", &file(mended));
     let path = workplace.file("steadyhand.toml");
-    match Configuration::load(Some(&path), &Surroundings::of_this_process()) {
+    match Configuration::load(Some(&path), &Surroundings::of_this_process(), &EXTENSIONS) {
         Ok(configuration) => configuration.warnings,
         Err(report) => report.problems,
     }

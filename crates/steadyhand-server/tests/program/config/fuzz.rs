@@ -1,6 +1,7 @@
 //! Configurations, changed at random: loading one ends in a configuration or in problems with their places.
 
 use proptest::prelude::*;
+use steadyhand_server::cli::extensions::EXTENSIONS;
 use steadyhand_server::config::{Configuration, Surroundings};
 
 use crate::fuzzing::{changed, fuzz};
@@ -53,7 +54,8 @@ fn s01_changed_configurations_are_loaded_or_refused_with_places() {
     let path = workplace.file("steadyhand.toml");
     fuzz(60, &changed(FILES, WORDS), |text| {
         workplace.write("steadyhand.toml", &text);
-        let loaded = Configuration::load(Some(&path), &Surroundings::of_this_process());
+        let loaded =
+            Configuration::load(Some(&path), &Surroundings::of_this_process(), &EXTENSIONS);
         let problems = match loaded {
             Ok(configuration) => configuration.warnings,
             Err(report) => report.problems,

@@ -4,6 +4,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
+use steadyhand_server::cli::extensions::EXTENSIONS;
+
 use crate::support::{Workplace, parts};
 
 /// Nobody has this number.
@@ -340,7 +342,8 @@ fn s06_a_running_server_does_not_take_over_what_others_change_later() {
     assert_eq!(about.uid(), 0);
     give_away(&file);
     let surroundings = trusting(&workplace);
-    let load = || steadyhand_server::config::Configuration::load(Some(&file), &surroundings);
+    let load =
+        || steadyhand_server::config::Configuration::load(Some(&file), &surroundings, &EXTENSIONS);
     assert!(load().is_ok(), "as it is when it is read first");
     fs::write(&file, CONFIG).expect("the stranger writes");
     give_away(&file);

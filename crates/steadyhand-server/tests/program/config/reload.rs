@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use steadyhand::{BreakerState, Call};
+use steadyhand_server::cli::extensions::EXTENSIONS;
 use steadyhand_server::config::{Configuration, Surroundings};
 use steadyhand_server::runtime::{Options, Runtime};
 
@@ -34,8 +35,9 @@ retry = { attempts = 1 }
 async fn started(workplace: &Workplace) -> Runtime {
     let surroundings = Surroundings::of_this_process();
     let file = workplace.file("steadyhand.toml");
-    let configuration = Configuration::load(Some(&file), &surroundings).expect("a right file");
-    let mut options = Options::new(surroundings);
+    let configuration =
+        Configuration::load(Some(&file), &surroundings, &EXTENSIONS).expect("a right file");
+    let mut options = Options::new(surroundings, &EXTENSIONS);
     options.state = workplace.file("state");
     Runtime::start(configuration, options).await
 }

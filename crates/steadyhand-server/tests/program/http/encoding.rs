@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use steadyhand_server::config::template::JsonTemplate;
+use steadyhand_server::config::template::{Template, Values};
 use steadyhand_server::net::Url;
-use steadyhand_server::net::fill::{self, JsonTemplate, UrlTemplate};
-use steadyhand_server::template::{Template, Values};
+use steadyhand_server::net::fill::{self, UrlTemplate};
 
 /// Texts with more than their share of the characters that mean something somewhere.
 fn texts() -> impl Strategy<Value = String> {

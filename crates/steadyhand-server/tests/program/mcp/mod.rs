@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use steadyhand_server::cli::extensions::EXTENSIONS;
 use steadyhand_server::config::{Configuration, Surroundings};
 use steadyhand_server::runtime::{Options, Runtime};
 
@@ -101,8 +102,9 @@ fn pause() {
 async fn started(bench: &Bench) -> Runtime {
     let surroundings = Surroundings::of_this_process();
     let file = bench.file("steadyhand.toml");
-    let configuration = Configuration::load(Some(&file), &surroundings).expect("a right file");
-    let mut options = Options::new(surroundings);
+    let configuration =
+        Configuration::load(Some(&file), &surroundings, &EXTENSIONS).expect("a right file");
+    let mut options = Options::new(surroundings, &EXTENSIONS);
     options.state = bench.file("state");
     Runtime::start(configuration, options).await
 }

@@ -1,14 +1,15 @@
 //! The section `[documents]` of the configuration: which files `rag_query` searches.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::config::units::Size;
-use crate::source::Fault;
+use super::document::escaped;
+use super::extensions::Fault;
+use super::units::Size;
 
 /// What the collection of `[documents]`' own folders is called.
 pub const MAIN: &str = "documents";
@@ -167,96 +168,25 @@ impl DocumentsSettings {
         }
         faults
     }
-
-    /// Each collection with all its settings; relative folders start at `folder`.
-    pub(super) fn shelves(&self, folder: &Path) -> Result<Vec<Shelf>, String> {
-        let mut shelves = Vec::new();
-        if !self.folders.is_empty() {
-            shelves.push(Shelf {
-                name: MAIN.to_owned(),
-                roots: roots(&self.folders, folder),
-                include: Globs::new(&self.include)?,
-                exclude: Globs::new(&self.exclude)?,
-                file_bytes_max: self.max_file.0,
-                files_max: self.max_files as usize,
-                watch: self.watch,
-            });
-        }
-        for (name, own) in &self.collections {
-            shelves.push(Shelf {
-                name: name.clone(),
-                roots: roots(&own.folders, folder),
-                include: Globs::new(own.include.as_ref().unwrap_or(&self.include))?,
-                exclude: Globs::new(own.exclude.as_ref().unwrap_or(&self.exclude))?,
-                file_bytes_max: own.max_file.unwrap_or(self.max_file).0,
-                files_max: own.max_files.unwrap_or(self.max_files) as usize,
-                watch: own.watch.unwrap_or(self.watch),
-            });
-        }
-        Ok(shelves)
-    }
-}
-
-/// One collection, ready to be scanned.
-#[derive(Debug)]
-pub(super) struct Shelf {
-    pub(super) name: String,
-    pub(super) roots: Vec<Root>,
-    pub(super) include: Globs,
-    pub(super) exclude: Globs,
-    pub(super) file_bytes_max: u64,
-    pub(super) files_max: usize,
-    pub(super) watch: bool,
-}
-
-/// A folder of a collection.
-#[derive(Debug)]
-pub(super) struct Root {
-    /// As the configuration has it: what sources begin with where there are several folders.
-    pub(super) shown: String,
-    pub(super) path: PathBuf,
-}
-
-impl Shelf {
-    /// Whether a file of this relative path is to be read.
-    pub(super) fn takes(&self, relative: &str) -> bool {
-        self.include.set.is_match(relative) && !self.exclude.set.is_match(relative)
-    }
-
-    /// Where a passage comes from, as an answer says it.
-    pub(super) fn source(&self, root: usize, relative: &str) -> String {
-        match self.roots.get(root) {
-            Some(root) if self.roots.len() > 1 => format!("{}/{relative}", root.shown),
-            _ => relative.to_owned(),
-        }
-    }
-
-    /// All that decides what the index holds: another text needs another index.
-    pub(super) fn fingerprint(&self) -> String {
-        let roots: Vec<_> = self.roots.iter().map(|root| &root.path).collect();
-        format!(
-            "{:?}",
-            (
-                roots,
-                &self.include.globs,
-                &self.exclude.globs,
-                self.file_bytes_max,
-                self.files_max
-            )
-        )
-    }
 }
 
 /// Globs as people write them: without a slash they hold at any depth, one of a folder holds for
 /// all that is in it, and case does not matter.
 #[derive(Debug)]
-pub(super) struct Globs {
-    globs: Vec<String>,
-    pub(super) set: GlobSet,
+pub struct Globs {
+    /// As they are written.
+    pub globs: Vec<String>,
+    /// All of them, compiled.
+    pub set: GlobSet,
 }
 
 impl Globs {
-    fn new(globs: &[String]) -> Result<Globs, String> {
+    /// Reads globs.
+    ///
+    /// # Errors
+    ///
+    /// Says which one is no glob.
+    pub fn new(globs: &[String]) -> Result<Globs, String> {
         let mut set = GlobSetBuilder::new();
         for glob in globs {
             let trimmed = glob.trim_start_matches("./").trim_end_matches('/');
@@ -284,22 +214,4 @@ impl Globs {
             set,
         })
     }
-}
-
-fn roots(folders: &[PathBuf], base: &Path) -> Vec<Root> {
-    let root = |folder: &PathBuf| {
-        let shown = folder.to_string_lossy().replace('\\', "/");
-        let shown = shown.trim_start_matches("./").trim_end_matches('/');
-        let joined = base.join(folder);
-        Root {
-            shown: shown.to_owned(),
-            path: std::path::absolute(&joined).unwrap_or(joined),
-        }
-    };
-    folders.iter().map(root).collect()
-}
-
-/// A key as a part of a JSON Pointer.
-fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }

@@ -1,13 +1,6 @@
-//! The demo set: what there is without a configuration. One TOML that is read by the ordinary loader, quiet traffic
-//! for the dashboard, and a server that is broken on purpose.
-
-mod broken;
-mod traffic;
+//! The demo set: what there is without a configuration. One TOML that is read by the ordinary loader.
 
 use std::path::PathBuf;
-
-pub(crate) use broken::crash;
-pub(crate) use traffic::traffic;
 
 /// What it is called where a setting's origin is shown.
 pub(crate) const FILE_NAME: &str = "demo.toml";

@@ -5,19 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// What someone is let in as.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    ToSchema,
-    clap::ValueEnum,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Sees everything, runs nothing
@@ -32,7 +20,7 @@ pub enum Role {
 
 /// What may be done at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Right {
+pub enum Right {
     /// What everybody may who is let in at all.
     Know,
     /// Run tools.
@@ -46,9 +34,10 @@ pub(crate) enum Right {
 }
 
 impl Role {
-    pub(crate) const ALL: [Role; 4] = [Role::Viewer, Role::Caller, Role::Operator, Role::Admin];
+    /// Every role, from the one with the fewest rights to the one with all.
+    pub const ALL: [Role; 4] = [Role::Viewer, Role::Caller, Role::Operator, Role::Admin];
 
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Role::Viewer => "viewer",
             Role::Caller => "caller",
@@ -57,7 +46,7 @@ impl Role {
         }
     }
 
-    pub(crate) fn may(self, right: Right) -> bool {
+    pub fn may(self, right: Right) -> bool {
         match right {
             Right::Know => true,
             Right::Call => self != Role::Viewer,
@@ -69,7 +58,7 @@ impl Role {
 }
 
 impl Right {
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Right::Know => "know",
             Right::Call => "call",
@@ -80,7 +69,7 @@ impl Right {
     }
 
     /// The roles that have it, for those who do not.
-    pub(crate) fn roles(self) -> String {
+    pub fn roles(self) -> String {
         let having = Role::ALL.into_iter().filter(|role| role.may(self));
         having.map(Role::word).collect::<Vec<_>>().join(", ")
     }

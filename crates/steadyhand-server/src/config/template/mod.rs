@@ -1,8 +1,13 @@
 //! Texts with places for arguments: `/lights/{room}`. Values are encoded for where they stand.
 
+mod json;
+
+use std::convert::Infallible;
 use std::fmt;
 
 use serde_json::{Map, Value};
+
+pub use json::JsonTemplate;
 
 /// A text with places. `{{` and `}}` stand for the braces themselves, `${…}` is left alone.
 #[derive(Clone, PartialEq, Eq)]
@@ -98,6 +103,14 @@ impl Template {
             }
         }
         Ok(Some(filled))
+    }
+
+    /// [`Template::fill`] with an encoding that takes every value.
+    pub fn fill_with(&self, values: &Values<'_>, encode: fn(&str) -> String) -> Option<String> {
+        let encoded = |value: &str| Ok::<_, Infallible>(encode(value));
+        match self.fill(values, encoded) {
+            Ok(filled) => filled,
+        }
     }
 }
 

@@ -2,13 +2,16 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+/// Where Steadyhand listens if nobody says.
+pub const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7400);
+
 /// Reads an address: `127.0.0.1:7400`, `[::1]:7400`, `localhost:7400`, or only a port, which means this machine alone.
 /// Where there is a usual port, it may be left out.
 ///
 /// # Errors
 ///
 /// Says what is wrong with the text.
-pub(crate) fn listen_address(text: &str, usual_port: Option<u16>) -> Result<SocketAddr, String> {
+pub fn listen_address(text: &str, usual_port: Option<u16>) -> Result<SocketAddr, String> {
     const THIS_MACHINE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let text = text.trim();
     if let Ok(address) = text.parse() {
@@ -43,8 +46,8 @@ pub(crate) fn listen_address(text: &str, usual_port: Option<u16>) -> Result<Sock
 }
 
 /// [`listen_address`] for an option of a command.
-pub(crate) fn listen_option(text: &str) -> Result<SocketAddr, String> {
-    listen_address(text, Some(super::DEFAULT_LISTEN.port())).map_err(|wrong| {
+pub fn listen_option(text: &str) -> Result<SocketAddr, String> {
+    listen_address(text, Some(DEFAULT_LISTEN.port())).map_err(|wrong| {
         format!("{wrong}. Write one such as 127.0.0.1:7400, localhost:7400 or 7400")
     })
 }

@@ -12,9 +12,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Registry, fmt};
 
 use crate::config::settings::{LineFormat, LineLevel, LogSettings};
-
-/// The target of lines that are no warnings, and that are shown wherever warnings are.
-pub(crate) const NOTICE: &str = "steadyhand::notice";
+use crate::runtime::NOTICE;
 
 type Lines = Box<dyn Layer<Registry> + Send + Sync>;
 type WithLines = Layered<reload::Layer<Lines, Registry>, Registry>;

@@ -1,0 +1,27 @@
+//! Puts together what the configuration is read with: all kinds of tools, and all checks.
+
+use std::sync::LazyLock;
+
+use crate::access::Jwt;
+use crate::alerts::Rule;
+use crate::config::extensions::{Extensions, SectionChecks};
+use crate::source::{self, builtin};
+use crate::telemetry::otlp;
+use crate::transcriber::mqtt;
+
+/// What this program reads configurations with.
+pub static EXTENSIONS: LazyLock<Extensions> = LazyLock::new(|| {
+    let kinds = source::KINDS.iter().map(|kind| &kind.settings);
+    let checks = SectionChecks {
+        jwt: Jwt::check,
+        alert: Rule::check,
+        telemetry: otlp::check,
+        mqtt: mqtt::check,
+    };
+    Extensions::new(
+        kinds.collect(),
+        &source::mcp::SERVER.settings,
+        builtin::names(),
+        checks,
+    )
+});
