@@ -10,7 +10,6 @@ mod cassette;
 mod chaos;
 pub mod cli;
 pub mod config;
-mod connect;
 pub mod conversations;
 mod dashboard;
 pub mod documents;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::output::Output;
+use crate::redact::{self, Secrets};
 
 /// Why a call has no result of its own. Always complete: every field means something to someone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,6 +58,33 @@ pub(crate) struct ToldAgain {
 }
 
 impl Failure {
+    /// The same without what may quote the arguments: for what is written down.
+    #[must_use]
+    pub fn without_secrets(&self, secrets: &Secrets) -> Failure {
+        let mut shown = self.clone();
+        let hide = |text: &mut String| {
+            let tidy = redact::text(text).into_owned();
+            *text = secrets.hide(tidy);
+        };
+        hide(&mut shown.message);
+        hide(&mut shown.user_message);
+        for problem in &mut shown.problems {
+            hide(&mut problem.message);
+            [&mut problem.expected, &mut problem.got]
+                .into_iter()
+                .flatten()
+                .for_each(hide);
+        }
+        let examples = shown
+            .problems
+            .iter_mut()
+            .map(|problem| &mut problem.example);
+        for example in examples.chain([&mut shown.example]).flatten() {
+            *example = secrets.hide_in(example);
+        }
+        shown
+    }
+
     pub(crate) fn new(code: FailureCode, effect: Effect, message: impl Into<String>) -> Failure {
         Failure {
             code,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::pace::Pace;
 use super::tools::Tools;
-use crate::config::role::{Right, Role};
+use crate::config::role::{Right, Role, owner_of};
 
 /// Someone who was let in.
 pub(crate) struct Identity {
@@ -105,13 +105,5 @@ impl Identity {
             "tools": self.tools,
             "rate": self.pace.as_ref().map(|pace| pace.rate.to_string()),
         })
-    }
-}
-
-/// Whose call it is: `@ci` of `@ci/nightly`. A caller without a name of its own counts as what it says it is.
-pub(crate) fn owner_of(caller: &str) -> &str {
-    match caller.starts_with('@') {
-        true => caller.split_once('/').map_or(caller, |(owner, _)| owner),
-        false => caller,
     }
 }

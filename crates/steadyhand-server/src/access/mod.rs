@@ -27,7 +27,7 @@ use crate::audit::AuditLog;
 use crate::config::units::Rate;
 pub(crate) use audit::{Audit, Refusal};
 pub(crate) use budget::{Budget, Unnamed, budget_permit};
-pub(crate) use identity::{By, Identity, owner_of};
+pub(crate) use identity::{By, Identity};
 pub(crate) use jwt::{Jwt, NotAToken};
 pub(crate) use keys::{CannotKeep, Key, Keys, NewKey, NotLetIn};
 use pace::Pace;

@@ -110,8 +110,3 @@ impl Said {
         }
     }
 }
-
-/// The failure as it may be written down: its texts are tidied, what they quote of the arguments too.
-pub(super) fn hidden(failure: &Failure, secrets: &Secrets) -> Failure {
-    crate::history::hidden_failure(failure, secrets)
-}

@@ -13,7 +13,7 @@ use steadyhand::redact::Secrets;
 use steadyhand::{Event, FailureCode, Observer, ObserverQueue, Outcome, Tool, Watch};
 use steadyhand_process::private;
 
-use super::line::{Call, Definition, Head, Line, Missing, Said, hidden};
+use super::line::{Call, Definition, Head, Line, Missing, Said};
 use super::{FILE_BYTES_MAX, LINE_BYTES_MAX, VERSION};
 use crate::config::Trust;
 use crate::config::document::plain;
@@ -172,7 +172,9 @@ fn call_of(tool: String, args: &Value, outcome: &Outcome, secrets: &Secrets, at_
         tool,
         arguments: args.clone(),
         output: outcome.result.as_ref().ok().map(said),
-        failure: outcome.failure().map(|failure| hidden(failure, secrets)),
+        failure: outcome
+            .failure()
+            .map(|failure| failure.without_secrets(secrets)),
         fallback: outcome.fallback.as_deref().map(said),
         attempts: outcome.attempts,
         took_ms: outcome.running_time().as_secs_f64() * 1e3,

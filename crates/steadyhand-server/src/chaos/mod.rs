@@ -21,7 +21,7 @@ pub(crate) use handler::Chaotic;
 use plan::{Plan, Rule, Way};
 
 /// Stands at the beginning of whatever is told of something injected.
-pub(crate) const MARK: &str = "[chaos]";
+pub(crate) use crate::config::marks::ON_PURPOSE as MARK;
 
 /// A plan at work. What it does to the n-th attempt of a tool depends on its seed alone.
 pub(crate) struct Chaos {

@@ -11,17 +11,19 @@ use similar::{ChangeTag, TextDiff};
 use steadyhand::{clock, redact};
 
 use super::Session;
+use super::choice::Choice;
 use super::error::{Exit, Failed};
 use super::remote::Remote;
+use crate::config::connect::change::Change;
+use crate::config::connect::{Client, Scope, Us, Way, own_command, token_variable};
 use crate::config::document::plain;
-use crate::connect::change::Change;
-use crate::connect::{Client, Scope, Us, Way, own_command, token_variable};
 use crate::serve as serving;
 
 #[derive(Args)]
 pub(super) struct ConnectArgs {
     /// The program
-    client: Client,
+    #[arg(value_enum)]
+    client: Choice<Client>,
     /// Write it into the program's file; what was there stays, and a copy is kept beside it
     #[arg(long)]
     install: bool,
@@ -33,7 +35,7 @@ pub(super) struct ConnectArgs {
     stdio: bool,
     /// Whose file: project for claude-code and vscode, user for the others if not said
     #[arg(long, value_enum, value_name = "WHOSE")]
-    scope: Option<Scope>,
+    scope: Option<Choice<Scope>>,
     /// Another file than the program's usual one
     #[arg(long, value_name = "FILE", conflicts_with = "scope")]
     file: Option<PathBuf>,
@@ -43,7 +45,7 @@ pub(super) struct ConnectArgs {
 }
 
 pub(super) async fn run(session: &Session<'_>, args: &ConnectArgs) -> Result<(), Failed> {
-    let client = args.client;
+    let client = args.client.0;
     let way = match (args.http, args.stdio) {
         (true, _) => Way::Http,
         (_, true) => Way::Stdio,
@@ -248,7 +250,7 @@ fn us(
         }
     };
     let address = running.unwrap_or_else(|| serving::presence::reachable(listen));
-    if address.port() == 0 && args.client.usual_way() == Way::Http && !args.stdio {
+    if address.port() == 0 && args.client.0.usual_way() == Way::Http && !args.stdio {
         let message = "server.listen leaves the port open, and no server runs that has one";
         return Err(Failed::new(Exit::NotReachable, "no_server", message)
             .help("Start steadyhand serve first, or give it a port"));
@@ -268,8 +270,11 @@ fn file(session: &Session<'_>, args: &ConnectArgs) -> Option<PathBuf> {
     if let Some(file) = &args.file {
         return Some(session.surroundings.current.join(file));
     }
-    let scope = args.scope.unwrap_or_else(|| args.client.usual_scope());
-    args.client.file(scope, &session.surroundings)
+    let client = args.client.0;
+    let scope = args
+        .scope
+        .map_or_else(|| client.usual_scope(), |scope| scope.0);
+    client.file(scope, &session.surroundings)
 }
 
 /// Replaces the file in one step; what was there before is kept beside it. Says where.

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use clap::builder::PossibleValue;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use steadyhand::clock;
 
+use super::choice::Choice;
 use super::error::{Exit, Failed};
 use super::{Session, value};
 use crate::access::{CannotKeep, Keys, NewKey, Tools};
@@ -36,8 +36,8 @@ pub(super) struct CreateArgs {
     /// Whose it is, or what it is for
     name: String,
     /// What it lets its owner do
-    #[arg(long, value_enum, default_value_t = RoleOption(Role::Caller))]
-    role: RoleOption,
+    #[arg(long, value_enum, default_value_t = Choice(Role::Caller))]
+    role: Choice<Role>,
     /// Only these tools: a name, or a pattern such as weather*
     #[arg(long = "tool", value_name = "PATTERN")]
     tools: Vec<String>,
@@ -50,32 +50,6 @@ pub(super) struct CreateArgs {
     /// When it is of no more use, such as 30d
     #[arg(long, value_parser = humantime::parse_duration, value_name = "TIME")]
     expires: Option<Duration>,
-}
-
-/// A role as an option.
-#[derive(Clone, Copy)]
-struct RoleOption(Role);
-
-impl ValueEnum for RoleOption {
-    fn value_variants<'a>() -> &'a [RoleOption] {
-        const ALL: [RoleOption; Role::ALL.len()] = [
-            RoleOption(Role::Viewer),
-            RoleOption(Role::Caller),
-            RoleOption(Role::Operator),
-            RoleOption(Role::Admin),
-        ];
-        &ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = match self.0 {
-            Role::Viewer => "Sees everything, runs nothing",
-            Role::Caller => "Runs tools, and sees only calls of its own",
-            Role::Operator => "Runs tools, sees everything, says yes or no, resets and restarts",
-            Role::Admin => "Everything: keys and the configuration too",
-        };
-        Some(PossibleValue::new(self.0.word()).help(help))
-    }
 }
 
 fn parse_rate(text: &str) -> Result<Rate, String> {

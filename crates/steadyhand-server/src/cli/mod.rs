@@ -9,6 +9,7 @@ mod call;
 mod calls;
 mod changes;
 mod chat;
+mod choice;
 mod codes;
 mod complete;
 mod config;
@@ -64,6 +65,7 @@ use crate::audit::{AuditEvent, AuditLog, AuditOptions};
 use crate::config::settings::HistorySettings;
 use crate::config::surroundings::NAME_A_STATE_FOLDER;
 use crate::config::{Configuration, Surroundings};
+use crate::documents::DocumentSearch;
 use crate::history::{HealthState, History, HistoryOptions, KeptKeys, KeysOptions};
 use crate::pins::Pins;
 use crate::runtime::{Options, Runtime};
@@ -663,6 +665,7 @@ impl<'a> Session<'a> {
     ) -> Result<Runtime, Failed> {
         check_depth()?;
         let mut options = Options::new(self.surroundings.clone(), &EXTENSIONS);
+        options.services.push(Arc::new(DocumentSearch::default()));
         options.state = self.state();
         options.pins = Some(self.pins(configuration.file.as_deref()));
         options.progress = self.screen.progress();

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::document::escaped;
 use super::extensions::Fault;
@@ -13,6 +14,42 @@ use super::units::Size;
 
 /// What the collection of `[documents]`' own folders is called.
 pub const MAIN: &str = "documents";
+
+/// The name of the handler that searches.
+pub const RAG_QUERY: &str = "rag_query";
+/// What models are told about it where the configuration says nothing.
+pub const DESCRIPTION: &str =
+    "Searches documents and returns the passages that fit best, each with its source and score";
+
+/// How many passages an answer has at most.
+pub const LIMIT_MAX: u64 = 20;
+/// How many it has if nobody says.
+pub const LIMIT_DEFAULT: u64 = 5;
+
+/// The arguments of `rag_query`, for tools that state none.
+pub fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "query": {
+                "type": "string",
+                "description": "What to search for: words or a question"
+            },
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": LIMIT_MAX,
+                "default": LIMIT_DEFAULT,
+                "description": "How many passages to return"
+            },
+            "collection": {
+                "type": "string",
+                "description": "Search only this collection of documents; all of them if left out"
+            }
+        },
+        "required": ["query"]
+    })
+}
 
 /// Folders of documents that `rag_query` searches. Its keys also hold for the collections that do
 /// not say otherwise.

@@ -1,4 +1,4 @@
-//! Roles, and what each may do.
+//! Roles, what each may do, and whose a call is.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,5 +72,13 @@ impl Right {
     pub fn roles(self) -> String {
         let having = Role::ALL.into_iter().filter(|role| role.may(self));
         having.map(Role::word).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Whose call it is: `@ci` of `@ci/nightly`. A caller without a name of its own counts as what it says it is.
+pub fn owner_of(caller: &str) -> &str {
+    match caller.starts_with('@') {
+        true => caller.split_once('/').map_or(caller, |(owner, _)| owner),
+        false => caller,
     }
 }

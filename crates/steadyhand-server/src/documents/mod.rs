@@ -15,8 +15,8 @@ mod words;
 pub use words::Words;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -24,47 +24,15 @@ use sha2::{Digest, Sha256};
 use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{CallContext, Category, ToolError};
 
-use crate::config::documents::DocumentsSettings;
+use crate::config::Configuration;
+use crate::config::documents::{DocumentsSettings, LIMIT_DEFAULT, LIMIT_MAX, RAG_QUERY};
 use crate::config::progress::Progress;
+use crate::config::services::Services;
 use answer::{Answer, Searched};
 use fresh::{Freshness, Keeper};
 use index::Trouble;
 use query::Readers;
 use shelf::{Shelf, shelves};
-
-/// The name of the handler.
-pub const RAG_QUERY: &str = "rag_query";
-/// What models are told about it where the configuration says nothing.
-pub const DESCRIPTION: &str =
-    "Searches documents and returns the passages that fit best, each with its source and score";
-
-const LIMIT_MAX: u64 = 20;
-const LIMIT_DEFAULT: u64 = 5;
-
-/// The arguments of `rag_query`, for tools that state none.
-pub fn schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "query": {
-                "type": "string",
-                "description": "What to search for: words or a question"
-            },
-            "limit": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": LIMIT_MAX,
-                "default": LIMIT_DEFAULT,
-                "description": "How many passages to return"
-            },
-            "collection": {
-                "type": "string",
-                "description": "Search only this collection of documents; all of them if left out"
-            }
-        },
-        "required": ["query"]
-    })
-}
 
 /// Offers `rag_query` to the tools of kind `internal`. Nothing is read before the first query, or
 /// before [`Documents::start`]. Relative folders start at `folder`; indexes are kept in `state`.
@@ -82,6 +50,39 @@ pub fn register(
         async move { search.query(&call, &args).await }
     });
     documents
+}
+
+/// Document search as a service that the configuration sets up.
+#[derive(Default)]
+pub struct DocumentSearch {
+    /// What is offered, and the settings it was made from.
+    current: Mutex<Option<(Value, Documents)>>,
+}
+
+impl Services for DocumentSearch {
+    fn offer(
+        &self,
+        configuration: &Configuration,
+        handlers: &InternalHandlers,
+        state: &Path,
+        progress: &Progress,
+    ) {
+        let settings = configuration.document.value.get("documents");
+        let settings = settings.cloned().unwrap_or_default();
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = current.as_ref().map(|(before, _)| before);
+        if before == Some(&settings) {
+            return;
+        }
+        let is_configured = configuration.root.documents.is_some();
+        // A service of the application's own is not replaced by one that nobody has configured.
+        if !is_configured && handlers.has(RAG_QUERY) && before.is_none() {
+            return;
+        }
+        let wanted = configuration.root.documents.clone();
+        let documents = register(handlers, wanted, &configuration.folder, state, progress);
+        *current = Some((settings, documents));
+    }
 }
 
 /// All collections of documents. Cheap to clone; the last clone ends what runs in the background.

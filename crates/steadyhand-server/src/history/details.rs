@@ -155,33 +155,6 @@ fn fitted(value: Cow<'_, Value>, limit: usize) -> (Cow<'_, Value>, bool) {
     }
 }
 
-/// The failure as it may be written down. The engine has tidied its texts; what it says of the arguments may still
-/// quote them.
-pub(crate) fn hidden(failure: &Failure, secrets: &Secrets) -> Failure {
-    let mut shown = failure.clone();
-    let hide = |text: &mut String| {
-        let tidy = redact::text(text).into_owned();
-        *text = secrets.hide(tidy);
-    };
-    hide(&mut shown.message);
-    hide(&mut shown.user_message);
-    for problem in &mut shown.problems {
-        hide(&mut problem.message);
-        [&mut problem.expected, &mut problem.got]
-            .into_iter()
-            .flatten()
-            .for_each(hide);
-    }
-    let examples = shown
-        .problems
-        .iter_mut()
-        .map(|problem| &mut problem.example);
-    for example in examples.chain([&mut shown.example]).flatten() {
-        *example = secrets.hide_in(example);
-    }
-    shown
-}
-
 /// Arguments with a hidden part cannot be sent again.
 fn is_whole(value: &Value) -> bool {
     match value {

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::record::CallState;
 use super::words::{Word, quoted, quoted_text, words_of};
-use crate::access::owner_of;
+use crate::config::role::owner_of;
 use crate::config::units::Span;
 
 /// More words than anyone types, and longer ones: a filter is text from outside.

@@ -25,6 +25,7 @@ mod reader;
 mod record;
 mod recorder;
 mod schema;
+pub mod schemas;
 mod search;
 mod shared;
 mod stages;
@@ -46,7 +47,6 @@ use shared::Shared;
 use writer::Writer;
 
 pub use callers::{CallerTotals, Callers};
-pub(crate) use details::hidden as hidden_failure;
 pub use exchange::{Exchange, ExchangeFailure, Finding, LISTED_MAX, Refusal};
 pub use filter::{Filter, FilterError, StateWord};
 pub use fleet::{Fleet, ToolHour};

@@ -21,7 +21,7 @@ use super::schema::{
 };
 use super::shared::Shared;
 use super::trends::{Trends, Window};
-use crate::access::owner_of;
+use crate::config::role::owner_of;
 
 /// Connections kept for the next reader.
 const KEPT_MAX: usize = 2;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use steadyhand::{Coercion, Cut, Effect, Failure, FailureCode, StopReason};
 use utoipa::ToSchema;
 
-use crate::http::shapes;
+use super::schemas;
 
 /// One call in a list of calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -135,7 +135,7 @@ pub struct CallDetails {
     pub arguments_incomplete: bool,
     /// Slips in the arguments that were mended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<shapes::MendedArgument>)]
+    #[schema(value_type = Vec<schemas::MendedArgument>)]
     pub coerced: Vec<Coercion>,
     /// Arguments that the tool did not get, since its schema forbids them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -158,11 +158,11 @@ pub struct CallDetails {
     pub result_cut: bool,
     /// The caller got a part of what the tool gave, since that was over the tool's limit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<shapes::TruncatedOutput>)]
+    #[schema(value_type = Option<schemas::TruncatedOutput>)]
     pub truncated: Option<Cut>,
     /// Why it failed, in full.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<shapes::Failure>)]
+    #[schema(value_type = Option<schemas::Failure>)]
     pub error: Option<Failure>,
     /// Every start of the tool.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -13,7 +13,7 @@ use super::pending::{FallbackRun, Open, Row, Trip, row_at};
 use super::record::{ApprovalWait, CallState, Try};
 use super::shared::Shared;
 use super::stages::micros;
-use crate::chaos;
+use crate::config::marks::ON_PURPOSE;
 
 /// Names and ids are text from outside.
 const NAME_BYTES_MAX: usize = 256;
@@ -62,7 +62,7 @@ impl Recorder {
         let replay_of = replay_of.map(|id| clipped(id, ID_BYTES_MAX));
         let error = outcome
             .failure()
-            .map(|failure| details::hidden(failure, secrets));
+            .map(|failure| failure.without_secrets(secrets));
         let failure = error.as_ref();
         let end = End {
             outcome,
@@ -246,7 +246,7 @@ impl Observer for Recorder {
             // What was done on purpose must not be taken for the tool's own doing.
             Event::Progress {
                 number, message, ..
-            } if message.starts_with(chaos::MARK) => self.with_open(*number, |open| {
+            } if message.starts_with(ON_PURPOSE) => self.with_open(*number, |open| {
                 if open.notes.len() < NOTES_MAX {
                     open.notes.push(short(message));
                 }

@@ -16,6 +16,8 @@ use utoipa::{IntoResponses, PartialSchema, ToSchema};
 
 use crate::config::role::Role;
 use crate::history;
+use crate::history::schemas::{Effect, Failure};
+pub(crate) use crate::history::schemas::{FailureCode, MendedArgument, TruncatedOutput};
 
 /// Why a request was not answered as asked
 #[derive(Serialize, ToSchema)]
@@ -234,96 +236,12 @@ pub(crate) struct Outcome {
     replayed: bool,
 }
 
-/// One value that was changed so that the arguments fit
-#[derive(Serialize, ToSchema)]
-pub(crate) struct MendedArgument {
-    /// JSON Pointer into the arguments
-    at: String,
-    /// What was done, in words
-    message: String,
-}
-
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum OutcomeStatus {
     Success,
     Error,
     Timeout,
-}
-
-/// Why a call has no result of its own
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Failure {
-    code: FailureCode,
-    /// The tool's own words, secrets removed
-    message: String,
-    /// For the person in front of the application
-    user_message: String,
-    /// Whether another try could help
-    retryable: bool,
-    effect: Effect,
-    /// The tool ran to its end, and only its result could not be used
-    #[schema(required = false)]
-    result_lost: bool,
-    problems: Vec<ArgumentProblem>,
-    /// Arguments that would have passed
-    #[schema(required = false)]
-    example: Value,
-    #[schema(required = false)]
-    suggestions: Vec<String>,
-    #[schema(required = false, nullable = false)]
-    retry_after_ms: Option<u64>,
-}
-
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(crate) enum FailureCode {
-    NetworkError,
-    Timeout,
-    RateLimitError,
-    ToolExecutionError,
-    AuthenticationError,
-    ValidationError,
-    CircuitOpen,
-    ToolNotFound,
-    Cancelled,
-    Overloaded,
-    ApprovalDenied,
-    ApprovalExpired,
-    IdempotencyConflict,
-}
-
-/// What a failed call did out there
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Effect {
-    None,
-    Unknown,
-    Done,
-}
-
-/// One thing that is wrong with the arguments
-#[derive(Serialize, ToSchema)]
-pub(crate) struct ArgumentProblem {
-    /// JSON Pointer into the arguments
-    at: String,
-    code: String,
-    message: String,
-    #[schema(required = false, nullable = false)]
-    expected: Option<String>,
-    #[schema(required = false, nullable = false)]
-    got: Option<String>,
-    #[schema(required = false)]
-    example: Value,
-}
-
-/// The output was larger than its limit
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct TruncatedOutput {
-    full_bytes: u64,
-    limit_bytes: u64,
 }
 
 #[derive(Serialize, ToSchema)]

@@ -17,7 +17,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::Map;
 use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{KeyStore, RefusedTool, ToolExecutor, ToolManager};
 use steadyhand_mcp::StartFailure;
@@ -28,8 +28,8 @@ use crate::approvals::Desk;
 use crate::cassette::{self, Tape};
 use crate::chaos::Chaos;
 use crate::config::progress::Progress;
+use crate::config::services::Services;
 use crate::config::{Configuration, Extensions, Problem, Report, Surroundings, ToolTable, Trust};
-use crate::documents::{self, Documents};
 use crate::net::Client;
 use crate::pins::Pins;
 use crate::source::{Context, mcp};
@@ -53,7 +53,6 @@ struct Inner {
     executor: ToolExecutor,
     /// One pool of connections for all sources, across reloads.
     http: Client,
-    documents: Mutex<Option<(Value, Documents)>>,
     generation: ArcSwap<Generation>,
     // One change at a time; calls never wait for it.
     changing: tokio::sync::Mutex<()>,
@@ -78,6 +77,8 @@ pub struct Options {
     pub state: PathBuf,
     /// Services of the host application.
     pub internal: InternalHandlers,
+    /// Services that the configuration sets up.
+    pub services: Vec<Arc<dyn Services>>,
     /// Told while something takes long.
     pub progress: Progress,
     /// Tools that need approval and have it: names, or patterns.
@@ -139,6 +140,7 @@ impl Options {
             surroundings,
             extensions,
             internal: InternalHandlers::new(),
+            services: Vec::new(),
             progress: Progress::silent(),
             approved: Vec::new(),
             desk: None,
@@ -169,7 +171,6 @@ impl Runtime {
                 executor,
                 manager,
                 http: Client::new(),
-                documents: Mutex::new(None),
                 generation: ArcSwap::from_pointee(Generation::empty()),
                 changing: tokio::sync::Mutex::new(()),
                 last_reload: Mutex::new(None),
@@ -320,43 +321,6 @@ impl Runtime {
         steadyhand_process::settle(limit).await;
     }
 
-    /// `rag_query` over the folders that are configured; the index goes on if they are still the same.
-    fn offer_documents(&self, configuration: &Configuration) {
-        let settings = configuration
-            .document
-            .value
-            .get("documents")
-            .cloned()
-            .unwrap_or_default();
-        let mut current = self
-            .inner
-            .documents
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if current
-            .as_ref()
-            .is_some_and(|(before, _)| *before == settings)
-        {
-            return;
-        }
-        let options = &self.inner.options;
-        // A service of the application's own is not replaced by one that nobody has configured.
-        if configuration.root.documents.is_none()
-            && options.internal.has(documents::RAG_QUERY)
-            && current.is_none()
-        {
-            return;
-        }
-        let documents = documents::register(
-            &options.internal,
-            configuration.root.documents.clone(),
-            &configuration.folder,
-            &options.state,
-            &options.progress,
-        );
-        *current = Some((settings, documents));
-    }
-
     async fn put_in_force(&self, configuration: Configuration) -> u64 {
         let before = self.generation();
         let mut next = Generation {
@@ -369,7 +333,11 @@ impl Runtime {
         steadyhand::redact::set_secret_names(secret_names.unwrap_or_default());
         let replay = self.inner.options.replay.as_deref();
         if replay.is_none() {
-            self.offer_documents(&next.configuration);
+            let options = &self.inner.options;
+            for services in &options.services {
+                let (handlers, state) = (&options.internal, &options.state);
+                services.offer(&next.configuration, handlers, state, &options.progress);
+            }
         }
         let context = self.context(&next.configuration);
         let configured = next.configuration.tools.clone();

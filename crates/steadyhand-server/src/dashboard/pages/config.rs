@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::super::format::{bytes, counted, line, moment, visible};
 use super::super::parts::{badge, button, copied_code};
 use super::super::{Menu, Page, Request};
-use crate::connect::{Client, Us, own_command, token_variable};
+use crate::config::connect::{Client, Us, own_command, token_variable};
 use crate::history::{Health, HealthState};
 use crate::http::App;
 use crate::http::config::effective;

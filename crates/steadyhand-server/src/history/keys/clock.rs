@@ -25,7 +25,7 @@ const BOOT_CHARS_MAX: usize = 64;
 /// The machine's own clock. Where the machine does not tell how long it has been up, only the time of this process counts.
 pub(super) fn of_this_machine() -> Clock {
     let begun = Instant::now();
-    let process = crate::access::random();
+    let process = uuid::Uuid::new_v4().to_string();
     Box::new(move || {
         let (boot, up_ms) = machine_up().unwrap_or_else(|| {
             let up_ms = begun.elapsed().as_millis() as u64;

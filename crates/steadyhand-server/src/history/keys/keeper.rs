@@ -75,7 +75,7 @@ impl Keeper {
             path: path.to_owned(),
             markers,
             clock,
-            owner: crate::access::random().into_bytes(),
+            owner: uuid::Uuid::new_v4().to_string().into_bytes(),
             opened: None,
             tidied: Instant::now(),
             trouble,

@@ -75,7 +75,7 @@ pub(super) enum Said {
 impl Marker {
     pub(super) fn new(making: Making) -> Marker {
         Marker {
-            store: crate::access::random(),
+            store: uuid::Uuid::new_v4().to_string(),
             generation: 1,
             takes: 0,
             making,

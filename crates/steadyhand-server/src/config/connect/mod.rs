@@ -4,7 +4,6 @@ pub(crate) mod change;
 
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
 use crate::config::Surroundings;
@@ -17,7 +16,7 @@ const TOKEN_VARIABLE: &str = "STEADYHAND_TOKEN";
 const INPUT: &str = "steadyhand-token";
 
 /// A program that can use our tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Client {
     /// Claude Code
     ClaudeCode,
@@ -26,7 +25,6 @@ pub(crate) enum Client {
     /// Cursor
     Cursor,
     /// Visual Studio Code
-    #[value(name = "vscode")]
     VsCode,
     /// Codex
     Codex,
@@ -44,7 +42,7 @@ pub(crate) enum Way {
 }
 
 /// Whose file is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// The one of this folder, which can be shared
     Project,
