@@ -11,6 +11,9 @@ use super::rehearsal::RehearsalArgs;
 use super::{Interrupts, Session, elsewhere, screen, starting, value};
 use crate::approvals::Desk;
 use crate::audit::{AuditEvent, AuditLog};
+use crate::dashboard;
+use crate::http::ServerParts;
+use crate::proxy::Proxy;
 use crate::runtime::{Degraded, Options, Runtime};
 use crate::serve::{self, CannotServe, DRAIN_MAX, Drained, Fault, Server, Waiting};
 use crate::source::command;
@@ -91,16 +94,15 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
         ));
     }
     let take = rehearsal.begin(session, &runtime)?;
-    let server = Server::new(
-        listener,
-        runtime.clone(),
-        history,
-        &settings,
+    let parts = ServerParts {
         door,
         desk,
         pins,
-    )
-    .map_err(|cannot| failed(cannot, Exit::NotReachable))?;
+        proxy: Arc::new(Proxy::new(runtime.state())),
+        pages: dashboard::PAGES,
+    };
+    let server = Server::new(listener, runtime.clone(), history, &settings, parts)
+        .map_err(|cannot| failed(cannot, Exit::NotReachable))?;
     server.note_start();
     let audit = server.audit();
     if let Err(error) = server.announce(&session.state()) {

@@ -37,6 +37,7 @@ impl Role {
     /// Every role, from the one with the fewest rights to the one with all.
     pub const ALL: [Role; 4] = [Role::Viewer, Role::Caller, Role::Operator, Role::Admin];
 
+    /// As files and requests have it.
     pub fn word(self) -> &'static str {
         match self {
             Role::Viewer => "viewer",
@@ -46,6 +47,7 @@ impl Role {
         }
     }
 
+    /// Whether it includes a right.
     pub fn may(self, right: Right) -> bool {
         match right {
             Right::Know => true,
@@ -58,6 +60,7 @@ impl Role {
 }
 
 impl Right {
+    /// As messages have it.
     pub fn word(self) -> &'static str {
         match self {
             Right::Know => "know",

@@ -1,6 +1,5 @@
 //! Who may see the pages and press their buttons: the login where a token is set, and forms of our own pages only.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -11,15 +10,14 @@ use axum::response::{IntoResponse, Redirect, Response};
 use secrecy::ExposeSecret;
 use serde::Deserialize;
 
-use super::sessions::LASTS;
 use super::{Menu, Page, pages, refusal, shell};
 use crate::access::Identity;
 use crate::audit::{AuditActor, AuditEvent};
 use crate::config::role::Right;
+use crate::http::browser_login::{LASTS, SESSION_COOKIE, cookie, identify};
 use crate::http::status::{Refused, WasRefused, Why};
 use crate::http::{App, Asking, Peer, audit, rights};
 
-const SESSION_COOKIE: &str = "steadyhand_session";
 const THEME_COOKIE: &str = "steadyhand_theme";
 /// Everything comes from here, nothing is run or styled that is not one of our own files.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
@@ -44,7 +42,7 @@ const PARTS: [&str; 14] = [
 ];
 
 /// Whether a path is one of the dashboard's: it has a login of its own.
-pub(crate) fn owns(path: &str) -> bool {
+pub(super) fn owns(path: &str) -> bool {
     let first = path.trim_start_matches('/').split('/').next();
     PARTS.contains(&first.unwrap_or_default())
 }
@@ -150,24 +148,6 @@ fn right_of(request: &Request, is_read: bool) -> Right {
     }
 }
 
-/// Who asks: by the header that programs send, or by the login of a browser.
-pub(crate) async fn identify(
-    app: &App,
-    headers: &HeaderMap,
-    from: IpAddr,
-) -> Result<Arc<Identity>, Refused> {
-    let access = app.access.load_full();
-    let session = cookie(headers, SESSION_COOKIE).filter(|kept| !kept.is_empty());
-    let credential = session.and_then(|kept| app.sessions.credential(kept));
-    match credential {
-        Some(credential) if !headers.contains_key(header::AUTHORIZATION) => {
-            let shown = Some(credential.expose_secret());
-            access.identify_by(shown, from).await
-        }
-        _ => access.identify(headers, from).await,
-    }
-}
-
 /// With when to come back.
 fn waiting(mut response: Response, refused: Refused) -> Response {
     let seconds = refused.wait().as_secs_f64().ceil().max(1.0);
@@ -235,15 +215,6 @@ pub(super) fn theme_of(headers: &HeaderMap) -> Option<&'static str> {
         "dark" => Some("dark"),
         _ => None,
     }
-}
-
-fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let all = headers.get_all(header::COOKIE).iter();
-    all.filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
-        .find(|(key, _)| *key == name)
-        .map(|(_, value)| value)
 }
 
 #[derive(Deserialize)]

@@ -21,10 +21,11 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::{Address, Page, Request, assets, identify, refusal, shell};
+use super::{Address, Page, Request, assets, refusal, shell};
 use crate::admission::{CallerAccount, Slot};
 use crate::config::role::Right;
 use crate::http::App;
+use crate::http::browser_login::identify;
 use crate::http::status::Refused;
 
 /// The shortest time between two updates.

@@ -12,7 +12,6 @@ mod guard;
 mod live;
 mod pages;
 mod parts;
-mod sessions;
 mod shell;
 mod sort;
 
@@ -30,10 +29,8 @@ use tower_http::compression::CompressionLayer;
 use crate::access::Identity;
 use crate::admission::CallerAccount;
 use crate::http::status::{Refused, Why};
-use crate::http::{App, Asked, Asking, Named};
-pub(crate) use guard::{identify, owns};
+use crate::http::{App, Asked, Asking, Named, Pages};
 use live::show;
-pub(crate) use sessions::Sessions;
 
 /// What a page is made from, besides the state of things.
 pub(crate) struct Request {
@@ -131,8 +128,14 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .layer(CompressionLayer::new())
 }
 
+/// The dashboard, for the server.
+pub(crate) const PAGES: Pages = Pages {
+    owns: guard::owns,
+    routes: guarded,
+};
+
 /// Who is not let in sees the way in.
-pub(crate) fn guarded(app: &Arc<App>) -> Router<Arc<App>> {
+fn guarded(app: &Arc<App>) -> Router<Arc<App>> {
     routes().layer(middleware::from_fn_with_state(
         Arc::clone(app),
         guard::check,

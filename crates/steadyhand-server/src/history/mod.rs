@@ -25,7 +25,7 @@ mod reader;
 mod record;
 mod recorder;
 mod schema;
-pub mod schemas;
+pub(crate) mod schemas;
 mod search;
 mod shared;
 mod stages;

@@ -6,6 +6,7 @@ pub(crate) mod approvals;
 pub(crate) mod audit;
 mod batches;
 pub(crate) mod body_faults;
+pub(crate) mod browser_login;
 pub(crate) mod calls;
 pub(crate) mod config;
 mod conversations;
@@ -21,10 +22,12 @@ mod oauth;
 mod openapi;
 mod overview;
 pub(crate) mod pins;
+pub(crate) mod proxied;
 mod query;
 pub(crate) mod rights;
 mod running;
 pub(crate) mod said;
+pub(crate) mod server_parts;
 pub(crate) mod servers;
 pub(crate) mod shapes;
 pub(crate) mod status;
@@ -61,18 +64,18 @@ use crate::alerts::Alerts;
 use crate::approvals::{ApprovalState, Desk};
 use crate::audit::{AuditEvent, AuditLog};
 use crate::behind::Behind;
-use crate::dashboard::{self, Sessions};
 use crate::history::History;
 use crate::live::{ApprovalChanged, Live, LiveEvent};
 use crate::overview::changes;
 use crate::pins::Pins;
-use crate::proxy::{self, Proxy};
 use crate::runtime::Runtime;
 use crate::telemetry::{Figures, HistoryFigures, Otlp, ProcessFigures, ServerFigures};
 pub(crate) use access::{Access, TOKEN_HEADER};
+use browser_login::Sessions;
 pub(crate) use limits::Limits;
 pub(crate) use query::Asked;
 pub(crate) use running::{Place, Running, RunningCall};
+pub(crate) use server_parts::{Pages, ProviderProxy, ServerParts};
 use status::{Refused, Why};
 pub(crate) use who::{Asking, Caller};
 
@@ -93,8 +96,8 @@ pub(crate) struct App {
     /// Who decided and changed what.
     pub(crate) audit: AuditLog,
     pub(crate) pins: Pins,
-    /// Whether there are pages for people.
-    pub(crate) has_dashboard: bool,
+    /// Pages for people, if there are any.
+    pub(crate) pages: Option<Pages>,
     /// Who is logged in to them.
     pub(crate) sessions: Sessions,
     /// Links that logged a browser in.
@@ -106,7 +109,7 @@ pub(crate) struct App {
     /// We as an MCP server.
     pub(crate) gateway: Gateway,
     /// What stands before providers.
-    pub(crate) proxy: Arc<Proxy>,
+    pub(crate) proxy: Arc<dyn ProviderProxy>,
     pub(crate) started: Instant,
     /// Tells this process from another that has the same address later.
     pub(crate) instance: String,
@@ -120,14 +123,18 @@ impl App {
         history: History,
         limits: Limits,
         access: Access,
-        door: Arc<Door>,
-        desk: Desk,
-        pins: Pins,
+        parts: ServerParts,
     ) -> App {
+        let ServerParts {
+            door,
+            desk,
+            pins,
+            proxy,
+            pages,
+        } = parts;
         let audit = door.log.clone();
         let live = Live::new(runtime.manager().clone());
         live.set_readers_max(EVENT_READERS_MAX);
-        let proxy = Arc::new(Proxy::new(runtime.state()));
         let figures = Arc::new(figures(&runtime, &history, &live, &proxy));
         let (executor, http) = (runtime.executor().clone(), runtime.http().clone());
         let alerts = Alerts::new(http.clone(), live.clone());
@@ -153,7 +160,7 @@ impl App {
             desk,
             audit,
             pins,
-            has_dashboard: true,
+            pages: Some(pages),
             sessions: Sessions::default(),
             login_codes: LoginCodes::default(),
             state: OnceLock::new(),
@@ -305,7 +312,12 @@ pub(crate) struct HeldOutcomes {
 }
 
 /// What the exporters of metrics ask the rest of the program for.
-fn figures(runtime: &Runtime, history: &History, live: &Live, proxy: &Arc<Proxy>) -> Figures {
+fn figures(
+    runtime: &Runtime,
+    history: &History,
+    live: &Live,
+    proxy: &Arc<dyn ProviderProxy>,
+) -> Figures {
     let (asked, history, live) = (runtime.clone(), history.clone(), live.clone());
     let proxy = Arc::clone(proxy);
     Figures::new(runtime.manager().clone(), move || {
@@ -336,15 +348,15 @@ fn server_figures(state: &steadyhand_mcp::ServerState) -> ServerFigures {
 pub(crate) fn router(app: Arc<App>) -> Router {
     let (routes, _) = openapi::routes().split_for_parts();
     let routes = routes
-        .route("/proxy/{*rest}", axum::routing::any(proxy::endpoint))
+        .merge(Arc::clone(&app.proxy).routes())
         .route_layer(axum::middleware::from_fn_with_state(
             Arc::clone(&app),
             audit::write_down,
         ))
         .route_layer(axum::middleware::from_fn(rights::check));
-    let routes = match app.has_dashboard {
-        true => routes.merge(dashboard::guarded(&app)),
-        false => routes,
+    let routes = match &app.pages {
+        Some(pages) => routes.merge((pages.routes)(&app)),
+        None => routes,
     };
     routes
         .fallback(no_such_route)
@@ -406,10 +418,10 @@ async fn respond_to(
     came: &Came,
     request: Request<Body>,
 ) -> Response {
-    let is_proxied = request.uri().path().starts_with(proxy::PREFIX);
+    let is_proxied = request.uri().path().starts_with(proxied::PREFIX);
     let mut response = answer(app, router, peer, came, request).await;
     match is_proxied {
-        true => proxy::fence(response.headers_mut()),
+        true => proxied::fence(response.headers_mut()),
         // Nobody takes an answer for something else than it says it is.
         false => {
             let nosniff = HeaderValue::from_static("nosniff");
@@ -509,8 +521,8 @@ async fn may_enter(
     if is_open_to_all(path) {
         return Ok(None);
     }
-    if path.starts_with(proxy::PREFIX) {
-        if proxy::are_to_be_run(&request.headers) {
+    if path.starts_with(proxied::PREFIX) {
+        if proxied::are_to_be_run(&request.headers) {
             return Err(Refused::new(
                 Why::Foreign,
                 "what a provider answers is no part of a page of this server",
@@ -521,13 +533,13 @@ async fn may_enter(
         return identified.await.map(Some);
     }
     // Browsers have no header to show: the pages know who asks by a login of their own.
-    if app.has_dashboard && dashboard::owns(path) {
+    if app.pages.is_some_and(|pages| (pages.owns)(path)) {
         return Ok(None);
     }
     match request.method {
         // Links of a page lead here, too.
-        Method::GET | Method::HEAD if app.has_dashboard => {
-            let identified = dashboard::identify(app, &request.headers, from);
+        Method::GET | Method::HEAD if app.pages.is_some() => {
+            let identified = browser_login::identify(app, &request.headers, from);
             identified.await.map(Some)
         }
         _ => access.identify(&request.headers, from).await.map(Some),
@@ -549,7 +561,7 @@ async fn has_room(
                 Ok(Some(identity)) => Some(Arc::clone(identity)),
                 // The pages ask later who it is.
                 Ok(None) => {
-                    let identified = dashboard::identify(app, &request.headers, peer.ip());
+                    let identified = browser_login::identify(app, &request.headers, peer.ip());
                     identified.await.ok()
                 }
                 Err(_) => None,

@@ -6,11 +6,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::mcp;
+use super::proxied;
 use super::status::{Refused, Why};
 use super::who::Asking;
 use crate::access::{By, Identity};
 use crate::config::role::Right;
-use crate::proxy;
 
 /// Every address but those that everybody may ask: whether the server lives.
 pub(crate) const TABLE: [(&str, &str, Right); 49] = [
@@ -172,7 +172,7 @@ fn is_decision(method: &Method, path: &str, right: Right) -> bool {
 
 pub(super) fn right_of(method: &Method, path: &str) -> Option<Right> {
     // Providers have addresses and methods of their own; all of them cost somebody money.
-    if path.starts_with(proxy::PREFIX) {
+    if path.starts_with(proxied::PREFIX) {
         return Some(Right::Call);
     }
     // A HEAD is a GET without its answer.

@@ -1,4 +1,5 @@
-//! Which HTTP status says what, and the two shapes of every refusal. Statuses are chosen here and nowhere else.
+//! Which HTTP status says what, and the two shapes of every refusal. Statuses are chosen here, and for
+//! answers of providers in the proxy.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -14,8 +15,6 @@ use hyper::body::{Frame, SizeHint};
 use serde_json::{Map, Value, json};
 use steadyhand::{Outcome, Status};
 use steadyhand_mcp::serve::Standing;
-
-use crate::proxy::Trouble;
 
 /// Says in a header how a call ended, for those who do not read bodies.
 pub(crate) const OUTCOME_HEADER: &str = "steadyhand-outcome";
@@ -435,19 +434,6 @@ pub(crate) fn mcp(standing: Standing) -> StatusCode {
         Standing::NotHere => StatusCode::METHOD_NOT_ALLOWED,
         Standing::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
         Standing::Busy => StatusCode::SERVICE_UNAVAILABLE,
-    }
-}
-
-/// How it stands when a provider gives no answer to what was forwarded to it.
-pub(crate) fn upstream(trouble: &Trouble) -> StatusCode {
-    match trouble {
-        Trouble::Unreachable(_)
-        | Trouble::BrokeOff(_)
-        | Trouble::Unfinished(_)
-        | Trouble::Garbage(_) => StatusCode::BAD_GATEWAY,
-        Trouble::Silent(_) | Trouble::TooLong(_) => StatusCode::GATEWAY_TIMEOUT,
-        Trouble::Closing | Trouble::NotSetUp(_) => StatusCode::SERVICE_UNAVAILABLE,
-        Trouble::Refused(why, _) => why.status(),
     }
 }
 

@@ -1,9 +1,7 @@
 //! `/proxy/{provider}/…`: one request from a client, to its answer.
 
-use std::sync::Arc;
-
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{Method, header};
 use axum::response::{IntoResponse, Response};
@@ -11,6 +9,7 @@ use serde_json::Value;
 use steadyhand_conversation::Host;
 use tokio::time::Instant;
 
+use super::ProxyState;
 use super::ask::{Asking, Came, Collected, Flow};
 use super::cases::Case;
 use super::client::Content;
@@ -27,16 +26,12 @@ use super::study::study;
 use super::trouble::{self, Trouble};
 use super::upstream::Upstream;
 use crate::history::Refusal;
+use crate::http::Caller;
 use crate::http::limits::Whole;
 use crate::http::status::{Refused, Why};
-use crate::http::{App, Caller};
 
 /// Everything that comes to the proxy.
-pub(crate) async fn endpoint(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-    request: Request,
-) -> Response {
+pub(crate) async fn endpoint(state: ProxyState, caller: Caller, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let own = parts
         .uri
@@ -58,14 +53,14 @@ pub(crate) async fn endpoint(
         _ => None,
     };
     let shape = chat.as_ref().map_or(site.provider(), Chat::error_shape);
-    let mut report = Report::begin(&app, site, path, &caller.name);
-    let upstreams = app.proxy.upstreams.load_full();
+    let mut report = Report::begin(&state, site, path, &caller.name);
+    let upstreams = state.proxy.upstreams.load_full();
     let came = match upstreams.get(site) {
         Err(trouble) => Err(trouble),
         Ok(upstream) => {
             report.goes_to(upstream);
             let passage = Passage {
-                app: &app,
+                state: &state,
                 caller: &caller,
                 upstream,
                 chat: chat.as_ref(),
@@ -85,10 +80,10 @@ pub(crate) async fn endpoint(
                 headers::of_answer(std::mem::take(response.headers_mut()), report.all_fixes());
             response
         }
-        Ok((Came::Flows(flow), until, upstream)) => flowing(*flow, &app, upstream, until, report),
+        Ok((Came::Flows(flow), until, upstream)) => flowing(*flow, &state, upstream, until, report),
         Ok((Came::Told(telling), _, _)) => telling.respond(report),
         Err(trouble) => {
-            report.status(crate::http::status::upstream(&trouble).as_u16(), false);
+            report.status(trouble.status().as_u16(), false);
             let words = report.failed(&trouble);
             let mut response = trouble::response(shape, &trouble, &words);
             headers::say(response.headers_mut(), report.all_fixes());
@@ -100,7 +95,7 @@ pub(crate) async fn endpoint(
 /// An answer that passes as it comes.
 fn flowing(
     flow: Flow,
-    app: &App,
+    state: &ProxyState,
     upstream: &Upstream,
     until: Instant,
     mut report: Report,
@@ -119,7 +114,7 @@ fn flowing(
         Course {
             patience: upstream.patience,
             until,
-            closing: app.proxy.ending.clone().cancelled_owned(),
+            closing: state.proxy.ending.clone().cancelled_owned(),
             repair: upstream.repair,
             report,
         },
@@ -136,7 +131,7 @@ fn flowing(
 
 /// One request on its way.
 struct Passage<'a> {
-    app: &'a Arc<App>,
+    state: &'a ProxyState,
     caller: &'a Caller,
     upstream: &'a Upstream,
     chat: Option<&'a Chat>,
@@ -154,12 +149,13 @@ impl Passage<'_> {
         body: Body,
         report: &mut Report,
     ) -> Result<Came, Trouble> {
-        if self.app.closing.is_cancelled() {
+        if self.state.server.closing.is_cancelled() {
             return Err(Trouble::Closing);
         }
         let uri = self.upstream.uri(self.rest)?;
         if self
-            .app
+            .state
+            .server
             .access
             .load()
             .is_shown_in_the_usual_header(&parts.headers)
@@ -167,7 +163,7 @@ impl Passage<'_> {
             parts.headers.remove(header::AUTHORIZATION);
         }
         let asking = Asking {
-            proxy: &self.app.proxy,
+            proxy: &self.state.proxy,
             upstream: self.upstream,
             until: self.until,
         };
@@ -230,7 +226,14 @@ impl Passage<'_> {
     async fn whole(&self, body: Body) -> Result<Whole, Trouble> {
         let setting = format!("body = \"…\" under [proxy.{}]", self.upstream.site.as_str());
         let limit = self.upstream.body_bytes;
-        Ok(Whole::read_up_to(body, self.app, &self.caller.account, limit, &setting).await?)
+        Ok(Whole::read_up_to(
+            body,
+            &self.state.server,
+            &self.caller.account,
+            limit,
+            &setting,
+        )
+        .await?)
     }
 
     /// The request with tools of ours, where that is configured and there are any to offer.
@@ -253,7 +256,7 @@ impl Passage<'_> {
             until: self.until,
         };
         let place = Place {
-            app: self.app,
+            state: self.state,
             upstream: self.upstream,
             chat,
             caller: self.caller,
@@ -281,7 +284,7 @@ impl Passage<'_> {
         }
         match whole.make_room(look::VALUES_MAX)? {
             true => {
-                let large = &self.app.admission.large_conversations;
+                let large = &self.state.server.admission.large_conversations;
                 let turns = (large, &**self.caller.account.id());
                 Ok(look::look(chat, host, &whole.bytes, turns).await)
             }
@@ -347,7 +350,7 @@ impl Passage<'_> {
         // Rare, and a small file: worth the moment that this thread waits for the disk.
         let case = match is_known {
             true => None,
-            false => self.app.proxy.cases.keep(&case),
+            false => self.state.proxy.cases.keep(&case),
         };
         Some(Refusal {
             message: studied.said,

@@ -19,44 +19,6 @@ const OWN: [&str; 2] = [TOKEN_HEADER, "steadyhand-caller"];
 /// A browser sends the cookies of this server, its login among them, to everything that has its address.
 const COOKIES: [&str; 2] = ["cookie", "cookie2"];
 
-/// What of an answer a browser would take for this server's own word about itself, and keep.
-const ABOUT_THE_ORIGIN: [&str; 11] = [
-    "set-cookie",
-    "set-cookie2",
-    "service-worker-allowed",
-    "clear-site-data",
-    "strict-transport-security",
-    "alt-svc",
-    "nel",
-    "report-to",
-    "reporting-endpoints",
-    "content-security-policy-report-only",
-    "refresh",
-];
-
-/// A page of a provider is shown, if at all, without scripts, without an origin and in no frame: it stands beside the
-/// dashboard, and must not act there.
-const FOR_BROWSERS: [(&str, &str); 3] = [
-    (
-        "content-security-policy",
-        "sandbox; default-src 'none'; frame-ancestors 'none'",
-    ),
-    ("x-frame-options", "DENY"),
-    ("x-content-type-options", "nosniff"),
-];
-
-/// What browsers ask for to run or style a page of this server with it.
-const TO_RUN: [&str; 8] = [
-    "script",
-    "style",
-    "worker",
-    "sharedworker",
-    "serviceworker",
-    "audioworklet",
-    "paintworklet",
-    "xslt",
-];
-
 /// They concern one connection (RFC 9110, 7.6.1), or are made anew for the next one.
 const OF_A_CONNECTION: [HeaderName; 9] = [
     header::CONNECTION,
@@ -88,23 +50,6 @@ pub(super) fn of_answer(mut headers: HeaderMap, fixes: Fixes<'_>) -> HeaderMap {
     drop_those_of_a_connection(&mut headers);
     say(&mut headers, fixes);
     headers
-}
-
-/// The same for everything that is answered below `/proxy/`, refusals of ours included.
-pub(crate) fn fence(headers: &mut HeaderMap) {
-    for name in ABOUT_THE_ORIGIN {
-        headers.remove(name);
-    }
-    for (name, value) in FOR_BROWSERS {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-}
-
-/// Whether a browser wants to make an answer part of a page: none of this server's pages uses one from here.
-pub(crate) fn are_to_be_run(asked: &HeaderMap) -> bool {
-    let dest = asked.get("sec-fetch-dest");
-    asked.contains_key("service-worker")
-        || dest.is_some_and(|dest| TO_RUN.iter().any(|run| dest.as_bytes() == run.as_bytes()))
 }
 
 /// Says in a head what was mended, and what could not be.

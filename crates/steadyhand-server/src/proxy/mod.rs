@@ -53,9 +53,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::routing::any;
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::proxy::ProxySettings;
+use crate::http::proxied::PREFIX;
+use crate::http::{App, Caller, ProviderProxy};
 use crate::telemetry::ProxyFigures;
 use cases::Cases;
 use client::Client;
@@ -63,14 +69,6 @@ use execute::Hidden;
 use figures::Counts;
 use keep::Kept;
 use upstream::Upstreams;
-
-pub(crate) use endpoint::endpoint;
-pub(crate) use trouble::Trouble;
-
-/// What the addresses of the proxy begin with.
-pub(crate) const PREFIX: &str = "/proxy/";
-
-pub(crate) use headers::{are_to_be_run, fence};
 
 /// What the exchanges of one process share.
 pub(crate) struct Proxy {
@@ -97,26 +95,40 @@ impl Proxy {
             ending: CancellationToken::new(),
         }
     }
+}
 
-    /// Takes over what the configuration says; exchanges that are under way go on as they began.
-    pub(crate) fn apply(&self, settings: &Result<BTreeMap<String, ProxySettings>, String>) {
+/// What an exchange needs: the server it came to, and what all exchanges share.
+#[derive(Clone)]
+struct ProxyState {
+    server: Arc<App>,
+    proxy: Arc<Proxy>,
+}
+
+impl ProviderProxy for Proxy {
+    fn routes(self: Arc<Self>) -> Router<Arc<App>> {
+        let endpoint = move |State(server): State<Arc<App>>, caller: Caller, request: Request| {
+            let proxy = Arc::clone(&self);
+            endpoint::endpoint(ProxyState { server, proxy }, caller, request)
+        };
+        Router::new().route(&format!("{PREFIX}{{*rest}}"), any(endpoint))
+    }
+
+    fn apply(&self, settings: &Result<BTreeMap<String, ProxySettings>, String>) {
         if let Err(problem) = settings {
             tracing::error!("the proxy forwards nothing: {problem}");
         }
         self.upstreams.store(Arc::new(Upstreams::of(settings)));
     }
 
-    pub(crate) fn figures(&self) -> Option<ProxyFigures> {
+    fn figures(&self) -> Option<ProxyFigures> {
         self.counts.figures()
     }
 
-    /// Waits until no exchange is under way.
-    pub(crate) async fn until_none(&self) {
-        self.counts.until_none().await;
+    fn until_none(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.counts.until_none())
     }
 
-    /// Ends those that are; their clients are told.
-    pub(crate) fn end(&self) {
+    fn end(&self) {
         self.ending.cancel();
     }
 }

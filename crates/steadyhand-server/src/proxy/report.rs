@@ -8,6 +8,7 @@ use steadyhand::redact;
 use steadyhand_conversation::{Fix, Problem};
 use tokio::time::Instant;
 
+use super::ProxyState;
 use super::figures::{Ended, UnderWay};
 use super::headers::Fixes;
 use super::keep::Keeping;
@@ -16,7 +17,6 @@ use super::tap::Seen;
 use super::trouble::{Trouble, UNFINISHED};
 use super::upstream::Upstream;
 use crate::history::{Exchange, ExchangeFailure, Finding, LISTED_MAX, Refusal};
-use crate::http::App;
 use crate::live::{ExchangeTold, LiveEvent};
 
 const PATH_CHARS_MAX: usize = 200;
@@ -25,7 +25,7 @@ const MESSAGE_BYTES_MAX: usize = 300;
 
 /// Follows one exchange. When it goes, what is known is told; an end that nobody saw is the client's going away.
 pub(super) struct Report {
-    app: Arc<App>,
+    state: ProxyState,
     site: Site,
     upstream: Option<Arc<Upstream>>,
     exchange: Exchange,
@@ -44,7 +44,7 @@ pub(super) struct Report {
 
 impl Report {
     /// A request has come in, at a path of the provider's own, without a query: that may hold a key.
-    pub(super) fn begin(app: &Arc<App>, site: Site, path: &str, caller: &str) -> Report {
+    pub(super) fn begin(state: &ProxyState, site: Site, path: &str, caller: &str) -> Report {
         Report {
             site,
             upstream: None,
@@ -63,8 +63,8 @@ impl Report {
             failure: None,
             ended: None,
             keeping: None,
-            _under_way: app.proxy.counts.begin(),
-            app: Arc::clone(app),
+            _under_way: state.proxy.counts.begin(),
+            state: state.clone(),
         }
     }
 
@@ -200,17 +200,20 @@ impl Report {
         codes.sort_unstable();
         codes.dedup();
         let refusal = self.exchange.refusal.as_ref();
-        self.app.live.publish(LiveEvent::Exchange(ExchangeTold {
-            provider: self.exchange.provider.clone(),
-            model: self.exchange.model.clone(),
-            at_ms: clock::wall_ms(),
-            status: self.exchange.status,
-            fixes: self.fixes.len() + self.answer_fixes.len(),
-            problems: self.problems.len(),
-            codes,
-            failure: self.failure,
-            unknown_rule: refusal.is_some_and(|refusal| !refusal.is_known),
-        }));
+        self.state
+            .server
+            .live
+            .publish(LiveEvent::Exchange(ExchangeTold {
+                provider: self.exchange.provider.clone(),
+                model: self.exchange.model.clone(),
+                at_ms: clock::wall_ms(),
+                status: self.exchange.status,
+                fixes: self.fixes.len() + self.answer_fixes.len(),
+                problems: self.problems.len(),
+                codes,
+                failure: self.failure,
+                unknown_rule: refusal.is_some_and(|refusal| !refusal.is_known),
+            }));
         let mut exchange = std::mem::take(&mut self.exchange);
         exchange.took_ms = self.begun.elapsed().as_secs_f64() * 1e3;
         exchange.fix_count = self.fixes.len() + self.answer_fixes.len();
@@ -226,24 +229,24 @@ impl Report {
             .take(LISTED_MAX)
             .map(|problem| finding(&problem.at, problem.code.as_str(), &problem.message))
             .collect();
-        self.app.history.note(&exchange);
+        self.state.server.history.note(&exchange);
     }
 }
 
 impl Drop for Report {
     fn drop(&mut self) {
         let ended = self.ended.unwrap_or(Ended::Left);
-        self.app.proxy.counts.end(self.site, ended);
+        self.state.proxy.counts.end(self.site, ended);
         let provider = self.site.as_str();
         if !self.problems.is_empty() || self.failure == Some(UNFINISHED) {
-            self.app.proxy.counts.broken(self.site);
-            self.app.alerts.response_invalid(provider);
+            self.state.proxy.counts.broken(self.site);
+            self.state.server.alerts.response_invalid(provider);
         }
         if !self.fixes.is_empty() {
-            self.app.alerts.conversation_mended(provider);
+            self.state.server.alerts.conversation_mended(provider);
         }
         if let Some(keeping) = self.keeping.take() {
-            keeping.put(&self.app.proxy.kept, &self.exchange, &self.fixes);
+            keeping.put(&self.state.proxy.kept, &self.exchange, &self.fixes);
         }
         if self.is_worth_telling() {
             self.log();

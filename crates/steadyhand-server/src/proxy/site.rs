@@ -3,7 +3,7 @@
 use percent_encoding::percent_decode_str;
 use steadyhand_conversation::{Host, Options, Provider};
 
-use super::PREFIX;
+use crate::http::proxied::PREFIX;
 
 /// A provider that is proxied, by the name in our addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

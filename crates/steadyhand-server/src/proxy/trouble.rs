@@ -14,7 +14,7 @@ use super::aws_events;
 use super::end_mark;
 use super::tap::Framing;
 use super::upstream::Upstream;
-use crate::http::status::{self, Refused, Why};
+use crate::http::status::{Refused, Why};
 
 /// The code of a stream that ended without its end mark: a broken answer.
 pub(super) const UNFINISHED: &str = "upstream_unfinished";
@@ -52,6 +52,19 @@ impl From<Refused> for Trouble {
 }
 
 impl Trouble {
+    /// The HTTP status of the answer that tells of it.
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Trouble::Unreachable(_)
+            | Trouble::BrokeOff(_)
+            | Trouble::Unfinished(_)
+            | Trouble::Garbage(_) => StatusCode::BAD_GATEWAY,
+            Trouble::Silent(_) | Trouble::TooLong(_) => StatusCode::GATEWAY_TIMEOUT,
+            Trouble::Closing | Trouble::NotSetUp(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Trouble::Refused(why, _) => why.status(),
+        }
+    }
+
     pub(super) fn of_dialling(error: &(dyn Error + 'static)) -> Trouble {
         Trouble::Unreachable(innermost(error))
     }
@@ -120,7 +133,7 @@ impl Trouble {
 
 /// The whole answer, where none has begun.
 pub(super) fn response(shape: Provider, trouble: &Trouble, words: &str) -> Response {
-    let status = status::upstream(trouble);
+    let status = trouble.status();
     let body = body(shape, trouble.code(), status, words);
     let mut response = Response::new(Body::from(body.to_string()));
     *response.status_mut() = status;
@@ -143,7 +156,7 @@ pub(super) fn response(shape: Provider, trouble: &Trouble, words: &str) -> Respo
 
 /// The last words of a stream that breaks off here: an error event, as the provider would send it.
 pub(super) fn event(shape: Provider, framing: Framing, trouble: &Trouble, words: &str) -> Bytes {
-    let body = body(shape, trouble.code(), status::upstream(trouble), words);
+    let body = body(shape, trouble.code(), trouble.status(), words);
     if framing == Framing::AwsEvents {
         let exception = "internalServerException";
         return aws_events::exception(exception, body.to_string().as_bytes()).into();

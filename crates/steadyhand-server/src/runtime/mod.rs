@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
-use serde_json::value::RawValue;
 use serde_json::Map;
+use serde_json::value::RawValue;
 use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{KeyStore, RefusedTool, ToolExecutor, ToolManager};
 use steadyhand_mcp::StartFailure;

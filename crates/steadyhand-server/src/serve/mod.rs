@@ -22,15 +22,13 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::access::{Door, login_code};
+use crate::access::login_code;
 use crate::admission::{ConnectionTable, OpenConnection};
-use crate::approvals::Desk;
 use crate::audit::{AuditEvent, AuditLog};
 use crate::config::units::Span;
 use crate::config::{Configuration, Surroundings};
 use crate::history::History;
-use crate::http::{self, Access, App, Limits};
-use crate::pins::Pins;
+use crate::http::{self, Access, App, Limits, ServerParts};
 use crate::runtime::Runtime;
 use applied::{export, jwt_of, watch_over};
 use audited::SettingsInForce;
@@ -122,9 +120,7 @@ impl Server {
         runtime: Runtime,
         history: History,
         settings: &Settings,
-        door: Arc<Door>,
-        desk: Desk,
-        pins: Pins,
+        parts: ServerParts,
     ) -> Result<Server, CannotServe> {
         let address = listener
             .local_addr()
@@ -141,11 +137,11 @@ impl Server {
             settings.token.as_ref(),
             &settings.allowed_hosts,
             jwt,
-            Some(Arc::clone(&door)),
+            Some(Arc::clone(&parts.door)),
         );
         let tls = Tls::of(settings.tls.as_ref(), runtime.trust())?;
-        let mut app = App::new(runtime, history, limits, access, door, desk, pins);
-        app.has_dashboard = settings.dashboard;
+        let mut app = App::new(runtime, history, limits, access, parts);
+        app.pages = app.pages.filter(|_| settings.dashboard);
         let app = Arc::new(app);
         // Without it calls go on, and nobody can watch them.
         if let Err(error) = app.live.follow(app.runtime.executor()) {
@@ -186,7 +182,7 @@ impl Server {
     /// A link that logs a browser in once, where nobody is asked for credentials: decisions want some all the same.
     pub(crate) fn login_link(&self) -> Option<String> {
         let is_open = self.app.access.load().is_open();
-        (is_open && self.app.has_dashboard).then(|| {
+        (is_open && self.app.pages.is_some()).then(|| {
             let code = login_code::make(&self.app.door.local, LOGIN_LINK_LASTS);
             format!("{}://{}/login?code={code}", self.scheme(), self.address)
         })

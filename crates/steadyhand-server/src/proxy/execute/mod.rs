@@ -8,8 +8,6 @@ mod read;
 mod speak;
 mod tell;
 
-use std::sync::Arc;
-
 use axum::body::Bytes;
 use axum::http::response::Parts;
 use axum::http::{HeaderMap, Method, Request, Uri, header};
@@ -18,6 +16,7 @@ use serde_json::Value;
 use steadyhand_conversation::{Turn, repair_with};
 use tokio::time::Instant;
 
+use super::ProxyState;
 use super::ask::{self, Asking, Came, Collected};
 use super::client::Content;
 use super::headers;
@@ -27,7 +26,7 @@ use super::site::Chat;
 use super::tap::{self, Framing};
 use super::trouble::Trouble;
 use super::upstream::{Execute, Upstream};
-use crate::http::{App, Caller};
+use crate::http::Caller;
 use offer::Offer;
 
 pub(super) use grow::said;
@@ -36,7 +35,7 @@ pub(super) use tell::Telling;
 
 /// One request whose tools are run here.
 pub(super) struct Executing {
-    app: Arc<App>,
+    state: ProxyState,
     upstream: Upstream,
     chat: Chat,
     caller: Caller,
@@ -50,7 +49,7 @@ pub(super) struct Executing {
 
 /// Who asks whom for what.
 pub(super) struct Place<'a> {
-    pub(super) app: &'a Arc<App>,
+    pub(super) state: &'a ProxyState,
     pub(super) upstream: &'a Upstream,
     pub(super) chat: &'a Chat,
     pub(super) caller: &'a Caller,
@@ -96,21 +95,21 @@ impl Executing {
         sent: &Bytes,
     ) -> Option<(Executing, Value)> {
         let Place {
-            app,
+            state,
             upstream,
             chat,
             caller,
         } = place;
         let mut request: Value = serde_json::from_slice(sent).ok()?;
-        let offer = Offer::of(app, caller, chat.provider, execute, &request)?;
-        let hidden = &app.proxy.hidden;
+        let offer = Offer::of(&state.server, caller, chat.provider, execute, &request)?;
+        let hidden = &state.proxy.hidden;
         hidden.restore(chat.provider, caller.account.id(), &mut request);
         offer.put(&mut request);
         let mut headers = headers::of_request(head.headers, true);
         // We have to read the answers.
         headers.remove(header::ACCEPT_ENCODING);
         let executing = Executing {
-            app: Arc::clone(app),
+            state: state.clone(),
             upstream: upstream.clone(),
             chat: chat.clone(),
             caller: caller.clone(),
@@ -226,7 +225,11 @@ impl Executing {
         let calls = turn.calls().iter();
         let calls = calls.map(|call| self.caller.of(call.clone())).collect();
         // As outcomes, and as messages.
-        let held = self.app.execute_all(calls, &self.caller, 2).await?;
+        let held = self
+            .state
+            .server
+            .execute_all(calls, &self.caller, 2)
+            .await?;
         let results = turn.results(&held.outcomes);
         drop(held);
         if count < all.calls().len() {
@@ -257,7 +260,7 @@ impl Executing {
         if let Some(call) = theirs.calls().first()
             && !inside.hidden.is_empty()
         {
-            let hidden = &self.app.proxy.hidden;
+            let hidden = &self.state.proxy.hidden;
             hidden.remember(self.caller.account.id(), &call.id, inside.hidden.clone());
         }
     }
@@ -283,7 +286,7 @@ impl Executing {
 
     fn asking(&self) -> Asking<'_> {
         Asking {
-            proxy: &self.app.proxy,
+            proxy: &self.state.proxy,
             upstream: &self.upstream,
             until: self.until,
         }

@@ -2,15 +2,23 @@
 //! request, so that a key that is revoked ends its logins, too.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use axum::http::{HeaderMap, header};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
+use super::App;
+use super::status::Refused;
+use crate::access::Identity;
+
+/// What a browser keeps.
+pub(crate) const SESSION_COOKIE: &str = "steadyhand_session";
 /// How long a login lasts.
-pub(super) const LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+pub(crate) const LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Logins at the same time. Whoever has most makes room, with the one that would end first.
 const SESSIONS_MAX: usize = 1000;
 /// Logins with the same credentials at the same time; the one that would end first makes room.
@@ -31,7 +39,7 @@ struct Session {
 
 impl Sessions {
     /// What the browser is to keep for these credentials.
-    pub(super) fn begin(&self, credential: &str) -> String {
+    pub(crate) fn begin(&self, credential: &str) -> String {
         let random = || uuid::Uuid::new_v4().simple().to_string();
         let kept = random() + &random();
         let now = Instant::now();
@@ -60,14 +68,14 @@ impl Sessions {
     }
 
     /// The credentials that it stands for.
-    pub(super) fn credential(&self, kept: &str) -> Option<SecretString> {
+    pub(crate) fn credential(&self, kept: &str) -> Option<SecretString> {
         let open = self.open();
         let session = open.get(&digest(kept))?;
         let is_open = session.until > Instant::now();
         is_open.then(|| session.credential.expose_secret().into())
     }
 
-    pub(super) fn end(&self, kept: &str) {
+    pub(crate) fn end(&self, kept: &str) {
         self.open().remove(&digest(kept));
     }
 
@@ -87,6 +95,34 @@ fn end_first(open: &mut HashMap<[u8; 32], Session>, owner: &[u8; 32]) {
 
 fn digest(kept: &str) -> [u8; 32] {
     Sha256::digest(kept.as_bytes()).into()
+}
+
+/// Who asks: by the header that programs send, or by the login of a browser.
+pub(crate) async fn identify(
+    app: &App,
+    headers: &HeaderMap,
+    from: IpAddr,
+) -> Result<Arc<Identity>, Refused> {
+    let access = app.access.load_full();
+    let session = cookie(headers, SESSION_COOKIE).filter(|kept| !kept.is_empty());
+    let credential = session.and_then(|kept| app.sessions.credential(kept));
+    match credential {
+        Some(credential) if !headers.contains_key(header::AUTHORIZATION) => {
+            let shown = Some(credential.expose_secret());
+            access.identify_by(shown, from).await
+        }
+        _ => access.identify(headers, from).await,
+    }
+}
+
+/// The value of a cookie.
+pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let all = headers.get_all(header::COOKIE).iter();
+    all.filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value)
 }
 
 #[cfg(test)]
