@@ -96,9 +96,9 @@ fn open(home: &Path) -> Result<(ToolExecutor, documents::Documents), Box<dyn Err
     let tools = ToolManager::new();
     tools.add(services.tool(
         "search",
-        documents::DESCRIPTION,
-        documents::schema(),
-        documents::RAG_QUERY,
+        steadyhand_server::config::documents::DESCRIPTION,
+        steadyhand_server::config::documents::schema(),
+        steadyhand_server::config::documents::RAG_QUERY,
     ))?;
     Ok((ToolExecutor::new(tools), documents))
 }

@@ -17,7 +17,6 @@ pub mod history;
 mod http;
 pub mod live;
 mod logins;
-pub mod markdown;
 pub mod models;
 pub mod net;
 mod overview;

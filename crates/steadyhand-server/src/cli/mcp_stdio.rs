@@ -11,7 +11,6 @@ use super::{Interrupts, Session, written};
 use crate::approvals::Desk;
 use crate::behind::Behind;
 use crate::runtime::Options;
-use crate::serve;
 
 #[derive(Args)]
 pub(super) struct McpStdioArgs {
@@ -33,7 +32,7 @@ pub(super) async fn run(session: &Session<'_>, args: &McpStdioArgs) -> Result<()
     let runtime = session.runtime(adapt).await?;
     let generation = runtime.generation();
     let configuration = &generation.configuration;
-    desk.set_wait(serve::approval_wait(configuration));
+    desk.set_wait(configuration.approval_wait());
     desk.set_by_caller(
         configuration
             .root

@@ -29,6 +29,7 @@ mod keys;
 mod last_resort;
 mod logging;
 mod man;
+pub mod markdown;
 mod mcp;
 mod mcp_stdio;
 mod metrics;
@@ -47,6 +48,7 @@ mod switch;
 mod tail;
 mod tools;
 mod transcriber;
+mod transcriber_http;
 mod value;
 mod verify;
 

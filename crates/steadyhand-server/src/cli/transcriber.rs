@@ -23,9 +23,9 @@ use crate::config::{Configuration, Resolver};
 use crate::models;
 use crate::runtime::Runtime;
 use crate::source::command;
+use crate::transcriber::mqtt;
 use crate::transcriber::mqtt::News;
 use crate::transcriber::{Answer, BackgroundTranscriber, UTTERANCE_BYTES_MAX, Utterance};
-use crate::transcriber::{http, mqtt};
 
 /// Answers that wait to be printed.
 const PRINTED_MAX: usize = 64;
@@ -147,7 +147,8 @@ impl Service {
             match self.listener {
                 Some((listener, address)) => {
                     let token = self.settings.token.as_ref();
-                    http::serve(transcriber.clone(), listener, address, token).await
+                    super::transcriber_http::serve(transcriber.clone(), listener, address, token)
+                        .await
                 }
                 None => std::future::pending().await,
             }

@@ -42,6 +42,7 @@ pub mod units;
 pub(crate) mod words;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use secrecy::SecretString;
 use serde_json::{Map, Value};
@@ -61,9 +62,13 @@ pub(crate) use ownership::{NotRead, UntrustedFile};
 use import::Imported;
 use loading::Loading;
 pub(crate) use loading::server_table;
+use units::Span;
 
 /// Overrides of single values: `STEADYHAND__SERVER__LISTEN=0.0.0.0:80`.
 const OVERRIDE_PREFIX: &str = "STEADYHAND__";
+
+/// How long a first list of tools waits if nothing is said.
+const FIRST_LIST_WAIT: Duration = Duration::from_secs(5);
 
 /// A configuration without errors.
 pub struct Configuration {
@@ -236,6 +241,22 @@ impl Configuration {
             is_demo: path.is_none(),
         };
         (configuration, problems)
+    }
+
+    /// How long calls wait for a yes, if it says: no secret is needed to know it.
+    pub fn approval_wait(&self) -> Option<Duration> {
+        self.span_of_server("approval_wait")
+    }
+
+    /// How long a first list of tools waits for MCP servers that start for the first time.
+    pub fn first_list_wait(&self) -> Duration {
+        self.span_of_server("first_list_wait")
+            .unwrap_or(FIRST_LIST_WAIT)
+    }
+
+    fn span_of_server(&self, setting: &str) -> Option<Duration> {
+        let said = self.document.value.get("server")?.get(setting)?;
+        said.as_str()?.parse::<Span>().ok().map(|span| span.0)
     }
 
     /// What is wrong, as one error.

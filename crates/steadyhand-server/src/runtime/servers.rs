@@ -13,7 +13,6 @@ use tokio::sync::watch::Receiver;
 
 use super::inspect::{clashes_of_servers, settle_clashes};
 use super::{Generation, Inner, Runtime};
-use crate::serve;
 
 /// A server that will be up or known to be down within this time, whatever its limits are.
 const SETTLING_MAX: Duration = Duration::from_secs(600);
@@ -134,7 +133,7 @@ impl Runtime {
         if missing.is_empty() {
             return None;
         }
-        let limit = serve::first_list_wait(&self.generation().configuration);
+        let limit = self.generation().configuration.first_list_wait();
         let runtime = self.clone();
         let waiting = async move {
             let waits = missing.iter().map(|server| async {

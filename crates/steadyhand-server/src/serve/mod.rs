@@ -25,7 +25,6 @@ use tokio_util::sync::CancellationToken;
 use crate::access::login_code;
 use crate::admission::{ConnectionTable, OpenConnection};
 use crate::audit::{AuditEvent, AuditLog};
-use crate::config::units::Span;
 use crate::config::{Configuration, Surroundings};
 use crate::history::History;
 use crate::http::{self, Access, App, Limits, ServerParts};
@@ -42,8 +41,6 @@ use tls::Tls;
 const LOGIN_LINK_LASTS: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long running calls are waited for when the server ends.
 pub(crate) const DRAIN_MAX: Duration = Duration::from_secs(10);
-/// How long a first list of tools waits for MCP servers that start for the first time, if nothing is said.
-const FIRST_LIST_WAIT: Duration = Duration::from_secs(5);
 /// How long calls that were cancelled then, and answers on their way, may take.
 const LAST_WORDS_MAX: Duration = Duration::from_secs(2);
 /// Connections that wait to be accepted. Where there are more, the system lets a client wait a second before it tries again.
@@ -584,19 +581,4 @@ pub(crate) fn settings_of(
     surroundings: &Surroundings,
 ) -> Result<Settings, CannotServe> {
     Settings::read(configuration, surroundings)
-}
-
-/// How long calls wait for a yes, if the configuration says: no secret is needed to know it.
-pub(crate) fn approval_wait(configuration: &Configuration) -> Option<Duration> {
-    span_of(configuration, "approval_wait")
-}
-
-/// How long a first list of tools waits for MCP servers that start for the first time.
-pub(crate) fn first_list_wait(configuration: &Configuration) -> Duration {
-    span_of(configuration, "first_list_wait").unwrap_or(FIRST_LIST_WAIT)
-}
-
-fn span_of(configuration: &Configuration, setting: &str) -> Option<Duration> {
-    let said = configuration.document.value.get("server")?.get(setting)?;
-    said.as_str()?.parse::<Span>().ok().map(|span| span.0)
 }

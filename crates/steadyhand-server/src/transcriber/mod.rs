@@ -3,8 +3,8 @@
 //! It has no tools and no model logic of its own (SPEC V10): an [`Agent`] answers, whose calls go through its
 //! executor.
 
-pub mod http;
 pub mod mqtt;
+mod speech;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -20,7 +20,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::Instant;
 
 use crate::config::transcriber::TranscriberSettings;
-use crate::markdown::spoken;
+pub use speech::spoken;
 
 /// The longest text that counts as said.
 pub const UTTERANCE_BYTES_MAX: usize = 64 * 1024;

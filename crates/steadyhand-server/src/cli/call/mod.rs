@@ -23,7 +23,6 @@ use super::{Interrupts, Session, arguments, chat, complete, starting, written};
 use crate::approvals::Desk;
 use crate::config::progress::Progress;
 use crate::runtime::Runtime;
-use crate::serve;
 use crate::source::{command, mcp};
 use crate::views;
 
@@ -118,7 +117,7 @@ pub(super) async fn run(session: &Session<'_>, args: &CallArgs) -> Result<(), Fa
     // A person who sits in front of it is asked.
     let desk = chat::can_ask(session).then(Desk::default);
     if let Some(desk) = &desk {
-        desk.set_wait(serve::approval_wait(&configuration));
+        desk.set_wait(configuration.approval_wait());
     }
     let audit = desk
         .as_ref()

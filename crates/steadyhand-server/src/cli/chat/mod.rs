@@ -29,7 +29,6 @@ use crate::approvals::Desk;
 use crate::conversations;
 use crate::models;
 use crate::runtime::{Degraded, Runtime};
-use crate::serve;
 use crate::source::command;
 use crate::views;
 use record::Ended;
@@ -106,7 +105,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ChatArgs) -> Result<(), Fa
     let rounds = configuration.max_iterations;
     let desk = can_ask(session).then(Desk::default);
     if let Some(desk) = &desk {
-        desk.set_wait(serve::approval_wait(&configuration));
+        desk.set_wait(configuration.approval_wait());
     }
     let keys = session.keys(configuration.file.as_deref());
     let told_at_top = ToldAtTop::default();

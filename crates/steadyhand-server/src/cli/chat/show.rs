@@ -13,9 +13,9 @@ use tokio::time::Instant;
 use super::ShowTools;
 use super::line::{self, Ended, Mark};
 use super::live::{live_line, live_lines, lonely_line, width};
+use crate::cli::markdown;
 use crate::cli::screen::{self, Screen};
 use crate::cli::value;
-use crate::markdown;
 
 /// What is over sooner would only flicker.
 const GLIMPSE: Duration = Duration::from_millis(200);

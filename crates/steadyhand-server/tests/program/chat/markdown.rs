@@ -1,7 +1,8 @@
 //! Markdown as it is spoken, and as a terminal shows it while it comes.
 
 use proptest::prelude::*;
-use steadyhand_server::markdown::{Stream, spoken};
+use steadyhand_server::cli::markdown::Stream;
+use steadyhand_server::transcriber::spoken;
 
 #[test]
 fn a_voice_says_words_and_nothing_else() {

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadyhand::{Call, Outcome, Tool, ToolExecutor, ToolManager};
-use steadyhand_server::source::{Fault, KINDS, Kind};
+use steadyhand_server::config::extensions::Fault;
+use steadyhand_server::source::{KINDS, Kind};
 use tokio::time::{Instant, sleep};
 
 use crate::support::context;
@@ -23,12 +24,12 @@ use crate::support::context;
 const LONG: Duration = Duration::from_secs(30);
 
 fn kind() -> &'static Kind {
-    let found = KINDS.iter().find(|kind| kind.name == "command");
+    let found = KINDS.iter().find(|kind| kind.settings.name == "command");
     found.expect("the table of kinds has a command")
 }
 
 fn faults(settings: Value) -> Vec<Fault> {
-    (kind().check)(&settings)
+    (kind().settings.check)(&settings)
 }
 
 async fn tool_in(folder: &Path, settings: Value) -> Tool {

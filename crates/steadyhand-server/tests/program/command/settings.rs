@@ -137,9 +137,9 @@ async fn the_schema_is_made_from_the_places() {
 fn every_setting_is_described() {
     let kind = KINDS
         .iter()
-        .find(|kind| kind.name == "command")
+        .find(|kind| kind.settings.name == "command")
         .expect("there");
-    let schema = (kind.schema)(&mut schemars::SchemaGenerator::default()).to_value();
+    let schema = (kind.settings.schema)(&mut schemars::SchemaGenerator::default()).to_value();
     let properties = schema["properties"].as_object().expect("properties");
     assert_eq!(properties.len(), 13);
     for (name, property) in properties {

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use steadyhand::{Call, ToolError};
-use steadyhand_server::source::{Fault, KINDS};
+use steadyhand_server::config::extensions::Fault;
+use steadyhand_server::source::KINDS;
 
 use super::{answer, error, tools};
 use crate::support::context;
@@ -81,17 +82,17 @@ async fn f13_an_absent_handler_is_named_and_found_once_registered_and_replaced()
 fn faults_in_the_settings_are_named_with_their_place() {
     let kind = KINDS
         .iter()
-        .find(|kind| kind.name == "internal")
+        .find(|kind| kind.settings.name == "internal")
         .expect("in the table");
     let places = |settings: Value| -> Vec<String> {
-        (kind.check)(&settings)
+        (kind.settings.check)(&settings)
             .into_iter()
             .map(|fault: Fault| fault.at)
             .collect()
     };
     assert_eq!(places(json!({})), [""; 0]);
     assert_eq!(places(json!({"handler": " "})), ["/handler"]);
-    let unknown = (kind.check)(&json!({"handlr": "x"}));
+    let unknown = (kind.settings.check)(&json!({"handlr": "x"}));
     assert!(
         unknown[0].message.contains("there is no field \"handlr\""),
         "{unknown:?}"

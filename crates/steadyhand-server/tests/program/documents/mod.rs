@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadyhand::{Call, Outcome, ToolExecutor, ToolManager};
+use steadyhand_server::config::documents::DocumentsSettings;
 use steadyhand_server::config::progress::Progress;
-use steadyhand_server::documents::{self, Documents, DocumentsSettings};
+use steadyhand_server::documents::{self, Documents};
 use steadyhand_server::source::internal::InternalSettings;
 use steadyhand_server::source::{Context, Settings};
 use tempfile::TempDir;

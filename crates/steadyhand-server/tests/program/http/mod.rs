@@ -19,8 +19,9 @@ use serde_json::{Value, json};
 use steadyhand::{
     Call, Failure, Outcome, RetryPolicy, Tool, ToolExecutor, ToolManager, ToolSource,
 };
+use steadyhand_server::config::extensions::Fault;
 use steadyhand_server::net::Client;
-use steadyhand_server::source::{Context, Fault, KINDS, Kind};
+use steadyhand_server::source::{Context, KINDS, Kind};
 
 fn context(http: Client) -> Context {
     Context {
@@ -30,12 +31,12 @@ fn context(http: Client) -> Context {
 }
 
 fn http_kind() -> &'static Kind {
-    let found = KINDS.iter().find(|kind| kind.name == "http");
+    let found = KINDS.iter().find(|kind| kind.settings.name == "http");
     found.expect("the kind is in the table")
 }
 
 fn faults(settings: Value) -> Vec<Fault> {
-    (http_kind().check)(&settings)
+    (http_kind().settings.check)(&settings)
 }
 
 async fn only_tool(source: Arc<dyn ToolSource>) -> Tool {

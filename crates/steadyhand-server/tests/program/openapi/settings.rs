@@ -11,12 +11,12 @@ use super::context;
 fn kind() -> &'static Kind {
     KINDS
         .iter()
-        .find(|kind| kind.name == "openapi")
+        .find(|kind| kind.settings.name == "openapi")
         .expect("the kind is known")
 }
 
 fn faults(settings: Value) -> Vec<String> {
-    let faults = (kind().check)(&settings).into_iter();
+    let faults = (kind().settings.check)(&settings).into_iter();
     faults
         .map(|fault| format!("{}: {}", fault.at, fault.message))
         .collect()
@@ -85,12 +85,12 @@ fn no_secret_is_shown_by_the_settings_or_their_faults() {
     assert_eq!(read.check(), []);
     assert!(read.build("shop", &context(Path::new("/nowhere"))).is_ok());
     let wrong = json!({ "spec": "a", "base": "hunter2", "headers": { "X-Key": "hunter2\n" } });
-    assert!(!format!("{:?}", (kind().check)(&wrong)).contains("hunter2"));
+    assert!(!format!("{:?}", (kind().settings.check)(&wrong)).contains("hunter2"));
 }
 
 #[test]
 fn the_schema_of_the_settings_describes_every_key() {
-    let schema = (kind().schema)(&mut schemars::SchemaGenerator::default());
+    let schema = (kind().settings.schema)(&mut schemars::SchemaGenerator::default());
     let properties = schema.get("properties").and_then(Value::as_object).unwrap();
     let keys: Vec<&String> = properties.keys().collect();
     assert_eq!(

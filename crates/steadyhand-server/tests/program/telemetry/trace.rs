@@ -89,7 +89,7 @@ impl Service {
                 json!({"spec": path, "base": server.url(""), "prefix": "shop_"}),
             ),
         ] {
-            let kind = KINDS.iter().find(|it| it.name == kind).unwrap();
+            let kind = KINDS.iter().find(|it| it.settings.name == kind).unwrap();
             let context = support::context(folder.path());
             let source = (kind.build)(name, settings, &context).expect("it can be built");
             let refused = manager.load(&*source).await.expect("it loads");

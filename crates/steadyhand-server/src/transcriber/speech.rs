@@ -5,7 +5,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 /// What a voice says of a text. What cannot be spoken (code, tables' lines, addresses) is left out or named.
 ///
 /// ```
-/// use steadyhand_server::markdown::spoken;
+/// use steadyhand_server::transcriber::spoken;
 ///
 /// assert_eq!(spoken("**Yes**, see [the page](https://a.example).\n\n- one\n- two"), "Yes, see the page. one, two.");
 /// ```

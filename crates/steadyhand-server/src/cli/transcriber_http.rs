@@ -21,9 +21,9 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use super::{BackgroundTranscriber, UTTERANCE_BYTES_MAX, Utterance};
 use crate::config::SecretText;
 use crate::http::{Access, Peer};
+use crate::transcriber::{BackgroundTranscriber, UTTERANCE_BYTES_MAX, Utterance};
 
 /// Connections that are open at the same time; one more waits.
 const CONNECTIONS_MAX: usize = 256;
@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const AFTER_FAILED_ACCEPT: Duration = Duration::from_millis(50);
 
 /// Serves utterances at this address, for ever.
-pub async fn serve(
+pub(super) async fn serve(
     transcriber: BackgroundTranscriber,
     listener: TcpListener,
     address: SocketAddr,
