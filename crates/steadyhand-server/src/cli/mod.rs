@@ -566,7 +566,7 @@ impl<'a> Session<'a> {
     ) -> Result<T, Failed> {
         let in_force = || {
             let found = self.found()?;
-            Configuration::load(Some(&found.path), &self.surroundings).ok()
+            Configuration::load(Some(&found.path), &self.surroundings, &EXTENSIONS).ok()
         };
         // A first file is made: there is nothing before it, nor a log of it.
         let before = in_force();

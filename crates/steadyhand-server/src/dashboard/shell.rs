@@ -5,7 +5,8 @@ use axum::response::Html;
 use maud::{DOCTYPE, Markup, html};
 
 use super::{Menu, Page, assets, guard};
-use crate::access::{Identity, Right};
+use crate::access::Identity;
+use crate::config::role::Right;
 
 const MENU: [(Menu, &str, &str, &str); 10] = [
     (Menu::Overview, "/", "Overview", "o"),
