@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{Call, ToolExecutor, ToolManager};
-use steadyhand_server::config::documents::DocumentsSettings;
-use steadyhand_server::config::progress::Progress;
+use steadyhand_config::documents::DocumentsSettings;
+use steadyhand_config::progress::Progress;
 use steadyhand_server::documents;
 use tokio::time::Instant;
 
@@ -96,9 +96,9 @@ fn open(home: &Path) -> Result<(ToolExecutor, documents::Documents), Box<dyn Err
     let tools = ToolManager::new();
     tools.add(services.tool(
         "search",
-        steadyhand_server::config::documents::DESCRIPTION,
-        steadyhand_server::config::documents::schema(),
-        steadyhand_server::config::documents::RAG_QUERY,
+        steadyhand_config::documents::DESCRIPTION,
+        steadyhand_config::documents::schema(),
+        steadyhand_config::documents::RAG_QUERY,
     ))?;
     Ok((ToolExecutor::new(tools), documents))
 }

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use steadyhand::source::definition;
 use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{Call, CallContext, ToolError, ToolExecutor, ToolManager};
-use steadyhand_server::config::documents::DocumentsSettings;
-use steadyhand_server::config::progress::Progress;
+use steadyhand_config::documents::DocumentsSettings;
+use steadyhand_config::progress::Progress;
 use steadyhand_server::documents;
 
 /// What the application keeps anyway: here in memory, in yours perhaps in a database.

@@ -50,7 +50,7 @@ pub enum NotFound {
     #[error("conversation {0} is open in another chat")]
     Open(String),
     /// Its file cannot be read.
-    #[error("{}: {}", .0.display(), crate::config::document::plain(.1))]
+    #[error("{}: {}", .0.display(), steadyhand_config::document::plain(.1))]
     Io(PathBuf, #[source] io::Error),
 }
 

@@ -9,7 +9,6 @@ mod behind;
 mod cassette;
 mod chaos;
 pub mod cli;
-pub mod config;
 pub mod conversations;
 mod dashboard;
 pub mod documents;

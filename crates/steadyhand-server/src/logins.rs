@@ -18,10 +18,10 @@ use tokio::time::Instant;
 use url::Host;
 
 use crate::access::private_file;
-use crate::config::document::plain;
 use crate::net::{self, Client, Limits, Reach, Url};
 use crate::scrub::{self, KnownSecrets};
 use crate::source::mcp::{ClientAuthSetting, GrantSetting, LoginSettings, OAuthTable};
+use steadyhand_config::document::plain;
 
 /// Folder in the state folder.
 const FOLDER: &str = "logins";

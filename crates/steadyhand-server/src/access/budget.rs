@@ -9,8 +9,8 @@ use steadyhand::{Asked, Category, Permission, Permit, ToolError, typed_json};
 use tokio::time::Instant;
 
 use crate::approvals::arguments_hash;
-use crate::config::Configuration;
-use crate::config::settings::{BudgetSettings, Per};
+use steadyhand_config::Configuration;
+use steadyhand_config::settings::{BudgetSettings, Per};
 
 /// Conversations whose budgets are followed, over all callers.
 const FOLLOWED_MAX: usize = 40_000;

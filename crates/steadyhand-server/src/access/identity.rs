@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::pace::Pace;
 use super::tools::Tools;
-use crate::config::role::{Right, Role, owner_of};
+use steadyhand_config::role::{Right, Role, owner_of};
 
 /// Someone who was let in.
 pub(crate) struct Identity {

@@ -10,7 +10,7 @@ use steadyhand_process::private;
 
 use super::keys::{CannotKeep, Key};
 use super::private_file;
-use crate::config::document::plain;
+use steadyhand_config::document::plain;
 
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 

@@ -16,8 +16,8 @@ use super::key_file::{Kept, KeyFile, Stamp};
 use super::pace::Pace;
 use super::tools::{PATTERNS_MAX, Tools};
 use super::{Digested, FOLDER, chance, random};
-use crate::config::role::Role;
-use crate::config::units::Rate;
+use steadyhand_config::role::Role;
+use steadyhand_config::units::Rate;
 
 /// What keys begin with, so that people and scanners know one when they see it.
 const PREFIX: &str = "shk_";

@@ -24,7 +24,6 @@ use subtle::ConstantTimeEq;
 use tokio::time::Instant;
 
 use crate::audit::AuditLog;
-use crate::config::units::Rate;
 pub(crate) use audit::{Audit, Refusal};
 pub(crate) use budget::{Budget, Unnamed, budget_permit};
 pub(crate) use identity::{By, Identity};
@@ -32,6 +31,7 @@ pub(crate) use jwt::{Jwt, NotAToken};
 pub(crate) use keys::{CannotKeep, Key, Keys, NewKey, NotLetIn};
 use pace::Pace;
 pub(crate) use pace::TooSoon;
+use steadyhand_config::units::Rate;
 pub(crate) use throttle::LoginThrottle;
 pub(crate) use tools::Tools;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::config::units::Rate;
+use steadyhand_config::units::Rate;
 
 /// So many calls in a span of time.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use crate::access::{By, Identity};
-use crate::config::role::Right;
+use steadyhand_config::role::Right;
 
 /// One caller, as limits count it.
 #[derive(Debug, Clone, PartialEq, Eq)]

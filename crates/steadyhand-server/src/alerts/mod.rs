@@ -19,7 +19,6 @@ use steadyhand::{
 use steadyhand_mcp::Phase;
 use tokio::time::Instant;
 
-use crate::config::settings::{AlertSettings, LogLevel};
 use crate::live::{AlertChanged, Live, LiveEvent};
 use crate::net::{Client, Url};
 use crate::pins::Pins;
@@ -28,6 +27,7 @@ use crate::runtime::Runtime;
 pub use alert::{Alert, AlertState, Change, ChangeKind};
 pub use machine::{Ended, Machine, Now};
 pub use rule::{Rule, Watched};
+use steadyhand_config::settings::{AlertSettings, LogLevel};
 use webhook::Webhook;
 
 /// How often everything is looked at.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use steadyhand::wildcard::wild;
 
-use crate::config::extensions::Fault;
-use crate::config::settings::AlertSettings;
-use crate::config::units::{Percent, Span};
+use steadyhand_config::extensions::Fault;
+use steadyhand_config::settings::AlertSettings;
+use steadyhand_config::units::{Percent, Span};
 
 /// The time that is looked at if nobody says.
 const WINDOW: Duration = Duration::from_secs(5 * 60);

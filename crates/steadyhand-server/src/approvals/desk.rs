@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::approval::{Approval, ApprovalState, CannotDecide, Decision, Foreign};
 use super::{fingerprint, hidden};
-use crate::config::role::owner_of;
+use steadyhand_config::role::owner_of;
 
 /// How long a call waits if nobody says.
 const WAIT: Duration = Duration::from_secs(5 * 60);

@@ -15,9 +15,9 @@ use steadyhand_process::private;
 
 use super::line::{Call, Definition, Head, Line, Missing, Said};
 use super::{FILE_BYTES_MAX, LINE_BYTES_MAX, VERSION};
-use crate::config::Trust;
-use crate::config::document::plain;
 use crate::runtime::Runtime;
+use steadyhand_config::Trust;
+use steadyhand_config::document::plain;
 
 /// Events the recorder may lag behind.
 const QUEUE_MAX: usize = 65_536;

@@ -14,10 +14,10 @@ use steadyhand_mcp::parameters::{CamelCase, ParameterNames, shipped_mapping};
 use super::line::{Call, Definition};
 use super::nearest::{nearest, shown};
 use super::{Tape, canonical};
-use crate::config::ToolTable;
-use crate::config::extensions::SourceKind;
-use crate::config::settings::{Approval, PolicySettings};
 use crate::source::{Fixed, Source};
+use steadyhand_config::ToolTable;
+use steadyhand_config::extensions::SourceKind;
+use steadyhand_config::settings::{Approval, PolicySettings};
 
 /// What runs these tools, as lists and histories say it.
 const KIND: &str = "replay";

@@ -10,8 +10,8 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::line::{Call, Definition, Line};
 use super::{FILE_BYTES_MAX, LINE_BYTES_MAX, VERSION, canonical};
-use crate::config::document::plain;
-use crate::config::{NotRead, Trust};
+use steadyhand_config::document::plain;
+use steadyhand_config::{NotRead, Trust};
 
 /// Lines that are named when they cannot be read; the others are counted.
 const NAMED_MAX: usize = 5;

@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use steadyhand::wildcard::wild;
 
-use crate::config::Trust;
+use steadyhand_config::Trust;
 
 use garbage::Garbage;
 pub(crate) use handler::Chaotic;
 use plan::{Plan, Rule, Way};
 
 /// Stands at the beginning of whatever is told of something injected.
-pub(crate) use crate::config::marks::ON_PURPOSE as MARK;
+pub(crate) use steadyhand_config::marks::ON_PURPOSE as MARK;
 
 /// A plan at work. What it does to the n-th attempt of a tool depends on its seed alone.
 pub(crate) struct Chaos {

@@ -6,9 +6,9 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::garbage::Garbage;
-use crate::config::document::plain;
-use crate::config::units::{Percent, Span};
-use crate::config::{NotRead, Trust};
+use steadyhand_config::document::plain;
+use steadyhand_config::units::{Percent, Span};
+use steadyhand_config::{NotRead, Trust};
 
 const VERSION: u32 = 1;
 /// Rules are looked at for each attempt.

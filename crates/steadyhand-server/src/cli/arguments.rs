@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use steadyhand::{InexactInteger, RepeatedName};
 
 use super::error::{Exit, Failed};
-use crate::config::document::plain;
+use steadyhand_config::document::plain;
 
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
 

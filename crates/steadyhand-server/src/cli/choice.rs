@@ -3,8 +3,8 @@
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
-use crate::config::connect::{Client, Scope};
-use crate::config::role::Role;
+use steadyhand_config::connect::{Client, Scope};
+use steadyhand_config::role::Role;
 
 /// One of the values of an option.
 #[derive(Debug, Clone, Copy)]

@@ -10,7 +10,7 @@ use super::Session;
 use super::error::{Exit, Failed};
 use super::screen;
 use crate::cli::extensions::EXTENSIONS;
-use crate::config::{Configuration, Problem, Report, UntrustedFile, find};
+use steadyhand_config::{Configuration, Problem, Report, UntrustedFile, find};
 
 /// What is trusted may name more that has to be asked about: so many times, then it is an error.
 const QUESTIONS_MAX: usize = 5;

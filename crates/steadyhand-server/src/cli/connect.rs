@@ -14,10 +14,10 @@ use super::Session;
 use super::choice::Choice;
 use super::error::{Exit, Failed};
 use super::remote::Remote;
-use crate::config::connect::change::Change;
-use crate::config::connect::{Client, Scope, Us, Way, own_command, token_variable};
-use crate::config::document::plain;
 use crate::serve as serving;
+use steadyhand_config::connect::change::Change;
+use steadyhand_config::connect::{Client, Scope, Us, Way, own_command, token_variable};
+use steadyhand_config::document::plain;
 
 #[derive(Args)]
 pub(super) struct ConnectArgs {
@@ -245,7 +245,7 @@ fn us(
                 .listen
                 .as_deref()
                 .and_then(|listen| listen.parse().ok());
-            let listen = listen.unwrap_or(crate::config::listen::DEFAULT_LISTEN);
+            let listen = listen.unwrap_or(steadyhand_config::listen::DEFAULT_LISTEN);
             (listen, true, server.tls.is_some())
         }
     };

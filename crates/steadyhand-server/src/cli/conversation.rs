@@ -10,9 +10,9 @@ use steadyhand_conversation::{self as conversation, Code, Host, Options, Problem
 use super::Session;
 use super::error::{Exit, Failed};
 use super::value::counted;
-use crate::config::document::plain;
 use crate::proxy::splice::spliced;
 use crate::views;
+use steadyhand_config::document::plain;
 
 const BYTES_MAX: u64 = 256 * 1024 * 1024;
 

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::{Session, value};
-use crate::config::Surroundings;
-use crate::config::import::{Client, Imported, ImportedServer, Importer, Transport};
+use steadyhand_config::Surroundings;
+use steadyhand_config::import::{Client, Imported, ImportedServer, Importer, Transport};
 
 /// Beside the known programs: the file that several of them share.
 const SHARED_FILE: &str = ".mcp.json";

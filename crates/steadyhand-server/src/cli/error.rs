@@ -13,8 +13,8 @@ use steadyhand_models::{ModelError, ModelErrorKind};
 
 use super::screen::Screen;
 use super::value;
-use crate::config::excerpt::DrawnProblem;
-use crate::config::{Problem, Report};
+use steadyhand_config::excerpt::DrawnProblem;
+use steadyhand_config::{Problem, Report};
 
 /// The exit codes (UX.md §2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use crate::access::Jwt;
 use crate::alerts::Rule;
-use crate::config::extensions::{Extensions, SectionChecks};
 use crate::source::{self, builtin};
 use crate::telemetry::otlp;
 use crate::transcriber::mqtt;
+use steadyhand_config::extensions::{Extensions, SectionChecks};
 
 /// What this program reads configurations with.
 pub static EXTENSIONS: LazyLock<Extensions> = LazyLock::new(|| {

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::error::Failed;
 use super::{Session, value};
 use crate::cli::extensions::EXTENSIONS;
-use crate::config::{Configuration, Problem};
+use steadyhand_config::{Configuration, Problem};
 
 pub(super) fn run(session: &Session<'_>) -> Result<(), Failed> {
     let screen = session.screen;

@@ -13,10 +13,10 @@ use super::error::{Exit, Failed};
 use super::{Session, value};
 use crate::access::{CannotKeep, Keys, NewKey, Tools};
 use crate::audit::AuditEvent;
-use crate::config::role::Role;
-use crate::config::units::Rate;
 use crate::serve::presence;
 use crate::views;
+use steadyhand_config::role::Role;
+use steadyhand_config::units::Rate;
 
 #[derive(Subcommand)]
 pub(super) enum KeysCommand {

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::error::{Exit, Failed};
 use super::screen::Screen;
 use super::value;
-use crate::config::document::plain;
+use steadyhand_config::document::plain;
 
 #[derive(Args)]
 pub(super) struct ManArgs {

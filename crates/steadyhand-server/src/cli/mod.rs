@@ -64,9 +64,6 @@ use steadyhand_process::private;
 use crate::access::Door;
 use crate::approvals::{ApprovalState, Desk};
 use crate::audit::{AuditEvent, AuditLog, AuditOptions};
-use crate::config::settings::HistorySettings;
-use crate::config::surroundings::NAME_A_STATE_FOLDER;
-use crate::config::{Configuration, Surroundings};
 use crate::documents::DocumentSearch;
 use crate::history::{HealthState, History, HistoryOptions, KeptKeys, KeysOptions};
 use crate::pins::Pins;
@@ -77,6 +74,9 @@ use crate::serve::presence;
 use error::{Exit, Failed};
 use extensions::EXTENSIONS;
 use screen::Screen;
+use steadyhand_config::settings::HistorySettings;
+use steadyhand_config::surroundings::NAME_A_STATE_FOLDER;
+use steadyhand_config::{Configuration, Surroundings};
 
 /// How long a command may take to stop what it started.
 const STOPPING_MAX: Duration = Duration::from_secs(5);

@@ -7,8 +7,8 @@ use steadyhand::{Effect, Failure, FailureCode, Outcome};
 
 use super::error::{Exit, Failed};
 use super::{Session, value};
-use crate::config::document::escaped;
-use crate::config::words::dotted;
+use steadyhand_config::document::escaped;
+use steadyhand_config::words::dotted;
 
 /// An outcome of a call that ran here, or of one that a server ran.
 pub(super) struct Ended {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::Instant;
 
-use crate::config::progress::{Progress, Watcher};
+use steadyhand_config::progress::{Progress, Watcher};
 
 /// What is over sooner needs no progress.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -147,7 +147,7 @@ impl Remote {
         let broken = |why: String| self.unreachable(&why);
         let stream = TcpStream::connect(self.address)
             .await
-            .map_err(|error| broken(crate::config::document::plain(&error)))?;
+            .map_err(|error| broken(steadyhand_config::document::plain(&error)))?;
         let stream = pinned::wrapped(stream, self.certificate.as_deref())
             .await
             .map_err(|error| broken(error.to_string()))?;
@@ -223,7 +223,7 @@ impl Remote {
         let stream = match timeout(GREETING_MAX.min(patience), connecting).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => {
-                let why = crate::config::document::plain(&error);
+                let why = steadyhand_config::document::plain(&error);
                 return Err(Unsent::NoConnection(why));
             }
             Err(_) => return Err(Unsent::NoAnswer("it does not take connections".to_owned())),

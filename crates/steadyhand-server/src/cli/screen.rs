@@ -7,10 +7,10 @@ use tracing_subscriber::filter::LevelFilter;
 
 use super::logging;
 use super::{Color, Global, error, progress};
-use crate::config::Problem;
-use crate::config::document::plain;
-use crate::config::progress::Progress;
-use crate::config::settings::{LineFormat, LineLevel, LogSettings};
+use steadyhand_config::Problem;
+use steadyhand_config::document::plain;
+use steadyhand_config::progress::Progress;
+use steadyhand_config::settings::{LineFormat, LineLevel, LogSettings};
 
 /// How this run may talk.
 pub(super) struct Screen {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Session;
 use super::error::{Exit, Failed};
-use crate::config::keyring::{KeyringFault, SystemKeyring};
+use steadyhand_config::keyring::{KeyringFault, SystemKeyring};
 
 /// The service that our secrets are kept under.
 const SERVICE: &str = "steadyhand";

@@ -26,7 +26,7 @@ const LOOK_MAX: Duration = Duration::from_millis(300);
 #[derive(Args)]
 pub(super) struct ServeArgs {
     /// Address and port, such as 127.0.0.1:7400 or localhost:7400, or a port of this machine; port 0 takes a free one
-    #[arg(long, value_name = "ADDR", value_parser = crate::config::listen::listen_option)]
+    #[arg(long, value_name = "ADDR", value_parser = steadyhand_config::listen::listen_option)]
     listen: Option<SocketAddr>,
     /// Without a steadyhand.toml: no calls but yours
     #[arg(long)]
@@ -109,7 +109,7 @@ pub(super) async fn run(session: &Session<'_>, args: &ServeArgs) -> Result<(), F
         session.screen.note(&format!(
             "Commands will not find this server: {} cannot be written: {}",
             session.state().display(),
-            crate::config::document::plain(&error)
+            steadyhand_config::document::plain(&error)
         ));
     }
     let _watching = runtime.watch();

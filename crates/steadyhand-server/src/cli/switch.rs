@@ -7,8 +7,8 @@ use super::error::{Exit, Failed};
 use super::mcp::file::File;
 use super::tools::no_such_tool;
 use crate::audit::AuditEvent;
-use crate::config::edit;
 use crate::runtime::SWITCH;
+use steadyhand_config::edit;
 
 pub(super) async fn set(session: &Session<'_>, tool: &str, on: bool) -> Result<(), Failed> {
     let file = File::find(session)?;

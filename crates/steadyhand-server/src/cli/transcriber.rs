@@ -16,16 +16,16 @@ use tokio::sync::mpsc;
 use super::error::{Exit, Failed};
 use super::{Interrupts, Session, complete, starting, value, written};
 use crate::access::budget_permit;
-use crate::config::listen::{listen_address, listen_option};
-use crate::config::transcriber::TranscriberSettings;
-use crate::config::words::dotted;
-use crate::config::{Configuration, Resolver};
 use crate::models;
 use crate::runtime::Runtime;
 use crate::source::command;
 use crate::transcriber::mqtt;
 use crate::transcriber::mqtt::News;
 use crate::transcriber::{Answer, BackgroundTranscriber, UTTERANCE_BYTES_MAX, Utterance};
+use steadyhand_config::listen::{listen_address, listen_option};
+use steadyhand_config::transcriber::TranscriberSettings;
+use steadyhand_config::words::dotted;
+use steadyhand_config::{Configuration, Resolver};
 
 /// Answers that wait to be printed.
 const PRINTED_MAX: usize = 64;
@@ -256,7 +256,7 @@ async fn listen(
         return Err(wrong(message, help));
     }
     let cannot = |error: std::io::Error| {
-        let reason = crate::config::document::plain(&error);
+        let reason = steadyhand_config::document::plain(&error);
         let message = format!("cannot listen on {address}: {reason}");
         Failed::new(Exit::NotReachable, "address_unavailable", message)
             .help("Take another port with --listen; port 0 takes a free one")

@@ -21,9 +21,9 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use crate::config::SecretText;
 use crate::http::{Access, Peer};
 use crate::transcriber::{BackgroundTranscriber, UTTERANCE_BYTES_MAX, Utterance};
+use steadyhand_config::SecretText;
 
 /// Connections that are open at the same time; one more waits.
 const CONNECTIONS_MAX: usize = 256;

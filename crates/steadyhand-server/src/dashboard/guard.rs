@@ -13,10 +13,10 @@ use serde::Deserialize;
 use super::{Menu, Page, pages, refusal, shell};
 use crate::access::Identity;
 use crate::audit::{AuditActor, AuditEvent};
-use crate::config::role::Right;
 use crate::http::browser_login::{LASTS, SESSION_COOKIE, cookie, identify};
 use crate::http::status::{Refused, WasRefused, Why};
 use crate::http::{App, Asking, Peer, audit, rights};
+use steadyhand_config::role::Right;
 
 const THEME_COOKIE: &str = "steadyhand_theme";
 /// Everything comes from here, nothing is run or styled that is not one of our own files.

@@ -23,10 +23,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Address, Page, Request, assets, refusal, shell};
 use crate::admission::{CallerAccount, Slot};
-use crate::config::role::Right;
 use crate::http::App;
 use crate::http::browser_login::identify;
 use crate::http::status::Refused;
+use steadyhand_config::role::Right;
 
 /// The shortest time between two updates.
 const PACE: Duration = Duration::from_millis(1000);

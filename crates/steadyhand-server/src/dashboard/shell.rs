@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::{Menu, Page, assets, guard};
 use crate::access::Identity;
-use crate::config::role::Right;
+use steadyhand_config::role::Right;
 
 const MENU: [(Menu, &str, &str, &str); 10] = [
     (Menu::Overview, "/", "Overview", "o"),

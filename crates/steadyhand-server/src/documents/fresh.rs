@@ -17,7 +17,7 @@ use super::index::{Index, Trouble};
 use super::scan::scan;
 use super::shelf::Shelf;
 use super::watch::Watching;
-use crate::config::progress::Progress;
+use steadyhand_config::progress::Progress;
 
 /// How old the last scan may be when a query begins.
 const SCAN_EVERY: Duration = Duration::from_secs(1);

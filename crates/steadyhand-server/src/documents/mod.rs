@@ -24,15 +24,15 @@ use sha2::{Digest, Sha256};
 use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{CallContext, Category, ToolError};
 
-use crate::config::Configuration;
-use crate::config::documents::{DocumentsSettings, LIMIT_DEFAULT, LIMIT_MAX, RAG_QUERY};
-use crate::config::progress::Progress;
-use crate::config::services::Services;
 use answer::{Answer, Searched};
 use fresh::{Freshness, Keeper};
 use index::Trouble;
 use query::Readers;
 use shelf::{Shelf, shelves};
+use steadyhand_config::Configuration;
+use steadyhand_config::documents::{DocumentsSettings, LIMIT_DEFAULT, LIMIT_MAX, RAG_QUERY};
+use steadyhand_config::progress::Progress;
+use steadyhand_config::services::Services;
 
 /// Offers `rag_query` to the tools of kind `internal`. Nothing is read before the first query, or
 /// before [`Documents::start`]. Relative folders start at `folder`; indexes are kept in `state`.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::documents::{DocumentsSettings, Globs, MAIN};
+use steadyhand_config::documents::{DocumentsSettings, Globs, MAIN};
 
 /// Each collection with all its settings; relative folders start at `folder`.
 pub(super) fn shelves(settings: &DocumentsSettings, folder: &Path) -> Result<Vec<Shelf>, String> {

@@ -9,8 +9,8 @@ use utoipa::ToSchema;
 
 use super::record::CallState;
 use super::words::{Word, quoted, quoted_text, words_of};
-use crate::config::role::owner_of;
-use crate::config::units::Span;
+use steadyhand_config::role::owner_of;
+use steadyhand_config::units::Span;
 
 /// More words than anyone types, and longer ones: a filter is text from outside.
 const WORDS_MAX: usize = 32;

@@ -21,7 +21,7 @@ use super::schema::{
 };
 use super::shared::Shared;
 use super::trends::{Trends, Window};
-use crate::config::role::owner_of;
+use steadyhand_config::role::owner_of;
 
 /// Connections kept for the next reader.
 const KEPT_MAX: usize = 2;

@@ -13,7 +13,7 @@ use super::pending::{FallbackRun, Open, Row, Trip, row_at};
 use super::record::{ApprovalWait, CallState, Try};
 use super::shared::Shared;
 use super::stages::micros;
-use crate::config::marks::ON_PURPOSE;
+use steadyhand_config::marks::ON_PURPOSE;
 
 /// Names and ids are text from outside.
 const NAME_BYTES_MAX: usize = 256;

@@ -15,8 +15,8 @@ use super::status::{self, Refused, Why};
 use super::{App, Asked, Asking, Peer, rights, shapes};
 use crate::access::{By, Identity, TooSoon};
 use crate::audit::{AuditActor, AuditEvent, AuditOrigin};
-use crate::config::role::Right;
 use crate::views;
+use steadyhand_config::role::Right;
 
 /// Records of one answer.
 const RECORDS_MAX: usize = 1000;

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::openapi;
 use steadyhand::cut::json_bytes;
 
-use crate::config::words::{dotted, nearest};
+use steadyhand_config::words::{dotted, nearest};
 
 /// So many are told; the others are for the next try.
 const FAULTS_MAX: usize = 5;

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::status::{self, Refused, Why};
 use super::{App, shapes};
-use crate::config::Problem;
 use crate::views;
+use steadyhand_config::Problem;
 
 /// The settings in force
 ///

@@ -9,8 +9,8 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::{App, Peer, shapes, status};
-use crate::config::role::Right;
 use crate::views;
+use steadyhand_config::role::Right;
 
 /// Whether the process lives
 ///

@@ -16,9 +16,9 @@ use super::limits::{Sent, Wanted};
 use super::status::{self, Refused, Why};
 use super::{App, Asking, Named, shapes};
 use crate::access::{By, CannotKeep, NewKey, Tools};
-use crate::config::role::Role;
-use crate::config::units::Rate;
 use crate::views;
+use steadyhand_config::role::Role;
+use steadyhand_config::units::Rate;
 
 /// A key to be made
 #[derive(Debug, Deserialize, ToSchema)]

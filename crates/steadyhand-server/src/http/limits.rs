@@ -16,8 +16,8 @@ use utoipa::ToSchema;
 use super::status::{Refused, Why};
 use super::{App, body_faults};
 use crate::admission::{CallerAccount, no_memory};
-use crate::config::settings::RequestLimits;
-use crate::config::units::Size;
+use steadyhand_config::settings::RequestLimits;
+use steadyhand_config::units::Size;
 
 const BODY_BYTES: usize = 16 * 1024 * 1024;
 /// What is held for all callers and servers at the same time.

@@ -14,7 +14,7 @@ use serde::forward_to_deserialize_any;
 use url::form_urlencoded;
 
 use super::status::{Refused, Why};
-use crate::config::words::nearest;
+use steadyhand_config::words::nearest;
 
 /// A value in a text is shown up to this length.
 const SHOWN_BYTES_MAX: usize = 80;

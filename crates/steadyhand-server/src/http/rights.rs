@@ -10,7 +10,7 @@ use super::proxied;
 use super::status::{Refused, Why};
 use super::who::Asking;
 use crate::access::{By, Identity};
-use crate::config::role::Right;
+use steadyhand_config::role::Right;
 
 /// Every address but those that everybody may ask: whether the server lives.
 pub(crate) const TABLE: [(&str, &str, Right); 49] = [

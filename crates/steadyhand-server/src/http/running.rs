@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::limits::Limits;
 use super::status::{Refused, Why};
-use crate::config::role::owner_of;
+use steadyhand_config::role::owner_of;
 
 /// All calls that run now, over every way in.
 #[derive(Default)]

@@ -10,9 +10,9 @@ use utoipa::IntoParams;
 
 use super::status::{self, Refused, Why};
 use super::{App, Asked, Named, shapes};
-use crate::config::document::plain;
 use crate::conversations::NotFound;
 use crate::conversations::seen::{self, Conversations, SeenConversation};
+use steadyhand_config::document::plain;
 
 /// From where on.
 #[derive(Debug, Default, Deserialize, IntoParams)]

@@ -9,9 +9,9 @@ use futures_util::future::BoxFuture;
 use super::App;
 use crate::access::Door;
 use crate::approvals::Desk;
-use crate::config::proxy::ProxySettings;
 use crate::pins::Pins;
 use crate::telemetry::ProxyFigures;
+use steadyhand_config::proxy::ProxySettings;
 
 /// The proxy to providers.
 pub(crate) trait ProviderProxy: Send + Sync {

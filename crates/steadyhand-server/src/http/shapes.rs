@@ -14,10 +14,10 @@ use utoipa::openapi::{
 };
 use utoipa::{IntoResponses, PartialSchema, ToSchema};
 
-use crate::config::role::Role;
 use crate::history;
 use crate::history::schemas::{Effect, Failure};
 pub(crate) use crate::history::schemas::{FailureCode, MendedArgument, TruncatedOutput};
+use steadyhand_config::role::Role;
 
 /// Why a request was not answered as asked
 #[derive(Serialize, ToSchema)]

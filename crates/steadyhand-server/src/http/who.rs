@@ -22,7 +22,7 @@ use super::status::{self, Refused, Why};
 use super::{App, Peer, header_text, shapes};
 use crate::access::{Budget, By, Door, Identity, Refusal, TooSoon, Unnamed};
 use crate::admission::{CallerAccount, McpShares, budget_owner, may_start};
-use crate::config::role::Right;
+use steadyhand_config::role::Right;
 
 /// Who asks, in their own words.
 const CALLER_HEADER: &str = "steadyhand-caller";
@@ -368,7 +368,7 @@ impl Identity {
     /// One that may do nothing but know.
     fn nobody() -> Identity {
         Identity {
-            role: crate::config::role::Role::Caller,
+            role: steadyhand_config::role::Role::Caller,
             name: Some("@".into()),
             ..Identity::unlimited(By::Nothing)
         }

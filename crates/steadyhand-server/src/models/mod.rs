@@ -10,10 +10,10 @@ use std::sync::Arc;
 use serde_json::Value;
 use steadyhand_models::{Client, Demo, Dialect, Model, ModelError, ModelErrorKind};
 
-use crate::config::check_models::{DEMO, table};
-use crate::config::models::{ModelSettings, Provider};
-use crate::config::words::{dotted, nearest};
-use crate::config::{Configuration, Resolver, Surroundings};
+use steadyhand_config::check_models::{DEMO, table};
+use steadyhand_config::models::{ModelSettings, Provider};
+use steadyhand_config::words::{dotted, nearest};
+use steadyhand_config::{Configuration, Resolver, Surroundings};
 
 /// A model, ready to be asked, and what its table says about conversations with it.
 #[derive(Debug, Clone)]

@@ -9,8 +9,8 @@ use serde_json::Value;
 use steadyhand_models::{Dialect, ModelError};
 
 use super::{dialect_of, for_client, resolved};
-use crate::config::check_models::table;
-use crate::config::{Configuration, Surroundings};
+use steadyhand_config::check_models::table;
+use steadyhand_config::{Configuration, Surroundings};
 
 const CONNECT_MAX: Duration = Duration::from_secs(2);
 const ANSWER_MAX: Duration = Duration::from_secs(8);

@@ -7,8 +7,8 @@ use reqwest::header::HeaderValue;
 use serde_json::Value;
 use steadyhand::{Category, Problem, ToolError};
 
-use crate::config::document::escaped;
-use crate::config::template::{Template, Values};
+use steadyhand_config::document::escaped;
+use steadyhand_config::template::{Template, Values};
 
 /// All but the unreserved characters of RFC 3986.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC

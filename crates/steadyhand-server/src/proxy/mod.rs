@@ -59,7 +59,6 @@ use axum::routing::any;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::proxy::ProxySettings;
 use crate::http::proxied::PREFIX;
 use crate::http::{App, Caller, ProviderProxy};
 use crate::telemetry::ProxyFigures;
@@ -68,6 +67,7 @@ use client::Client;
 use execute::Hidden;
 use figures::Counts;
 use keep::Kept;
+use steadyhand_config::proxy::ProxySettings;
 use upstream::Upstreams;
 
 /// What the exchanges of one process share.

@@ -11,8 +11,8 @@ use url::Url;
 use super::sigv4::AwsCredentials;
 use super::site::Site;
 use super::trouble::Trouble;
-use crate::config::proxy::{AwsSettings, ProxySettings, is_base};
-use crate::config::text::SecretText;
+use steadyhand_config::proxy::{AwsSettings, ProxySettings, is_base};
+use steadyhand_config::text::SecretText;
 
 /// Anthropic's own limit for a request.
 const BODY_BYTES: usize = 32 * 1024 * 1024;
@@ -100,7 +100,8 @@ impl Upstream {
             Some(port) => format!("{host}:{port}"),
             None => host.to_owned(),
         };
-        let span = |span: Option<crate::config::units::Span>, usual| span.map_or(usual, |it| it.0);
+        let span =
+            |span: Option<steadyhand_config::units::Span>, usual| span.map_or(usual, |it| it.0);
         Upstream {
             site,
             base: base.trim_end_matches('/').to_owned(),

@@ -7,9 +7,9 @@ use steadyhand_mcp::Phase;
 
 use super::loaded::{Loaded, Shadowed};
 use super::{Runtime, SourceProblem};
-use crate::config::PolicySettings;
-use crate::config::document::escaped;
 use crate::source::LeftOut;
+use steadyhand_config::PolicySettings;
+use steadyhand_config::document::escaped;
 
 impl Runtime {
     /// Where a tool's policy has a value from: `steadyhand.toml:62`, a variable, or the built-in default.

@@ -16,16 +16,16 @@ use super::{Options, SourceProblem, policy};
 use crate::approvals::{Ask, NobodyToAsk};
 use crate::cassette;
 use crate::chaos::Chaotic;
-use crate::config::extensions::Fault;
-use crate::config::progress::Progress;
-use crate::config::reference::{Resolution, Resolver, Unresolved};
-use crate::config::secret;
-use crate::config::settings::{Approval, PolicySettings};
-use crate::config::{Configuration, ToolTable};
 use crate::scrub;
 use crate::source::mcp::PinMode;
 use crate::source::{self, Context, LeftOut, Source};
 use steadyhand::wildcard::wild;
+use steadyhand_config::extensions::Fault;
+use steadyhand_config::progress::Progress;
+use steadyhand_config::reference::{Resolution, Resolver, Unresolved};
+use steadyhand_config::secret;
+use steadyhand_config::settings::{Approval, PolicySettings};
+use steadyhand_config::{Configuration, ToolTable};
 
 /// A source and its tools. The handlers are kept as long as the source's own settings stay the same.
 #[derive(Clone)]
@@ -613,7 +613,7 @@ fn unresolved(
         "'{}' is disabled: {} in its {}{place}: {}; {}",
         table.name,
         unresolved.reference,
-        crate::config::words::dotted(field),
+        steadyhand_config::words::dotted(field),
         unresolved.reason,
         unresolved.help
     ))
@@ -628,7 +628,7 @@ async fn bring(
     let in_words = |fault: Fault| {
         let place = match fault.at.is_empty() {
             true => String::new(),
-            false => format!("{}: ", crate::config::words::dotted(&fault.at)),
+            false => format!("{}: ", steadyhand_config::words::dotted(&fault.at)),
         };
         let help = fault
             .help

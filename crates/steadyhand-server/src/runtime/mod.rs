@@ -27,9 +27,6 @@ use tokio::sync::watch::{Receiver, Sender};
 use crate::approvals::Desk;
 use crate::cassette::{self, Tape};
 use crate::chaos::Chaos;
-use crate::config::progress::Progress;
-use crate::config::services::Services;
-use crate::config::{Configuration, Extensions, Problem, Report, Surroundings, ToolTable, Trust};
 use crate::net::Client;
 use crate::pins::Pins;
 use crate::source::{Context, mcp};
@@ -37,6 +34,11 @@ use inspect::{clashes, clashes_of_servers, settle_clashes};
 use loaded::Loaded;
 pub(crate) use review::key_of;
 pub use servers::NotUsed;
+use steadyhand_config::progress::Progress;
+use steadyhand_config::services::Services;
+use steadyhand_config::{
+    Configuration, Extensions, Problem, Report, Surroundings, ToolTable, Trust,
+};
 pub(crate) use switch::{NotSwitched, SWITCH, ToolSwitch};
 
 /// The tools of a configuration, ready to be called. Cheap to clone: clones are the same runtime.

@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::Value;
 use steadyhand::{BreakerPolicy, FailureCode, Fallback, Policy};
 
-use crate::config::settings::{
+use steadyhand_config::settings::{
     BreakerSettings, FallbackSettings, LimitSettings, PolicySettings, RetryOn, RetrySettings,
 };
-use crate::config::template::JsonTemplate;
-use crate::config::template::Values;
+use steadyhand_config::template::JsonTemplate;
+use steadyhand_config::template::Values;
 
 /// Lays settings over a policy; what they do not say stays as it is.
 pub fn lay_over(policy: &mut Policy, settings: &PolicySettings) {

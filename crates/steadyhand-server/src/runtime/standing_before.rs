@@ -10,8 +10,8 @@ use steadyhand::{Category, Handler, Invocation, Output, ToolError};
 use steadyhand_mcp::{Hide, Passage, hide_in_json, hide_in_value};
 use tokio::time::Instant;
 
-use crate::config::units::Rate;
 use crate::scrub::Scrubber;
+use steadyhand_config::units::Rate;
 
 /// A tool that cannot run as it is configured, and says why when it is called.
 pub(super) struct Disabled {

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Runtime;
-use crate::config::document::plain;
-use crate::config::replace::{NotReplaced, replace};
-use crate::config::{Extensions, Report, Surroundings, ToolTable, edit};
+use steadyhand_config::document::plain;
+use steadyhand_config::replace::{NotReplaced, replace};
+use steadyhand_config::{Extensions, Report, Surroundings, ToolTable, edit};
 
 /// The setting.
 pub(crate) const SWITCH: &str = "enabled";

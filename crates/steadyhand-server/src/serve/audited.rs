@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::config::Configuration;
 use crate::views;
+use steadyhand_config::Configuration;
 
 /// Settings of one section that are named; of others only the number is.
 const NAMED_MAX: usize = 20;

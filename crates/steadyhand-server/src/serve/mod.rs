@@ -25,7 +25,6 @@ use tokio_util::sync::CancellationToken;
 use crate::access::login_code;
 use crate::admission::{ConnectionTable, OpenConnection};
 use crate::audit::{AuditEvent, AuditLog};
-use crate::config::{Configuration, Surroundings};
 use crate::history::History;
 use crate::http::{self, Access, App, Limits, ServerParts};
 use crate::runtime::Runtime;
@@ -35,6 +34,7 @@ use connection::Service;
 use lanes::Lanes;
 use presence::Presence;
 pub(crate) use settings::{CannotServe, Fault, Settings};
+use steadyhand_config::{Configuration, Surroundings};
 use tls::Tls;
 
 /// Where a server is started, somebody is about to open its pages.

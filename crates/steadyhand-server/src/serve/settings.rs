@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 use steadyhand::{plain_words, typed_json};
 
 use crate::access::Keys;
-use crate::config::listen::{DEFAULT_LISTEN, listen_address};
-use crate::config::proxy::ProxySettings;
-use crate::config::reference::Unresolved;
-use crate::config::settings::{
+use steadyhand_config::listen::{DEFAULT_LISTEN, listen_address};
+use steadyhand_config::proxy::ProxySettings;
+use steadyhand_config::reference::Unresolved;
+use steadyhand_config::settings::{
     AlertSettings, BudgetSettings, HistorySettings, JwtSettings, RequestLimits, ServerSettings,
     TelemetrySettings, TlsSettings,
 };
-use crate::config::text::SecretText;
-use crate::config::{Configuration, Resolver, Surroundings};
+use steadyhand_config::text::SecretText;
+use steadyhand_config::{Configuration, Resolver, Surroundings};
 
 /// `[server]`, ready for use.
 pub(crate) struct Settings {
@@ -163,7 +163,7 @@ fn section(
     match resolution.unresolved.into_iter().next() {
         None => Ok(value),
         Some((pointer, unresolved)) => {
-            let setting = crate::config::words::dotted(&format!("/{name}{pointer}"));
+            let setting = steadyhand_config::words::dotted(&format!("/{name}{pointer}"));
             Err((setting, unresolved))
         }
     }
@@ -184,7 +184,7 @@ impl CannotServe {
             fault: Fault::Address,
             message: format!(
                 "cannot listen on {address}: {}",
-                crate::config::document::plain(error)
+                steadyhand_config::document::plain(error)
             ),
             help: help.to_owned(),
         }

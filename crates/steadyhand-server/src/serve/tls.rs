@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 use tokio_rustls::TlsAcceptor;
 
 use super::settings::{CannotServe, Fault};
-use crate::config::Trust;
-use crate::config::settings::TlsSettings;
+use steadyhand_config::Trust;
+use steadyhand_config::settings::TlsSettings;
 
 /// A certificate with those that lead from it to its authority, or a key.
 const PEM_BYTES_MAX: u64 = 1024 * 1024;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Context, Fault, Fixed, Settings, Source};
-use crate::config::documents;
+use steadyhand_config::documents;
 
 /// A service that the application registers in code, or `rag_query`, the search in `[documents]`.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -17,11 +17,11 @@ use steadyhand_mcp::{
 };
 
 use super::{Context, Kind, LeftOut, Settings, Source};
-use crate::config::extensions::{Fault, SERVER_KIND, read_settings};
-use crate::config::units::{Span, TIME_LIMIT};
-use crate::config::{Configuration, SecretText, Surroundings, ToolTable};
 use crate::logins;
 use crate::scrub::{self, Scrubber};
+use steadyhand_config::extensions::{Fault, SERVER_KIND, read_settings};
+use steadyhand_config::units::{Span, TIME_LIMIT};
+use steadyhand_config::{Configuration, SecretText, Surroundings, ToolTable};
 
 /// The kind of all tables under `[mcp]`. No `kind = "…"` names it.
 pub static SERVER: Kind = Kind::of::<McpSettings>();

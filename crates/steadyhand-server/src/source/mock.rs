@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use steadyhand::{Category, Effect, Handler, Invocation, Output, Tool, ToolError, redact};
 
 use super::{Context, Fault, Settings, Source};
-use crate::config::units::Span;
+use steadyhand_config::units::Span;
 
 /// Canned answers.
 #[derive(Debug, Deserialize, JsonSchema)]

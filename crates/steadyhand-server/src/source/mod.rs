@@ -22,11 +22,11 @@ use steadyhand_mcp::Server;
 
 pub use fixed::Fixed;
 
-use crate::config::Trust;
-use crate::config::extensions::{Fault, SourceKind, read_settings, schema_of};
-use crate::config::progress::Progress;
 use crate::net::Client;
 use steadyhand::wildcard::wild;
+use steadyhand_config::Trust;
+use steadyhand_config::extensions::{Fault, SourceKind, read_settings, schema_of};
+use steadyhand_config::progress::Progress;
 
 /// All kinds that `kind = "…"` can name.
 pub const KINDS: &[Kind] = &[

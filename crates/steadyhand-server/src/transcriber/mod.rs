@@ -19,8 +19,8 @@ use steadyhand_models::{Agent, AgentEvent, CancellationToken, End, TurnEnd};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::Instant;
 
-use crate::config::transcriber::TranscriberSettings;
 pub use speech::spoken;
+use steadyhand_config::transcriber::TranscriberSettings;
 
 /// The longest text that counts as said.
 pub const UTTERANCE_BYTES_MAX: usize = 64 * 1024;

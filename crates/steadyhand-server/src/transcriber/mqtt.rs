@@ -9,8 +9,8 @@ use rumqttc::{Packet, Publish, QoS};
 use tokio::task::JoinSet;
 
 use super::{Answer, BackgroundTranscriber, UTTERANCE_BYTES_MAX, Utterance};
-use crate::config::extensions::Fault;
-use crate::config::transcriber::MqttSettings;
+use steadyhand_config::extensions::Fault;
+use steadyhand_config::transcriber::MqttSettings;
 
 /// What stands for the speaker in the topic of answers.
 const SPEAKER: &str = "{speaker}";
@@ -205,7 +205,7 @@ fn why(error: &ConnectionError, settings: &MqttSettings) -> String {
     match error {
         ConnectionError::Io(error) => format!(
             "the broker at {broker} does not answer: {}",
-            crate::config::document::plain(error)
+            steadyhand_config::document::plain(error)
         ),
         ConnectionError::ConnectionRefused(ConnectReturnCode::BadUserNamePassword)
         | ConnectionError::ConnectionRefused(ConnectReturnCode::NotAuthorized) => {

@@ -6,8 +6,8 @@ use serde_json::Value;
 use steadyhand::{Policy, Tool};
 
 use super::{Example, Finding, Level, Probe, Verdict};
-use crate::config::settings::Approval;
 use crate::runtime::Runtime;
+use steadyhand_config::settings::Approval;
 
 /// Nobody waits longer than this for one attempt without wondering.
 const TIMEOUT_LONG: Duration = Duration::from_secs(300);

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use steadyhand::redact;
 
-use crate::config::Configuration;
-use crate::config::document::{Document, escaped};
+use steadyhand_config::Configuration;
+use steadyhand_config::document::{Document, escaped};
 
 /// Every setting of a configuration, and the defaults of what it does not say.
 pub(crate) fn effective(configuration: &Configuration) -> Value {
@@ -37,7 +37,7 @@ struct Row {
 
 impl Row {
     fn name(&self) -> String {
-        crate::config::words::dotted(&self.pointer)
+        steadyhand_config::words::dotted(&self.pointer)
     }
 }
 

@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 use steadyhand::{Policy, Tool};
 use steadyhand_conversation::{self as conversation, Provider};
 
-use crate::config::PolicySettings;
-use crate::config::words::nearest;
 use crate::runtime::Runtime;
 use crate::runtime::policy::retry_word;
+use steadyhand_config::PolicySettings;
+use steadyhand_config::words::nearest;
 
 /// Whose shape tools are given in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use steadyhand::{Call, Outcome, ToolExecutor};
+use steadyhand_config::{Configuration, Surroundings};
 use steadyhand_conversation::{self as conversation, Provider, What};
 use steadyhand_server::cli::extensions::EXTENSIONS;
-use steadyhand_server::config::{Configuration, Surroundings};
 use steadyhand_server::runtime::{Options, Runtime};
 
 use crate::serve::Served;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use snapbox::cmd::{Command, OutputAssert};
-use steadyhand_server::config::progress::Progress;
+use steadyhand_config::progress::Progress;
 use steadyhand_server::net::Client;
 use steadyhand_server::source::Context;
 

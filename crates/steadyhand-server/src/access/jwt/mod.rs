@@ -19,12 +19,12 @@ use serde_json::{Map, Value, json};
 use super::identity::{By, Identity};
 use super::pace::Pace;
 use super::tools::Tools;
-use crate::config::extensions::Fault;
-use crate::config::role::Role;
-use crate::config::settings::JwtSettings;
-use crate::config::words::dotted;
 use crate::net::{Client, Url};
 use jwks::{Jwks, NoKey};
+use steadyhand_config::extensions::Fault;
+use steadyhand_config::role::Role;
+use steadyhand_config::settings::JwtSettings;
+use steadyhand_config::words::dotted;
 
 /// What clocks may differ by.
 const LEEWAY_SECONDS: u64 = 60;

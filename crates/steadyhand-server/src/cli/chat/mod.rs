@@ -357,7 +357,7 @@ async fn stdin(has_prompt: bool) -> Result<Option<String>, Failed> {
         },
     };
     let cannot = |error: std::io::Error| {
-        let reason = crate::config::document::plain(&error);
+        let reason = steadyhand_config::document::plain(&error);
         Failed::new(
             Exit::Usage,
             "usage",

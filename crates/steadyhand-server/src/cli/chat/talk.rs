@@ -11,9 +11,9 @@ use super::keys::Keys;
 use super::turn::{Chat, Left, Turned, Way};
 use crate::cli::error::{Exit, Failed};
 use crate::cli::{Interrupts, value};
-use crate::config::document::plain;
 use crate::conversations;
 use crate::models;
+use steadyhand_config::document::plain;
 
 /// Two Ctrl-C within this time leave.
 pub(super) const AGAIN: Duration = Duration::from_secs(2);

@@ -19,11 +19,11 @@ use crate::access::budget_permit;
 use crate::approvals::Desk;
 use crate::cli::error::Failed;
 use crate::cli::{Interrupts, Session};
-use crate::config::Configuration;
-use crate::config::document::plain;
 use crate::conversations::Stored;
 use crate::models::Chosen;
 use crate::runtime::Runtime;
+use steadyhand_config::Configuration;
+use steadyhand_config::document::plain;
 
 /// Between two looks at what runs.
 const LOOK: Duration = Duration::from_millis(100);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use steadyhand::FailureCode;
 
 use super::error::Exit;
-use crate::config::words;
+use steadyhand_config::words;
 
 /// One code.
 pub(super) struct Page {

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::Patient;
 use super::check::{Check, Group, State};
 use crate::cli::{Session, value};
-use crate::config::import::{Client, Importer};
-use crate::config::words::dotted;
-use crate::config::{Configuration, Problem, Report, Resolver};
+use steadyhand_config::import::{Client, Importer};
+use steadyhand_config::words::dotted;
+use steadyhand_config::{Configuration, Problem, Report, Resolver};
 
 /// Problems and remarks that are shown; `config check` shows all.
 const SHOWN_MAX: usize = 10;

@@ -14,9 +14,9 @@ use tokio::net::TcpListener;
 use super::Patient;
 use super::check::{Check, Group, State};
 use super::listening;
-use crate::config::ToolTable;
-use crate::config::listen::DEFAULT_LISTEN;
 use crate::serve::{self, presence};
+use steadyhand_config::ToolTable;
+use steadyhand_config::listen::DEFAULT_LISTEN;
 
 /// How long a program may take to say its version.
 const VERSION_MAX: Duration = Duration::from_secs(5);

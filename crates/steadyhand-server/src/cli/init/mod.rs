@@ -13,8 +13,8 @@ use super::elsewhere::{self, Found};
 use super::error::{Exit, Failed};
 use super::mcp::File;
 use super::{Session, value};
-use crate::config::find;
-use crate::config::import::ImportedServer;
+use steadyhand_config::find;
+use steadyhand_config::import::ImportedServer;
 use template::{Chosen, Key};
 
 /// Added to the name of a file that is replaced.
@@ -270,7 +270,7 @@ fn keep(path: &Path, shown: &str) -> Result<String, Failed> {
         end = format!(".{BEFORE}-{number}");
     }
     std::fs::copy(path, kept_as(&end)).map_err(|error| {
-        let reason = crate::config::document::plain(&error);
+        let reason = steadyhand_config::document::plain(&error);
         let message =
             format!("{shown} cannot be kept as {shown}{end}: {reason}; nothing was changed");
         Failed::new(Exit::Config, "config_file", message)

@@ -9,8 +9,8 @@ use super::super::error::{Exit, Failed};
 use super::AddArgs;
 use super::file::File;
 use super::names;
-use crate::config::edit::{self, NewServer, NotChanged};
-use crate::config::secret;
+use steadyhand_config::edit::{self, NewServer, NotChanged};
+use steadyhand_config::secret;
 
 pub(super) fn run(session: &Session<'_>, args: &AddArgs) -> Result<(), Failed> {
     let file = File::find(session)?;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use super::super::Session;
 use super::super::error::{Exit, Failed};
 use crate::cli::extensions::EXTENSIONS;
-use crate::config::document::plain;
-use crate::config::replace::{NotReplaced, replace};
-use crate::config::{Configuration, find};
+use steadyhand_config::document::plain;
+use steadyhand_config::replace::{NotReplaced, replace};
+use steadyhand_config::{Configuration, find};
 
 /// The file that applies, or the one to be made here.
 pub(in crate::cli) struct File {

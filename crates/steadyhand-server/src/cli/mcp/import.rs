@@ -10,9 +10,9 @@ use super::super::error::{Exit, Failed};
 use super::super::{Session, value};
 use super::ImportArgs;
 use super::file::File;
-use crate::config::edit::{self, Imports};
-use crate::config::import::{Client, ImportedServer, Importer};
-use crate::config::words::nearest;
+use steadyhand_config::edit::{self, Imports};
+use steadyhand_config::import::{Client, ImportedServer, Importer};
+use steadyhand_config::words::nearest;
 
 pub(super) fn run(session: &Session<'_>, args: &ImportArgs) -> Result<(), Failed> {
     let file = File::find(session)?;

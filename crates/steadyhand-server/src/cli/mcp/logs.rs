@@ -9,8 +9,8 @@ use super::super::error::{Exit, Failed};
 use super::super::remote::{Remote, in_path};
 use super::super::{Interrupts, Session};
 use super::{names, no_such_server};
-use crate::config::document::plain;
 use crate::views;
+use steadyhand_config::document::plain;
 
 /// Between two looks for new lines.
 const LOOK: Duration = Duration::from_millis(300);

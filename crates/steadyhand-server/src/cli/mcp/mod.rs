@@ -18,9 +18,9 @@ use clap_complete::engine::ArgValueCandidates;
 use super::error::{Exit, Failed};
 use super::{Session, complete};
 use crate::audit::AuditEvent;
-use crate::config::Configuration;
-use crate::config::words::nearest;
 pub(super) use file::File;
+use steadyhand_config::Configuration;
+use steadyhand_config::words::nearest;
 
 #[derive(Subcommand)]
 pub(super) enum McpCommand {

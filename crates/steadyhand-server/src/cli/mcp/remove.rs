@@ -6,7 +6,7 @@ use super::super::Session;
 use super::super::error::{Exit, Failed};
 use super::file::File;
 use super::no_such_server;
-use crate::config::edit::{self, Imports};
+use steadyhand_config::edit::{self, Imports};
 
 pub(super) fn run(session: &Session<'_>, name: &str) -> Result<(), Failed> {
     let file = File::find(session)?;

@@ -10,9 +10,9 @@ use super::super::screen;
 use super::super::starting::{self, text};
 use super::super::{Interrupts, Session, value};
 use super::no_such_server;
-use crate::config::Configuration;
 use crate::runtime::Runtime;
 use crate::views;
+use steadyhand_config::Configuration;
 
 pub(super) async fn run(session: &Session<'_>, name: &str) -> Result<(), Failed> {
     let configuration = only(session.configuration()?, name)?;
@@ -30,7 +30,7 @@ pub(super) async fn run(session: &Session<'_>, name: &str) -> Result<(), Failed>
 
 /// One attempt of this server; of the rest only what costs nothing, to be named as what goes on working.
 fn only(mut configuration: Configuration, name: &str) -> Result<Configuration, Failed> {
-    let is_it = |table: &crate::config::ToolTable| table.is_server() && table.name == name;
+    let is_it = |table: &steadyhand_config::ToolTable| table.is_server() && table.name == name;
     let off = |reason: String| {
         let failed = Failed::new(Exit::NotReachable, "server_disabled", reason);
         failed.detail("server", name.into())

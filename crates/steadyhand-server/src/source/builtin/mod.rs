@@ -14,7 +14,7 @@ use steadyhand::source::builtin as engine;
 use steadyhand::{Handler, Invocation, Output, Tool, ToolError};
 
 use super::{Context, Fault, Fixed, Settings, Source};
-use crate::config::words::nearest;
+use steadyhand_config::words::nearest;
 
 /// A tool that ships inside the program.
 #[derive(Debug, Deserialize, JsonSchema)]

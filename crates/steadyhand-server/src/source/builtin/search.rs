@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use steadyhand::{Handler, Invocation, Output, Tool, ToolError};
 
-use crate::config::SecretText;
-use crate::config::extensions::Fault;
 use crate::net::{Client, Limits, Method, Reach, Request, Url};
 use crate::source::Context;
+use steadyhand_config::SecretText;
+use steadyhand_config::extensions::Fault;
 
 const RESULTS_DEFAULT: u64 = 5;
 /// What all three can give in one request.

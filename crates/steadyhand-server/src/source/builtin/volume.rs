@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use steadyhand::{Category, Effect, Handler, Invocation, Output, Tool, ToolError};
 
-use crate::config::extensions::Fault;
-use crate::config::template::{Template, Values};
 use crate::source::Context;
 use crate::source::command::{Inherit, LeftBehind, Limits, Program, environment, run_well};
+use steadyhand_config::extensions::Fault;
+use steadyhand_config::template::{Template, Values};
 
 /// Where the sound server is; without these its clients cannot find it.
 const NEEDED: [&str; 5] = [

@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use steadyhand::ToolError;
 
 use super::error;
-use crate::config::SecretText;
-use crate::config::extensions::Fault;
-use crate::config::template::{Template, Values};
+use steadyhand_config::SecretText;
+use steadyhand_config::extensions::Fault;
+use steadyhand_config::template::{Template, Values};
 
 /// Ends the name of a place that takes a list: each item becomes an element of its own.
 const SPREAD: &str = "...";

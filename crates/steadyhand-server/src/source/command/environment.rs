@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::config::SecretText;
+use steadyhand_config::SecretText;
 
 /// What every program gets of our own environment: where things are and how to speak, no keys.
 const MINIMAL: [&str; 9] = [

@@ -17,7 +17,7 @@ use rustix::process::Signal;
 use steadyhand::{Category, Effect, Problem, ToolError};
 use steadyhand_process::{Exit, NotFound, Reason};
 
-use crate::config::document::plain;
+use steadyhand_config::document::plain;
 
 /// No file that can be executed.
 pub(super) fn not_found(lost: &NotFound) -> ToolError {

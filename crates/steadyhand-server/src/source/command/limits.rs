@@ -7,7 +7,7 @@ use rustix::process::{Resource, getrlimit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::config::units::{Size, Span, TIME_LIMIT};
+use steadyhand_config::units::{Size, Span, TIME_LIMIT};
 
 /// What is read of a program's output where nothing else is said.
 const OUTPUT_BYTES: usize = 1024 * 1024;

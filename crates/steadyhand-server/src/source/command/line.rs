@@ -5,8 +5,8 @@ use steadyhand::near_names::{COMPARED_NAMES_MAX, compared};
 
 use super::CommandSettings;
 use super::arguments::{ArgumentList, Part, Place};
-use crate::config::extensions::Fault;
-use crate::config::template::Template;
+use steadyhand_config::extensions::Fault;
+use steadyhand_config::template::Template;
 
 /// `command` and `stdin`, read.
 #[derive(Debug)]

@@ -21,8 +21,8 @@ use serde_json::Value;
 use steadyhand::{Handler, Invocation, Output, Tool, ToolError};
 
 use super::{Context, Fault, Fixed, Settings, Source};
-use crate::config::SecretText;
-use crate::config::template::Values;
+use steadyhand_config::SecretText;
+use steadyhand_config::template::Values;
 
 pub use answer::OutputMode;
 pub use arguments::Part;

@@ -3,8 +3,8 @@
 
 use super::CommandSettings;
 use super::arguments::Part;
-use crate::config::extensions::Fault;
-use crate::config::template::Template;
+use steadyhand_config::extensions::Fault;
+use steadyhand_config::template::Template;
 
 /// How an interpreter takes its script.
 #[derive(Clone, Copy)]

@@ -15,8 +15,8 @@ use steadyhand::{Handler, Invocation, Output, Tool, ToolError};
 
 use self::plan::Plan;
 use super::{Context, Fault, Fixed, Settings, Source};
-use crate::config::SecretText;
 use crate::net::{Client, Limits, RESPONSE_BYTES_MAX, Reach};
+use steadyhand_config::SecretText;
 
 /// One endpoint. `{name}` in its texts stands for the argument of that name.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -5,11 +5,11 @@ use serde_json::Value;
 use steadyhand::{Invocation, Output, ToolError};
 
 use super::{Fault, HttpSettings};
-use crate::config::document::escaped;
-use crate::config::template::{JsonTemplate, Template, Values};
 use crate::net::fill::{self, UrlTemplate};
 use crate::net::response::is_json;
 use crate::net::{Method, Request, Response};
+use steadyhand_config::document::escaped;
+use steadyhand_config::template::{JsonTemplate, Template, Values};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const FORM: &str = "application/x-www-form-urlencoded";

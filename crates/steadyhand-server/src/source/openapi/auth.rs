@@ -9,9 +9,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use steadyhand::{Category, ToolError};
 
-use crate::config::SecretText;
-use crate::config::extensions::Fault;
 use crate::net::Request;
+use steadyhand_config::SecretText;
+use steadyhand_config::extensions::Fault;
 
 /// How the service is told who calls. One of: `header` with `value`, `query` with `value`, `bearer`, `basic`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

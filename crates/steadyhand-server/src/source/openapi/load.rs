@@ -15,9 +15,9 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::document::{self, DOCUMENT_BYTES_MAX, Document};
-use crate::config::{NotRead, SecretText, Trust};
 use crate::net::header::{HeaderName, HeaderValue};
 use crate::net::{Client, Limits, Method, Reach, Request, StatusCode};
+use steadyhand_config::{NotRead, SecretText, Trust};
 
 /// A document that takes longer counts as not there.
 pub const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -138,7 +138,7 @@ pub(crate) fn from_file(path: &Path, folder: &Path, trust: &Trust) -> Result<Doc
 fn read_text(path: &Path, left: &mut usize, trust: &Trust) -> Result<String, String> {
     let shown = path.display();
     let unreadable = |error: &io::Error| {
-        let why = crate::config::document::plain(error);
+        let why = steadyhand_config::document::plain(error);
         format!("{shown} cannot be read: {why}")
     };
     let content = trust.read(path, *left as u64);

@@ -40,8 +40,8 @@ pub use self::tools::{OpenapiSource, Report};
 use self::auth::Sent;
 use self::load::Spec;
 use super::{Context, Fault, Settings, Source};
-use crate::config::SecretText;
 use crate::net::Reach;
+use steadyhand_config::SecretText;
 
 const PREFIX_LENGTH_MAX: usize = 32;
 

@@ -15,10 +15,10 @@ use super::document::Document;
 use super::load::{self, Copy, LOAD_TIMEOUT, Spec};
 use super::operation::{Operation, Skipped};
 use super::read::{self, Choice, Prepared, Reading};
-use crate::config::Trust;
-use crate::config::progress::Progress;
 use crate::net::{Client, Limits, RESPONSE_BYTES_MAX, Reach};
 use crate::source::{Context, LeftOut, Source};
+use steadyhand_config::Trust;
+use steadyhand_config::progress::Progress;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 

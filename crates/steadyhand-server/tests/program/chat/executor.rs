@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use steadyhand::testing::script;
 use steadyhand::{Event, Observer, ToolExecutor, ToolManager};
+use steadyhand_config::transcriber::TranscriberSettings;
 use steadyhand_models::{Agent, Scripted};
-use steadyhand_server::config::transcriber::TranscriberSettings;
 use steadyhand_server::transcriber::{BackgroundTranscriber, Utterance};
 
 use crate::support::PATIENCE;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steadyhand::testing::script;
 use steadyhand::{ToolExecutor, ToolManager};
+use steadyhand_config::transcriber::TranscriberSettings;
 use steadyhand_models::testing::{Line, StrictProvider};
 use steadyhand_models::{Agent, Client, Demo, Dialect, Scripted};
-use steadyhand_server::config::transcriber::TranscriberSettings;
 use steadyhand_server::transcriber::{BackgroundTranscriber, Utterance};
 use tokio::io::{AsyncBufReadExt, BufReader};
 

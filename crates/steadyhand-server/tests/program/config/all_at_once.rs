@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use steadyhand_config::{Configuration, Surroundings};
 use steadyhand_server::cli::extensions::EXTENSIONS;
-use steadyhand_server::config::{Configuration, Surroundings};
 
 use crate::support::{Workplace, parts};
 

@@ -1,8 +1,8 @@
 //! Configurations, changed at random: loading one ends in a configuration or in problems with their places.
 
 use proptest::prelude::*;
+use steadyhand_config::{Configuration, Surroundings};
 use steadyhand_server::cli::extensions::EXTENSIONS;
-use steadyhand_server::config::{Configuration, Surroundings};
 
 use crate::fuzzing::{changed, fuzz};
 use crate::support::Workplace;

@@ -342,8 +342,7 @@ fn s06_a_running_server_does_not_take_over_what_others_change_later() {
     assert_eq!(about.uid(), 0);
     give_away(&file);
     let surroundings = trusting(&workplace);
-    let load =
-        || steadyhand_server::config::Configuration::load(Some(&file), &surroundings, &EXTENSIONS);
+    let load = || steadyhand_config::Configuration::load(Some(&file), &surroundings, &EXTENSIONS);
     assert!(load().is_ok(), "as it is when it is read first");
     fs::write(&file, CONFIG).expect("the stranger writes");
     give_away(&file);
@@ -354,9 +353,9 @@ fn s06_a_running_server_does_not_take_over_what_others_change_later() {
     assert!(load().is_ok());
 }
 
-fn trusting(workplace: &Workplace) -> steadyhand_server::config::Surroundings {
+fn trusting(workplace: &Workplace) -> steadyhand_config::Surroundings {
     use std::sync::Arc;
-    use steadyhand_server::config::{Surroundings, keyring::SystemKeyring};
+    use steadyhand_config::{Surroundings, keyring::SystemKeyring};
     let keyring = Arc::new(SystemKeyring::default());
     Surroundings::given([], workplace.path(), workplace.path(), keyring).trusting_everything()
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use steadyhand::{BreakerState, Call};
+use steadyhand_config::{Configuration, Surroundings};
 use steadyhand_server::cli::extensions::EXTENSIONS;
-use steadyhand_server::config::{Configuration, Surroundings};
 use steadyhand_server::runtime::{Options, Runtime};
 
 use crate::support::{PATIENCE, Workplace};

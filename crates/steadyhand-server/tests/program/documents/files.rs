@@ -1,7 +1,7 @@
 //! Which files are read, and how: kinds, encodings, limits, links, globs.
 
 use serde_json::{Value, json};
-use steadyhand_server::config::documents::DocumentsSettings;
+use steadyhand_config::documents::DocumentsSettings;
 
 use super::{Library, sources, write};
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use steadyhand::{Call, ToolError};
-use steadyhand_server::config::extensions::Fault;
+use steadyhand_config::extensions::Fault;
 use steadyhand_server::source::KINDS;
 
 use super::{answer, error, tools};

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadyhand::{Call, Outcome, ToolExecutor, ToolManager};
-use steadyhand_server::config::documents::DocumentsSettings;
-use steadyhand_server::config::progress::Progress;
+use steadyhand_config::documents::DocumentsSettings;
+use steadyhand_config::progress::Progress;
 use steadyhand_server::documents::{self, Documents};
 use steadyhand_server::source::internal::InternalSettings;
 use steadyhand_server::source::{Context, Settings};
@@ -161,7 +161,7 @@ struct Told(std::sync::Mutex<Vec<(String, u64, u64)>>);
 
 impl Told {
     fn progress(self: &Arc<Told>) -> Progress {
-        Progress::to(Arc::clone(self) as Arc<dyn steadyhand_server::config::progress::Watcher>)
+        Progress::to(Arc::clone(self) as Arc<dyn steadyhand_config::progress::Watcher>)
     }
 
     fn all(&self) -> Vec<(String, u64, u64)> {
@@ -169,7 +169,7 @@ impl Told {
     }
 }
 
-impl steadyhand_server::config::progress::Watcher for Told {
+impl steadyhand_config::progress::Watcher for Told {
     fn step(&self, what: &str, done: u64, total: u64) {
         self.0
             .lock()

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use steadyhand_server::config::template::JsonTemplate;
-use steadyhand_server::config::template::{Template, Values};
+use steadyhand_config::template::JsonTemplate;
+use steadyhand_config::template::{Template, Values};
 use steadyhand_server::net::Url;
 use steadyhand_server::net::fill::{self, UrlTemplate};
 

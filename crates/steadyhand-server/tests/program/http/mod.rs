@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use steadyhand::{
     Call, Failure, Outcome, RetryPolicy, Tool, ToolExecutor, ToolManager, ToolSource,
 };
-use steadyhand_server::config::extensions::Fault;
+use steadyhand_config::extensions::Fault;
 use steadyhand_server::net::Client;
 use steadyhand_server::source::{Context, KINDS, Kind};
 

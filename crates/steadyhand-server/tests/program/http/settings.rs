@@ -116,7 +116,7 @@ async fn a_value_that_does_not_fit_its_place_is_the_callers_mistake() {
 
 /// Every fault of the settings, one line each: place, message, help.
 fn told(settings: Value) -> Vec<String> {
-    let line = |fault: steadyhand_server::config::extensions::Fault| {
+    let line = |fault: steadyhand_config::extensions::Fault| {
         let help = fault.help.unwrap_or_default();
         format!("{}: {} | {help}", fault.at, fault.message)
     };

@@ -1,6 +1,6 @@
 //! A real-looking file of every program, and what it means.
 
-use steadyhand_server::config::import::Client;
+use steadyhand_config::import::Client;
 
 use super::{import, lines, notes, problems};
 

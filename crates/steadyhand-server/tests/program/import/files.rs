@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use steadyhand_server::config::Surroundings;
-use steadyhand_server::config::import::{Client, Importer};
-use steadyhand_server::config::surroundings::System;
+use steadyhand_config::Surroundings;
+use steadyhand_config::import::{Client, Importer};
+use steadyhand_config::surroundings::System;
 
 use super::{OneEntry, lines, notes, problems};
 

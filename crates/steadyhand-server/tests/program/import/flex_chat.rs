@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use steadyhand::source::definition;
 use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{Call, ToolError, ToolExecutor, ToolManager};
-use steadyhand_server::config::flex_chat::{self, FlexChat, Implementation, Shape, recognise};
+use steadyhand_config::flex_chat::{self, FlexChat, Implementation, Shape, recognise};
 
 /// As the project's own description has it.
 const EXAMPLE: &str = r#"{"tools":{"max_iterations":5,"default_timeout_ms":30000,"registry":[{"name":"get_weather","description":"Weather","parameters":{"type":"object","properties":{"location":{"type":"string"}},"required":["location"]},"implementation":{"type":"mock","mock_response":{"temperature":22}}},{"name":"calculate","description":"Math","parameters":{"type":"object","properties":{"expression":{"type":"string"}},"required":["expression"]},"implementation":{"type":"builtin","handler":"math_eval"}},{"name":"search_documents","description":"Search","parameters":{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]},"implementation":{"type":"internal","handler":"rag_query"}},{"name":"calculator"}]}}"#;

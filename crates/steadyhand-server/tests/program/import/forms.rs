@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use steadyhand_server::config::import::{Client, Importer};
+use steadyhand_config::import::{Client, Importer};
 
 use super::{exposed, import, line, lines, notes, problems, surroundings};
 

@@ -12,11 +12,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
-use steadyhand_server::config::Surroundings;
-use steadyhand_server::config::import::{
+use steadyhand_config::Surroundings;
+use steadyhand_config::import::{
     Client, Imported, ImportedServer, ImportedText, Importer, Transport,
 };
-use steadyhand_server::config::keyring::{Keyring, KeyringFault};
+use steadyhand_config::keyring::{Keyring, KeyringFault};
 
 /// A key store with one entry, `steadyhand/google`.
 struct OneEntry;

@@ -5,10 +5,10 @@ use std::path::Path;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use steadyhand_server::config::flex_chat;
-use steadyhand_server::config::import::{Client, Importer};
-use steadyhand_server::config::reference::Resolver;
-use steadyhand_server::config::secret::looks_like_a_key;
+use steadyhand_config::flex_chat;
+use steadyhand_config::import::{Client, Importer};
+use steadyhand_config::reference::Resolver;
+use steadyhand_config::secret::looks_like_a_key;
 
 use super::surroundings;
 

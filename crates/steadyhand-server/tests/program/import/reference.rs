@@ -3,8 +3,8 @@
 use std::fs;
 
 use serde_json::json;
-use steadyhand_server::config::reference::Resolver;
-use steadyhand_server::config::secret::looks_like_a_key;
+use steadyhand_config::reference::Resolver;
+use steadyhand_config::secret::looks_like_a_key;
 
 use super::{exposed, surroundings};
 

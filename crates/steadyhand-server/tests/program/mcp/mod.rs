@@ -25,8 +25,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use steadyhand_config::{Configuration, Surroundings};
 use steadyhand_server::cli::extensions::EXTENSIONS;
-use steadyhand_server::config::{Configuration, Surroundings};
 use steadyhand_server::runtime::{Options, Runtime};
 
 use crate::support::{PATIENCE, Workplace};

@@ -17,7 +17,7 @@ use std::sync::Mutex;
 use serde_json::Value;
 use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{Call, Outcome, ToolExecutor, ToolManager, ToolSource};
-use steadyhand_server::config::progress::Progress;
+use steadyhand_config::progress::Progress;
 use steadyhand_server::net::Client;
 use steadyhand_server::source::Context;
 use steadyhand_server::source::openapi::{

@@ -9,7 +9,7 @@ use steadyhand::testing::script;
 use steadyhand::{
     Call, Category, Fallback, RetryPolicy, Tool, ToolError, ToolExecutor, ToolManager,
 };
-use steadyhand_server::config::settings::TelemetrySettings;
+use steadyhand_config::settings::TelemetrySettings;
 use steadyhand_server::net::Client;
 use steadyhand_server::telemetry::{Figures, Otlp, ProcessFigures};
 use tokio::net::TcpListener;

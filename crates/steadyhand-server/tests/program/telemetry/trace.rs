@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use steadyhand::{Call, ToolExecutor, ToolManager, Traceparent};
-use steadyhand_server::config::settings::TelemetrySettings;
+use steadyhand_config::settings::TelemetrySettings;
 use steadyhand_server::net::Client;
 use steadyhand_server::source::KINDS;
 use steadyhand_server::telemetry::{Figures, Otlp, ProcessFigures};

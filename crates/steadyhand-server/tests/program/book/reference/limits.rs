@@ -273,17 +273,17 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
             ("Keys", "steadyhand-server/src/access/keys.rs", "KEYS_MAX"),
             (
                 "Logins of browsers",
-                "steadyhand-server/src/dashboard/sessions.rs",
+                "steadyhand-server/src/http/browser_login.rs",
                 "SESSIONS_MAX",
             ),
             (
                 "Of them, with the same credentials",
-                "steadyhand-server/src/dashboard/sessions.rs",
+                "steadyhand-server/src/http/browser_login.rs",
                 "SESSIONS_PER_CREDENTIAL_MAX",
             ),
             (
                 "A login of a browser lasts",
-                "steadyhand-server/src/dashboard/sessions.rs",
+                "steadyhand-server/src/http/browser_login.rs",
                 "LASTS",
             ),
         ],
@@ -338,22 +338,22 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
         &[
             (
                 "Bytes of a configuration",
-                "steadyhand-server/src/config/document.rs",
+                "steadyhand-config/src/document.rs",
                 "BYTES_MAX",
             ),
             (
                 "Bytes of a file of a secret",
-                "steadyhand-server/src/config/reference.rs",
+                "steadyhand-config/src/reference.rs",
                 "FILE_BYTES_MAX",
             ),
             (
                 "Bytes of another program's file",
-                "steadyhand-server/src/config/import/read.rs",
+                "steadyhand-config/src/import/read.rs",
                 "FILE_BYTES_MAX",
             ),
             (
                 "MCP servers of another program's file",
-                "steadyhand-server/src/config/import/read.rs",
+                "steadyhand-config/src/import/read.rs",
                 "SERVERS_MAX",
             ),
         ],
