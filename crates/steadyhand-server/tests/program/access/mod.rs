@@ -2,6 +2,7 @@
 
 mod audit;
 mod budgets;
+mod decisions;
 mod front_door;
 mod gateway;
 mod guessing;
