@@ -342,9 +342,9 @@ mod platform {
         let is_sound = |path: &Path| matches!(doubt_of_folder(path, &accounts), Ok(None));
         let is_safe = |path: &Path| is_real(path) && is_sound(path);
         is_safe(folder)
-            && folder.parent().is_some_and(|above| {
-                is_safe(above) && above.parent().is_none_or(is_sound)
-            })
+            && folder
+                .parent()
+                .is_some_and(|above| is_safe(above) && above.parent().is_none_or(is_sound))
     }
 
     pub(super) fn home_of_this_user() -> Option<PathBuf> {
