@@ -30,6 +30,11 @@ pub trait Counterpart: Send + Sync + 'static {
         std::ptr::from_ref(self).cast::<()>().addr()
     }
 
+    /// Whom limits count it as: who has proved to be behind it, or the address it comes from. None where there is only one.
+    fn account(&self) -> Option<Arc<str>> {
+        None
+    }
+
     /// The least severe level of messages it wants to hear for this request, if any.
     fn log_level(&self) -> Option<&str>;
 }

@@ -318,6 +318,10 @@ impl Counterpart for Inquiry {
         Arc::as_ptr(&self.client).addr()
     }
 
+    fn account(&self) -> Option<Arc<str>> {
+        Some(Arc::clone(&self.told.account)).filter(|account| !account.is_empty())
+    }
+
     fn log_level(&self) -> Option<&str> {
         self.client.level()
     }

@@ -213,7 +213,7 @@ pub(super) struct Subject {
     pub(super) name: String,
     pub(super) arguments: Option<Box<RawValue>>,
     /// A digest of all that, once it was needed: the arguments need not be kept for it.
-    about: OnceCell<About>,
+    about: OnceCell<Box<About>>,
 }
 
 /// Who asks.
@@ -259,7 +259,7 @@ impl Subject {
     }
 
     fn about(&self) -> &About {
-        self.about.get_or_init(|| self.digest())
+        self.about.get_or_init(|| Box::new(self.digest()))
     }
 
     /// Arguments count by what they say, not by how they are written.

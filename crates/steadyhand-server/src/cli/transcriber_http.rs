@@ -18,15 +18,20 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
 
+use crate::admission::{CallerAccount, SlotLimits, Slots};
 use crate::http::{Access, Peer};
 use crate::transcriber::{BackgroundTranscriber, UTTERANCE_BYTES_MAX, Utterance};
 use steadyhand_config::SecretText;
 
-/// Connections that are open at the same time; one more waits.
+/// Connections that are open at the same time.
 const CONNECTIONS_MAX: usize = 256;
+/// Connections that one address has open at the same time.
+const CONNECTIONS_PER_ADDRESS_MAX: usize = 64;
+/// How long whoever has too many may take to hear that.
+const REFUSAL_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a client may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// When the machine has no more files to open, trying at once again does not help.
@@ -45,14 +50,20 @@ pub(super) async fn serve(
         .fallback(nothing_here)
         .with_state(transcriber)
         .layer(from_fn_with_state(access, may_enter));
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = connection_slots();
     loop {
-        let place = Arc::clone(&places).acquire_owned().await;
         let (stream, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(AFTER_FAILED_ACCEPT).await;
+                continue;
+            }
+        };
+        let place = match places.take(&CallerAccount::of_address(peer.ip())) {
+            Ok(place) => place,
+            Err(full) => {
+                refuse(stream, &full.to_string()).await;
                 continue;
             }
         };
@@ -68,6 +79,33 @@ pub(super) async fn serve(
             drop(place);
         });
     }
+}
+
+fn connection_slots() -> Arc<Slots> {
+    let limits = SlotLimits {
+        total: CONNECTIONS_MAX,
+        per_caller: CONNECTIONS_PER_ADDRESS_MAX,
+        operator_reserve: 0,
+    };
+    Slots::new("connections", limits)
+}
+
+/// Tells whoever has too many. One at a time, for a moment: nobody is kept by those who do not listen.
+async fn refuse(mut stream: TcpStream, full: &str) {
+    tracing::debug!(reason = full, "a connection is refused");
+    let body = json!({"error": {
+        "code": "server_busy",
+        "message": format!("{full}; nothing was heard"),
+        "help": "Close one of them, then try again",
+    }})
+    .to_string();
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    // A fresh connection takes so little at once; where it does not, it is closed without a word.
+    let written = stream.write_all(answer.as_bytes());
+    let _ = tokio::time::timeout(REFUSAL_PATIENCE, written).await;
 }
 
 async fn may_enter(
@@ -123,4 +161,19 @@ fn refused(status: StatusCode, code: &str, message: &str) -> Response {
         "help": "POST /utterances takes a text, or {\"speaker\": \"kitchen\", \"text\": \"…\"}",
     }});
     (status, Json(error)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s02_connections_of_one_address_to_the_transcriber_leave_room_for_others() {
+        let places = connection_slots();
+        let [greedy, other] = ["10.0.0.1", "10.0.0.2"]
+            .map(|address| CallerAccount::of_address(address.parse().expect("an address")));
+        let held: Vec<_> = std::iter::from_fn(|| places.take(&greedy).ok()).collect();
+        assert_eq!(held.len(), CONNECTIONS_PER_ADDRESS_MAX);
+        assert!(places.take(&other).is_ok());
+    }
 }

@@ -17,6 +17,8 @@ use crate::wire::{Outgoing, RpcError};
 
 /// Questions of one server that may be open at the same time.
 const OPEN_MAX: usize = 64;
+/// Of them, for the clients of one caller.
+const OPEN_PER_CALLER_MAX: usize = 32;
 /// A question may be so long: there may be pictures in it. Longer ones are refused unread.
 const QUESTION_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// What is repeated in an answer.
@@ -35,6 +37,8 @@ pub(crate) struct Questions {
 struct Open {
     /// As the server wrote it.
     id: String,
+    /// Whose client has to answer, where callers are told apart.
+    account: Option<Arc<str>>,
     /// The requests that wait for it: when they are over, so is the question.
     requests: Vec<Arc<Slot>>,
     withdrawn: CancellationToken,
@@ -131,7 +135,7 @@ impl Mux {
             .map_err(|exceeded| {
                 RpcError::new(INTERNAL, format!("{method} is not answered: {exceeded}"))
             })?;
-        let asked = Asked::open(self, id, requests, outlet, held)?;
+        let asked = Asked::open(self, id, (requests, client.account()), outlet, held)?;
         let question = Question {
             key: id.get().trim_matches('"').to_owned(),
             method: method.to_owned(),
@@ -146,6 +150,28 @@ impl Mux {
             asked.answer(answers.into_iter().next());
         });
         Ok(())
+    }
+}
+
+/// Why one more question for a client of this caller is not asked, beside those that are open.
+fn no_room<'a>(
+    open: impl Iterator<Item = Option<&'a str>>,
+    account: Option<&str>,
+) -> Option<String> {
+    let (mut count, mut own) = (0, 0);
+    for other in open {
+        count += 1;
+        own += usize::from(other == account);
+    }
+    match account {
+        Some(account) if own >= OPEN_PER_CALLER_MAX => Some(format!(
+            "{} has {OPEN_PER_CALLER_MAX} open questions of this server, which is as many as one caller may have; the client was not asked",
+            account.trim_start_matches('@')
+        )),
+        _ if count >= OPEN_MAX => Some(format!(
+            "{OPEN_MAX} questions are open already; the client was not asked"
+        )),
+        _ => None,
     }
 }
 
@@ -182,19 +208,20 @@ impl Asked {
     fn open(
         mux: &Arc<Mux>,
         id: &RawValue,
-        requests: Vec<Arc<Slot>>,
+        (requests, account): (Vec<Arc<Slot>>, Option<Arc<str>>),
         outlet: &Arc<dyn Outlet>,
         held: ReservedBytes,
     ) -> Result<Asked, RpcError> {
         let withdrawn = CancellationToken::new();
         {
             let mut open = mux.questions.lock();
-            if open.len() >= OPEN_MAX {
-                let text = format!("{OPEN_MAX} questions are open already");
-                return Err(RpcError::new(INTERNAL, text));
+            let accounts = open.iter().map(|open| open.account.as_deref());
+            if let Some(full) = no_room(accounts, account.as_deref()) {
+                return Err(RpcError::new(INTERNAL, full));
             }
             open.push(Open {
                 id: id.get().to_owned(),
+                account,
                 requests: requests.clone(),
                 withdrawn: withdrawn.clone(),
             });
@@ -249,5 +276,23 @@ impl Drop for Asked {
         for request in &self.requests {
             request.told();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s02_questions_for_one_caller_leave_room_for_those_for_others() {
+        let mut open = vec![Some("@greedy"); OPEN_PER_CALLER_MAX];
+        let full = |open: &[Option<&'static str>], account| no_room(open.iter().copied(), account);
+        let text = full(&open, Some("@greedy")).expect("its share is taken");
+        assert!(text.starts_with("greedy has 32 open questions"), "{text}");
+        assert_eq!(full(&open, Some("@other")), None);
+        // Where callers are not told apart, there is one limit.
+        assert_eq!(full(&open, None), None);
+        open.extend(vec![None; OPEN_MAX - OPEN_PER_CALLER_MAX]);
+        assert!(full(&open, Some("@other")).is_some() && full(&open, None).is_some());
     }
 }

@@ -413,9 +413,10 @@ async fn s01_lists_of_200_pages_of_16_mb_are_cut_by_what_they_take_and_the_serve
     assert!(memory.peak() <= 192 * MB, "{}", memory.peak());
     let more = resident().saturating_sub(before);
     assert!(more < 900 * MB, "{} MB more", more / MB);
-    stage.assert_others_are_served().await;
     // What fits can be used.
-    assert_eq!(text(&stage.run(trouble()).await), "no trouble");
+    for _ in 0..200 {
+        assert_eq!(text(&stage.run(trouble()).await), "no trouble");
+    }
     stage.over().await;
 }
 

@@ -3,6 +3,7 @@
 mod audit;
 mod budgets;
 mod decisions;
+mod fairness;
 mod front_door;
 mod gateway;
 mod guessing;

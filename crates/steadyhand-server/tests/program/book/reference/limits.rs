@@ -181,6 +181,16 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
                 "KEPT_BYTES_OF_ALL_MAX",
             ),
             (
+                "Questions of one MCP server to clients",
+                "steadyhand-mcp/src/client/connection/questions.rs",
+                "OPEN_MAX",
+            ),
+            (
+                "Of them, for the clients of one caller",
+                "steadyhand-mcp/src/client/connection/questions.rs",
+                "OPEN_PER_CALLER_MAX",
+            ),
+            (
                 "Calls that wait for a yes",
                 "steadyhand-server/src/approvals/desk.rs",
                 "WAITING_MAX",
@@ -229,6 +239,16 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
                 "Of them, for one caller",
                 "steadyhand-server/src/history/keys/key_shares.rs",
                 "KEYS_PER_CALLER_MAX",
+            ),
+            (
+                "Connections to the transcriber",
+                "steadyhand-server/src/cli/transcriber_http.rs",
+                "CONNECTIONS_MAX",
+            ),
+            (
+                "Of them, for one address",
+                "steadyhand-server/src/cli/transcriber_http.rs",
+                "CONNECTIONS_PER_ADDRESS_MAX",
             ),
             (
                 "Callers whose memory is counted apart",
