@@ -20,7 +20,7 @@ use crate::guard::breaker::{Admission, Verdict};
 use crate::guard::limit::Place;
 use crate::guard::retry::{Next, Situation, StopReason};
 use crate::handler::{Around, IdempotencyKey, Invocation};
-use crate::idempotency::Keys;
+use crate::kept_outcomes::KeptOutcomes;
 use crate::key_store::KeyStore;
 use crate::manager::{Entry, ToolManager};
 use crate::observer::{Observer, ObserverQueue, Watch};
@@ -38,7 +38,7 @@ const LEASE_SLACK: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct ToolExecutor {
     pub(crate) tools: ToolManager,
-    pub(crate) keys: Arc<Keys>,
+    pub(crate) keys: Arc<KeptOutcomes>,
     pub(crate) key_store: Option<Arc<dyn KeyStore>>,
 }
 

@@ -1,7 +1,6 @@
-//! Calls with the same idempotency key happen once: a bounded memory of keys and outcomes.
+//! Calls with the same idempotency key happen once: the first runs, the others get its outcome.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -11,19 +10,15 @@ use tokio::time::Instant;
 
 use crate::call::{Arguments, Call};
 use crate::case::Case;
-use crate::cut::json_bytes;
 use crate::executor::{MayFallBack, ToolExecutor};
 use crate::failure::{Effect, Failure, FailureCode};
 use crate::failures;
 use crate::guard::attempt::{Bounded, Ended};
+use crate::kept_outcomes::Found;
 use crate::outcome::Outcome;
+use crate::permit::Permission;
 use crate::schema;
 use crate::tool_error::friendly_text;
-
-/// Finished outcomes kept at most, and for how long.
-const KEPT_MAX: usize = 10_000;
-const KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
-const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl ToolExecutor {
     /// Runs a call with an idempotency key, joins the one that runs, or repeats its outcome.
@@ -91,9 +86,11 @@ impl ToolExecutor {
     ) -> Outcome {
         let executor = self.clone();
         let (id, name, started) = (call.id.clone(), call.name.clone(), Instant::now());
+        let caller = call.permit.as_ref().and_then(Permission::key_caller);
+        let owner: Option<Arc<str>> = caller.map(|caller| caller.name.into());
         let task = tokio::spawn(async move {
             let outcome = Arc::new(executor.run_kept(call, &key, fingerprint.0).await);
-            executor.keys.settle(&key, &outcome);
+            executor.keys.settle(&key, owner, &outcome);
             sender.send_replace(Some(Arc::clone(&outcome)));
             outcome
         });
@@ -128,130 +125,6 @@ pub(crate) fn conflict() -> (FailureCode, Effect, String) {
         Effect::None,
         message.to_owned(),
     )
-}
-
-/// What a key leads to.
-pub(crate) enum Found {
-    /// Nobody has used it: run the call, and tell the result here.
-    New(watch::Sender<Option<Arc<Outcome>>>),
-    /// The same call runs now.
-    Running(watch::Receiver<Option<Arc<Outcome>>>),
-    /// The same call has run.
-    Finished(Arc<Outcome>),
-    /// Another call has used it.
-    Conflict,
-}
-
-/// All keys of one executor.
-#[derive(Debug, Default)]
-pub(crate) struct Keys {
-    memory: Mutex<Memory>,
-}
-
-#[derive(Debug, Default)]
-struct Memory {
-    uses: HashMap<String, Use>,
-    /// Finished keys, the oldest first.
-    finished: VecDeque<(Instant, String, usize)>,
-    bytes: usize,
-}
-
-#[derive(Debug)]
-struct Use {
-    fingerprint: Fingerprint,
-    progress: Progress,
-}
-
-#[derive(Debug)]
-enum Progress {
-    Running(watch::Receiver<Option<Arc<Outcome>>>),
-    Finished(Arc<Outcome>),
-}
-
-impl Keys {
-    pub(crate) fn look_up(&self, key: &str, fingerprint: Fingerprint) -> Found {
-        let mut memory = self.memory();
-        memory.forget_old();
-        if let Some(known) = memory.uses.get(key) {
-            if known.fingerprint != fingerprint {
-                return Found::Conflict;
-            }
-            return match &known.progress {
-                Progress::Finished(outcome) => Found::Finished(Arc::clone(outcome)),
-                Progress::Running(outcome) => Found::Running(outcome.clone()),
-            };
-        }
-        memory.forget_lost();
-        let (sender, receiver) = watch::channel(None);
-        let progress = Progress::Running(receiver);
-        let known = Use {
-            fingerprint,
-            progress,
-        };
-        memory.uses.insert(key.to_owned(), known);
-        Found::New(sender)
-    }
-
-    /// The call of this key has ended. What never reached the tool may be tried again.
-    pub(crate) fn settle(&self, key: &str, outcome: &Arc<Outcome>) {
-        let mut memory = self.memory();
-        if outcome
-            .failure()
-            .is_some_and(|failure| failure.effect == Effect::None)
-        {
-            memory.uses.remove(key);
-            return;
-        }
-        let Some(known) = memory.uses.get_mut(key) else {
-            return;
-        };
-        known.progress = Progress::Finished(Arc::clone(outcome));
-        let bytes = key.len() + 512 + weight(outcome);
-        memory.bytes += bytes;
-        memory
-            .finished
-            .push_back((Instant::now(), key.to_owned(), bytes));
-        memory.forget_old();
-    }
-
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        // Each change is one insert or remove; a panic between them leaves it usable.
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Memory {
-    /// A call whose runtime was shut down has no one left to tell its outcome. Looked for only when
-    /// there are many: their keys stay taken until then, since the calls may have run.
-    fn forget_lost(&mut self) {
-        if self.uses.len() < 2 * KEPT_MAX {
-            return;
-        }
-        self.uses.retain(|_, known| match &known.progress {
-            Progress::Running(outcome) => outcome.has_changed().is_ok(),
-            Progress::Finished(_) => true,
-        });
-    }
-
-    fn forget_old(&mut self) {
-        while let Some((since, _, _)) = self.finished.front() {
-            let crowded = self.finished.len() > KEPT_MAX || self.bytes > KEPT_BYTES_MAX;
-            if !crowded && since.elapsed() < KEPT_FOR {
-                return;
-            }
-            if let Some((_, key, bytes)) = self.finished.pop_front() {
-                self.uses.remove(&key);
-                self.bytes -= bytes;
-            }
-        }
-    }
-}
-
-fn weight(outcome: &Outcome) -> usize {
-    let output = outcome
-        .output()
-        .map_or(0, |output| json_bytes(output.value(), usize::MAX));
-    output + outcome.failure().map_or(0, |failure| failure.message.len())
 }
 
 /// What makes two calls the same: the tool and the arguments, whatever the order of their fields.

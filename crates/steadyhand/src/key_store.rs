@@ -35,11 +35,11 @@ pub trait KeyStore: fmt::Debug + Send + Sync {
         call: &'a [u8; 32],
     ) -> BoxFuture<'a, Result<Taken, KeyStoreError>>;
 
-    /// The same for a caller that has proved who it is, or the address that it comes from. A store may let each of them
-    /// use so many new keys only.
+    /// The same for a caller whom the key counts for. A store with an end should refuse the new keys of a caller that has
+    /// its share, and never forget a key to make room: it still keeps a call from running twice.
     fn take_for<'a>(
         &'a self,
-        _caller: Option<&'a str>,
+        _caller: Option<KeyCaller<'a>>,
         key: &'a str,
         call: &'a [u8; 32],
     ) -> BoxFuture<'a, Result<Taken, KeyStoreError>> {
@@ -59,6 +59,25 @@ pub trait KeyStore: fmt::Debug + Send + Sync {
     /// Why calls with a key are refused now, as far as that is known; nothing while they are taken.
     fn trouble(&self) -> Option<String> {
         None
+    }
+}
+
+/// Whom a key counts for. Who is no [permit](crate::Permit)'s business is nobody: the application itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyCaller<'a> {
+    /// Who the caller has proved to be, or the address it comes from; never what it calls itself.
+    pub name: &'a str,
+    /// It may use what is kept for operators.
+    pub uses_reserve: bool,
+}
+
+impl<'a> KeyCaller<'a> {
+    /// One that has its share, and nothing of what is kept for operators.
+    pub fn new(name: &'a str) -> KeyCaller<'a> {
+        KeyCaller {
+            name,
+            uses_reserve: false,
+        }
     }
 }
 
@@ -87,7 +106,8 @@ impl ToolExecutor {
             return self.run(call, MayFallBack::Yes).await;
         };
         let patience = call.deadline.unwrap_or(TAKING_MAX).min(TAKING_MAX);
-        let caller = call.permit.as_ref().and_then(Permission::owner);
+        let permit = call.permit.clone();
+        let caller = permit.as_ref().and_then(Permission::key_caller);
         let taking = store.take_for(caller, key, &digest);
         let taken = match tokio::time::timeout(patience, taking).await {
             Ok(taken) => taken,

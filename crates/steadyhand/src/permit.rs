@@ -8,6 +8,7 @@ use crate::failure::{Effect, Failure, FailureCode};
 use crate::failures;
 use crate::gate::Asked;
 use crate::guard::attempt::contained;
+use crate::key_store::KeyCaller;
 use crate::manager::Entry;
 use crate::tool_error::ToolError;
 
@@ -23,6 +24,12 @@ pub trait Permit: Send + Sync {
     /// there is only one.
     fn owner(&self) -> Option<&str> {
         None
+    }
+
+    /// Whom the idempotency keys of its calls count for. Without a word of your own: for the [owner](Permit::owner), who
+    /// may not use what is kept for operators.
+    fn key_caller(&self) -> Option<KeyCaller<'_>> {
+        self.owner().map(KeyCaller::new)
     }
 
     /// Asked once for each call that would be run, its arguments checked: a budget may be used up.
@@ -44,6 +51,10 @@ impl Permission {
     /// Whom limits count the call for: see [`Permit::owner`].
     pub fn owner(&self) -> Option<&str> {
         self.0.owner()
+    }
+
+    pub(crate) fn key_caller(&self) -> Option<KeyCaller<'_>> {
+        self.0.key_caller()
     }
 
     pub(crate) fn allows(&self, tool: &str) -> bool {

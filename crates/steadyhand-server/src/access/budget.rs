@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use steadyhand::{Asked, Category, Permission, Permit, ToolError, typed_json};
+use steadyhand::{Asked, Category, KeyCaller, Permission, Permit, ToolError, typed_json};
 use tokio::time::Instant;
 
 use crate::approvals::arguments_hash;
@@ -81,6 +81,11 @@ impl Permit for OneCaller {
 
     fn owner(&self) -> Option<&str> {
         Some(self.caller)
+    }
+
+    fn key_caller(&self) -> Option<KeyCaller<'_>> {
+        // Whoever runs the program has all of the kept keys.
+        None
     }
 
     fn admit(&self, asked: &Asked<'_>) -> Result<(), ToolError> {

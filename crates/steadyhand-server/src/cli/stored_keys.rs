@@ -9,8 +9,8 @@ use serde_json::json;
 use super::error::{Exit, Failed};
 use super::{Session, not_written_down};
 use crate::audit::{AuditEvent, AuditLog};
-use crate::history::ACCEPT_COMMAND;
 use crate::history::inspect::{Soundness, soundness_of_keys};
+use crate::history::{ACCEPT_COMMAND, KeysUsage};
 
 /// How long the file is looked through.
 const LOOK_MAX: Duration = Duration::from_secs(5);
@@ -30,13 +30,14 @@ pub(super) async fn run(
     let path = options.path().to_owned();
     match command {
         None => {
-            let looking = move || soundness_of_keys(&options, LOOK_MAX);
+            let looking = move || match soundness_of_keys(&options, LOOK_MAX) {
+                fares @ (Soundness::Sound | Soundness::Unfinished) => (fares, options.usage()),
+                fares => (fares, None),
+            };
             let looked = tokio::task::spawn_blocking(looking).await;
-            show(
-                session,
-                path,
-                looked.map_err(|error| failed(error.to_string()))?,
-            )
+            let (fares, usage) = looked.map_err(|error| failed(error.to_string()))?;
+            show(session, path, fares, usage);
+            Ok(())
         }
         Some(StoredKeysCommand::AcceptLoss) => {
             let event = AuditEvent::of_command("idempotency_keys.accept_loss", session.user());
@@ -90,7 +91,7 @@ pub(super) async fn run(
     }
 }
 
-fn show(session: &Session<'_>, path: PathBuf, fares: Soundness) -> Result<(), Failed> {
+fn show(session: &Session<'_>, path: PathBuf, fares: Soundness, usage: Option<KeysUsage>) {
     let (state, reason) = match fares {
         Soundness::Absent => ("unused", None),
         Soundness::Sound | Soundness::Unfinished => ("ok", None),
@@ -99,19 +100,25 @@ fn show(session: &Session<'_>, path: PathBuf, fares: Soundness) -> Result<(), Fa
     };
     let screen = session.screen;
     if screen.json {
-        screen.json(&json!({"state": state, "path": path, "reason": reason}));
-        return Ok(());
+        let mut said = json!({"state": state, "path": path, "reason": reason});
+        if let Some(usage) = usage {
+            said["usage"] = json!(usage);
+        }
+        screen.json(&said);
+        return;
     }
     let path = path.display();
     screen.answer(&match reason {
         None if state == "unused" => format!("No call had an idempotency key yet; {path} is made with the first"),
-        None => format!("Calls with an idempotency key are taken; {path} is whole"),
+        None => {
+            let usage = usage.map(|usage| format!("\n{usage}")).unwrap_or_default();
+            format!("Calls with an idempotency key are taken; {path} is whole{usage}")
+        }
         Some(why) if state == "lost" => format!(
             "Calls with an idempotency key are refused: {why}.\nPut the newest copy of the file back, or run {ACCEPT_COMMAND} once no caller repeats a call from before."
         ),
         Some(why) => format!("Calls with an idempotency key are refused: {why}."),
     });
-    Ok(())
 }
 
 fn failed(why: String) -> Failed {

@@ -51,7 +51,7 @@ pub use exchange::{Exchange, ExchangeFailure, Finding, LISTED_MAX, Refusal};
 pub use filter::{Filter, FilterError, StateWord};
 pub use fleet::{Fleet, ToolHour};
 pub use health::{Health, HealthState, HistoryError};
-pub(crate) use keys::ACCEPT_COMMAND;
+pub(crate) use keys::{ACCEPT_COMMAND, KeysUsage};
 pub use keys::{Accepted, Clock, ClockReading, KeptKeys, KeysOptions};
 pub(crate) use maintenance::is_alive;
 pub use marks::{Mark, MarkKind};

@@ -11,7 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri};
 use axum::response::Response;
 use serde_json::json;
-use steadyhand::{ByteBudget, Call, Category, Outcome, Permit, ToolError};
+use steadyhand::{ByteBudget, Call, Category, KeyCaller, Outcome, Permit, ToolError};
 use steadyhand_mcp::serve::Who;
 use steadyhand_mcp::serve::held_bytes;
 use tokio::time::Instant;
@@ -279,6 +279,13 @@ impl Permit for Limited {
 
     fn owner(&self) -> Option<&str> {
         Some(self.account.id())
+    }
+
+    fn key_caller(&self) -> Option<KeyCaller<'_>> {
+        Some(KeyCaller {
+            name: budget_owner(self.account.id()),
+            uses_reserve: self.account.is_operator(),
+        })
     }
 
     fn admit(&self, asked: &steadyhand::Asked<'_>) -> Result<(), ToolError> {

@@ -19,6 +19,7 @@ mod fuzz_texts;
 mod fuzzing;
 mod hostile_schemas;
 mod json_schema_suite;
+mod key_shares;
 mod key_store;
 mod l_conversation;
 mod l_langchain;

@@ -101,6 +101,7 @@ pub(super) const PAGES: &[Page] = &[
         &[
             "Call less at once, or raise `limits = { concurrency = 8, queue = 64 }` of the tool.",
             "If `message` speaks of a budget: `budget` under `[server]` is what a conversation may use.",
+            "If `message` speaks of an idempotency key: it could not be kept, and why. A caller that has its share of kept keys waits until its oldest are forgotten, 24 hours after they were used.",
             "`steadyhand calls list state:running` shows what holds the places.",
         ],
     ),

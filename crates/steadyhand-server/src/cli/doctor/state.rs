@@ -164,7 +164,14 @@ fn audit_in_trouble(audit: &AuditOptions) -> Option<Check> {
 fn keys_in_trouble(options: &KeysOptions) -> Option<Check> {
     let shown = options.path().display();
     let (why, next) = match inspect::soundness_of_keys(options, HISTORY_MAX) {
-        Soundness::Absent | Soundness::Sound | Soundness::Unfinished => return None,
+        Soundness::Absent | Soundness::Sound | Soundness::Unfinished => {
+            let folder = options.path().parent()?;
+            let error = may_be_written(folder).err()?;
+            (
+                format!("{} cannot be written: {}", folder.display(), plain(&error)),
+                "Make room on its disk, give the folder to this user, or take away what is in its place".to_owned(),
+            )
+        }
         Soundness::Broken(why) => (
             why,
             format!(

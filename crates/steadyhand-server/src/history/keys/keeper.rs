@@ -16,7 +16,8 @@ use super::ACCEPT_COMMAND;
 use super::clock::{Clock, ClockReading};
 use super::marker::{Marker, Markers, Said};
 use super::opening::{self, Opened, in_words};
-use super::table::{self, Store};
+use super::shares::{KeyLimits, Taker};
+use super::table::{self, Store, Take};
 
 /// Requests in one transaction: they share the wait for the disk.
 const BATCH_MAX: usize = 256;
@@ -43,9 +44,10 @@ pub(super) struct Request {
 
 pub(super) enum What {
     Take {
+        /// A digest of the call that is about to run.
         call: [u8; 32],
-        /// Why its caller may use no new key.
-        refusal: Option<String>,
+        /// Whose share the key is in.
+        taker: Option<Taker>,
     },
     Settle(String),
     Release,
@@ -56,6 +58,7 @@ pub(super) struct Keeper {
     path: PathBuf,
     markers: Markers,
     clock: Clock,
+    limits: KeyLimits,
     /// Whose marks are ours to give back.
     owner: Vec<u8>,
     opened: Option<Opened>,
@@ -69,12 +72,14 @@ impl Keeper {
         path: &Path,
         markers: Markers,
         clock: Clock,
+        limits: KeyLimits,
         trouble: Arc<Mutex<Option<String>>>,
     ) -> Keeper {
         Keeper {
             path: path.to_owned(),
             markers,
             clock,
+            limits,
             owner: uuid::Uuid::new_v4().to_string().into_bytes(),
             opened: None,
             tidied: Instant::now(),
@@ -161,6 +166,7 @@ impl Keeper {
         let now = (self.clock)();
         self.open(&lock, &now)?;
         let (path, owner, markers) = (&self.path, &self.owner, &self.markers);
+        let limits = self.limits;
         let sql = |error: rusqlite::Error| in_words(&error, path);
         let Some(Opened { database, marker }) = &mut self.opened else {
             return Err(Trouble::Failed("it is not open".to_owned()));
@@ -182,7 +188,7 @@ impl Keeper {
         store.observe(&now);
         let answers = batch
             .iter()
-            .map(|one| answer(&transaction, &mut store, owner, one, now.wall_ms));
+            .map(|one| answer(&transaction, &mut store, limits, owner, one, now.wall_ms));
         let answers: Vec<_> = answers.collect::<rusqlite::Result<_>>().map_err(sql)?;
         store.write(&transaction).map_err(sql)?;
         transaction.commit().map_err(sql)?;
@@ -216,7 +222,7 @@ impl Keeper {
                 _ => self.leave(),
             }
         }
-        self.opened = Some(opening::open(&self.path, &self.markers, now)?);
+        self.opened = Some(opening::open(&self.path, &self.markers, self.limits, now)?);
         Ok(())
     }
 
@@ -243,7 +249,8 @@ impl Keeper {
             return;
         }
         let looked = self.markers.read().and_then(|said| {
-            if said == Said::Nothing && !self.path.exists() {
+            // After a call was refused, it is tried to make the file: else it is said to be well until the next one.
+            if said == Said::Nothing && !self.path.exists() && self.told().is_none() {
                 return Ok(());
             }
             let lock = self.markers.lock()?;
@@ -308,7 +315,7 @@ impl Keeper {
             // The next request sees to it.
             return Ok(());
         }
-        opening::forget(&mut opened.database, &now).map_err(sql)?;
+        opening::forget(&mut opened.database, self.limits, &now).map_err(sql)?;
         opened
             .database
             .connection
@@ -336,7 +343,8 @@ impl Keeper {
 
     /// Tells it once in the log, and gives back how it is told to callers.
     fn in_trouble(&mut self, trouble: &Trouble) -> String {
-        if !matches!(trouble, Trouble::Locked(_)) {
+        // With the file as it was nothing is wrong then, and looking through it again for each call takes long.
+        if !matches!(trouble, Trouble::Locked(_) | Trouble::Full(_)) {
             self.leave();
         }
         let text = advice(trouble);
@@ -403,17 +411,24 @@ fn release(database: &mut Database, owner: &[u8], keys: &[[u8; 32]]) -> rusqlite
 fn answer(
     transaction: &Transaction<'_>,
     store: &mut Store,
+    limits: KeyLimits,
     owner: &[u8],
     request: &Request,
     wall_ms: u64,
 ) -> rusqlite::Result<Answer> {
     match &request.what {
-        What::Take { call, refusal } => {
-            let call = (call, refusal.as_deref());
-            table::take(transaction, store, owner, &request.key, call, wall_ms)
+        What::Take { call, taker } => {
+            let take = Take {
+                key: &request.key,
+                call,
+                taker: taker.as_ref(),
+                owner,
+                wall_ms,
+            };
+            table::take(transaction, store, limits, &take)
         }
         What::Settle(outcome) => {
-            table::settle(transaction, &request.key, outcome)?;
+            table::settle(transaction, limits, &request.key, outcome)?;
             Ok(Ok(Taken::Unfinished))
         }
         What::Release => {

@@ -6,9 +6,9 @@
 
 mod clock;
 mod keeper;
-mod key_shares;
 mod marker;
 mod opening;
+mod shares;
 mod table;
 
 use std::fmt;
@@ -19,16 +19,17 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use sha2::{Digest, Sha256};
-use steadyhand::{FairQueue, KeyStore, KeyStoreError, Taken};
+use steadyhand::{FairQueue, KeyCaller, KeyStore, KeyStoreError, Taken};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
-use super::database::Trouble;
+use super::database::{Database, Trouble};
 pub use clock::{Clock, ClockReading};
 use keeper::{Keeper, Message, Request, What};
-use key_shares::KeyShares;
 use marker::Markers;
 pub use opening::Accepted;
+pub(crate) use shares::KeysUsage;
+use shares::{KeyLimits, Taker};
 pub(super) use table::KIND;
 
 /// Requests that wait for the thread. The next ones wait for a place, in the order in which they came: what gives a
@@ -49,6 +50,7 @@ pub struct KeysOptions {
     path: PathBuf,
     second_marker: Option<PathBuf>,
     clock: Clock,
+    limits: KeyLimits,
 }
 
 impl KeysOptions {
@@ -58,6 +60,7 @@ impl KeysOptions {
             path: path.into(),
             second_marker: None,
             clock: clock::of_this_machine(),
+            limits: KeyLimits::default(),
         }
     }
 
@@ -75,6 +78,22 @@ impl KeysOptions {
         self
     }
 
+    /// So many keys are kept instead of a million. One caller may have half of what the others leave, and one part in
+    /// sixteen is for operators.
+    #[must_use]
+    pub fn keys_max(mut self, keys_max: u32) -> KeysOptions {
+        self.limits.keys_max = i64::from(keys_max);
+        self
+    }
+
+    /// So many bytes of outcomes are kept instead of 256 MiB; of others only the key is. Whoever has most of them makes
+    /// room.
+    #[must_use]
+    pub fn outcomes_bytes_max(mut self, bytes_max: u32) -> KeysOptions {
+        self.limits.outcomes_bytes_max = i64::from(bytes_max);
+        self
+    }
+
     fn markers(&self) -> Markers {
         Markers::of(&self.path, self.second_marker.clone())
     }
@@ -83,13 +102,19 @@ impl KeysOptions {
     /// wrong, or nothing where nothing was. Blocks for as long as a disk may.
     pub fn accept_loss(mut self) -> Result<Option<Accepted>, KeyStoreError> {
         let now = (self.clock)();
-        opening::accept_loss(&self.path, &self.markers(), &now)
+        opening::accept_loss(&self.path, &self.markers(), self.limits, &now)
             .map_err(|trouble| KeyStoreError(trouble.text().to_owned()))
     }
 
     /// How the file fares, looked at from outside.
     pub(super) fn look(&self) -> Result<(), Trouble> {
         opening::look(&self.path, &self.markers())
+    }
+
+    /// How many keys are kept, and whose they are. Nothing where the file cannot be read, or is of an earlier version.
+    pub(crate) fn usage(&self) -> Option<KeysUsage> {
+        let connection = Database::open_to_read(&self.path, &KIND).ok()?;
+        KeysUsage::read(&connection, self.limits).ok()
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -105,7 +130,6 @@ pub struct KeptKeys {
     /// One permit for each place in the queue: whoever floods it delays others and does not shut them out.
     places: Arc<Semaphore>,
     takes: FairQueue,
-    shares: KeyShares,
     trouble: Arc<Mutex<Option<String>>>,
 }
 
@@ -122,7 +146,13 @@ impl KeptKeys {
         let trouble = Arc::default();
         let (messages, inbox) = sync_channel(QUEUE_MAX + OTHER_MESSAGES_MAX);
         let markers = options.markers();
-        let mut keeper = Keeper::new(&path, markers, options.clock, Arc::clone(&trouble));
+        let mut keeper = Keeper::new(
+            &path,
+            markers,
+            options.clock,
+            options.limits,
+            Arc::clone(&trouble),
+        );
         let started = std::thread::Builder::new()
             .name("steadyhand-keys".to_owned())
             .spawn(move || keeper.work(&inbox));
@@ -135,7 +165,6 @@ impl KeptKeys {
             messages,
             places: Arc::new(Semaphore::new(QUEUE_MAX)),
             takes: FairQueue::new(TAKES_MAX),
-            shares: KeyShares::new(),
             trouble,
         }
     }
@@ -193,23 +222,19 @@ impl KeyStore for KeptKeys {
 
     fn take_for<'a>(
         &'a self,
-        caller: Option<&'a str>,
+        caller: Option<KeyCaller<'a>>,
         key: &'a str,
         call: &'a [u8; 32],
     ) -> BoxFuture<'a, Result<Taken, KeyStoreError>> {
         Box::pin(async move {
-            let refusal = caller.and_then(|caller| self.shares.refusal(caller));
+            let line = caller.map_or("", |caller| caller.name);
+            let turn = timeout(PLACE_WAIT_MAX, self.takes.take(line));
+            let _turn = turn.await.map_err(|_| self.refused(NO_PLACE))?;
             let take = What::Take {
                 call: *call,
-                refusal,
+                taker: caller.map(Taker::of),
             };
-            let turn = timeout(PLACE_WAIT_MAX, self.takes.take(caller.unwrap_or_default()));
-            let _turn = turn.await.map_err(|_| self.refused(NO_PLACE))?;
-            let taken = self.ask(key, take).await?;
-            if let (Taken::New, Some(caller)) = (&taken, caller) {
-                self.shares.count(caller);
-            }
-            Ok(taken)
+            self.ask(key, take).await
         })
     }
 

@@ -9,7 +9,8 @@ use rusqlite::TransactionBehavior;
 use super::super::database::{Database, ENDS, Trouble, beside, set_aside};
 use super::clock::ClockReading;
 use super::marker::{Making, Marker, Markers, Said};
-use super::table::{self, KIND, Store};
+use super::shares::KeyLimits;
+use super::table::{self, KIND, MARKED_VERSION, Store};
 
 /// What the log beside the file may take.
 const LOG_BYTES: u64 = 4 * 1024 * 1024;
@@ -21,11 +22,21 @@ pub(super) struct Opened {
 }
 
 /// Opens the file, or makes the first one. The caller holds the lock.
-pub(super) fn open(path: &Path, markers: &Markers, now: &ClockReading) -> Result<Opened, Trouble> {
-    opened(path, markers, now).map_err(as_damage)
+pub(super) fn open(
+    path: &Path,
+    markers: &Markers,
+    limits: KeyLimits,
+    now: &ClockReading,
+) -> Result<Opened, Trouble> {
+    opened(path, markers, limits, now).map_err(as_damage)
 }
 
-fn opened(path: &Path, markers: &Markers, now: &ClockReading) -> Result<Opened, Trouble> {
+fn opened(
+    path: &Path,
+    markers: &Markers,
+    limits: KeyLimits,
+    now: &ClockReading,
+) -> Result<Opened, Trouble> {
     let sql = |error: rusqlite::Error| in_words(&error, path);
     let mut marker = belongs_here(path, markers)?;
     let mut database = Database::open(path, &KIND, LOG_BYTES)?;
@@ -36,25 +47,30 @@ fn opened(path: &Path, markers: &Markers, now: &ClockReading) -> Result<Opened, 
         }
         None => adopt(&mut database, &marker, now).map_err(sql)?,
     };
-    table::check_contents(&database.connection).map_err(sql)?;
+    let callers = table::check_contents(&database.connection).map_err(sql)?;
+    callers.correct(&mut database.connection).map_err(sql)?;
     marker.takes = store.takes;
     marker.making = Making::Done;
     markers
         .write(&marker)
         .map_err(|error| unwritten(markers, &error))?;
-    forget(&mut database, now).map_err(sql)?;
+    forget(&mut database, limits, now).map_err(sql)?;
     Ok(Opened { database, marker })
 }
 
 /// Forgets what is old.
-pub(super) fn forget(database: &mut Database, now: &ClockReading) -> rusqlite::Result<()> {
+pub(super) fn forget(
+    database: &mut Database,
+    limits: KeyLimits,
+    now: &ClockReading,
+) -> rusqlite::Result<()> {
     let transaction = database
         .connection
         .transaction_with_behavior(TransactionBehavior::Immediate)?;
     if let Some(mut store) = Store::read(&transaction)? {
         store.observe(now);
         store.write(&transaction)?;
-        table::forget_old(&transaction, &store)?;
+        table::forget_old(&transaction, &store, limits)?;
     }
     transaction.commit()
 }
@@ -80,7 +96,7 @@ fn belongs_here(path: &Path, markers: &Markers) -> Result<Marker, Trouble> {
         Said::Nothing if !is_there => begin(Making::New),
         // An earlier version made the file, and its tables a moment later. Both may have been there.
         Said::Nothing if version == 0 => Err(lost(path, "is empty")),
-        Said::Nothing if version < KIND.migrations.len() => begin(Making::Upgrade),
+        Said::Nothing if version < MARKED_VERSION => begin(Making::Upgrade),
         Said::Nothing => Err(Trouble::Lost(format!(
             "{} is missing: whether {} is the newest copy cannot be told",
             markers.path().display(),
@@ -90,7 +106,7 @@ fn belongs_here(path: &Path, markers: &Markers) -> Result<Marker, Trouble> {
             Making::New => Ok(marker),
             Making::Upgrade | Making::Done if !is_there => Err(lost(path, "is missing")),
             Making::Upgrade | Making::Done if version == 0 => Err(lost(path, "is empty")),
-            Making::Done if version < KIND.migrations.len() => {
+            Making::Done if version < MARKED_VERSION => {
                 Err(lost(path, "is an older copy, from before an upgrade"))
             }
             Making::Upgrade | Making::Done => Ok(marker),
@@ -155,10 +171,11 @@ pub struct Accepted {
 pub(super) fn accept_loss(
     path: &Path,
     markers: &Markers,
+    limits: KeyLimits,
     now: &ClockReading,
 ) -> Result<Option<Accepted>, Trouble> {
     let _lock = markers.lock()?;
-    let reason = match open(path, markers, now) {
+    let reason = match open(path, markers, limits, now) {
         Ok(_) => return Ok(None),
         Err(Trouble::Lost(reason) | Trouble::Broken(reason)) => reason,
         Err(other) => return Err(other),
@@ -186,7 +203,7 @@ pub(super) fn accept_loss(
     })?;
     marker.making = Making::New;
     markers.write(&marker).map_err(|error| failed(&error))?;
-    open(path, markers, now)?;
+    open(path, markers, limits, now)?;
     Ok(Some(Accepted {
         reason,
         kept: 0,
@@ -242,12 +259,12 @@ pub(in crate::history) fn look(path: &Path, markers: &Markers) -> Result<(), Tro
     let (connection, version) = Database::open_to_look(path, &KIND)?;
     match marker {
         _ if version == 0 => Err(lost(path, "is empty")),
-        None if version < KIND.migrations.len() => Ok(()),
+        None if version < MARKED_VERSION => Ok(()),
         None => Err(Trouble::Lost(format!(
             "{} is missing",
             markers.path().display()
         ))),
-        Some(marker) if version < KIND.migrations.len() => match marker.making {
+        Some(marker) if version < MARKED_VERSION => match marker.making {
             Making::Upgrade => Ok(()),
             Making::New | Making::Done => {
                 Err(lost(path, "is an older copy, from before an upgrade"))

@@ -6,15 +6,14 @@ use steadyhand::{KeyStoreError, Taken};
 
 use super::super::database::Kind;
 use super::clock::ClockReading;
+use super::shares::{self, CountedCallers, KeyLimits, Taker};
 
 /// How long a key is known, in time that was really observed.
 const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
-/// Keys known at once; with more, calls with a new key are refused until the oldest have gone.
-pub(super) const KEYS_MAX: i64 = 1_000_000;
-/// Outcomes kept, in bytes; of older ones only the key is.
-const OUTCOMES_BYTES_MAX: i64 = 256 * 1024 * 1024;
 /// How many old keys are forgotten in one step.
 const FORGET_MAX: i64 = 2000;
+/// The same while a call waits that there is no room for.
+const FORGET_FOR_ROOM_MAX: i64 = 50;
 /// Bytes of a digest that is kept to notice damage.
 const CHECK_BYTES: usize = 16;
 
@@ -58,8 +57,42 @@ pub(in crate::history) const KIND: Kind = Kind {
         row_check BLOB NOT NULL
     ) STRICT;
     ",
+        // Whose each key is. Who took those from before is not known: they are nobody's, and hold. Triggers count, so
+        // that the counts are right whichever statement takes a key or forgets one.
+        "
+    CREATE TABLE callers (
+        id INTEGER PRIMARY KEY,
+        name TEXT UNIQUE,
+        keys INTEGER NOT NULL,
+        outcome_bytes INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO callers SELECT 0, NULL, keys, outcome_bytes FROM totals;
+    CREATE INDEX callers_by_outcome_bytes ON callers (outcome_bytes);
+    ALTER TABLE keys ADD COLUMN caller INTEGER NOT NULL DEFAULT 0;
+    DROP INDEX keys_with_outcome;
+    CREATE INDEX keys_of_caller_with_outcome ON keys (caller, id) WHERE outcome IS NOT NULL;
+    CREATE TRIGGER key_taken AFTER INSERT ON keys BEGIN
+        UPDATE callers SET keys = keys + 1,
+            outcome_bytes = outcome_bytes + ifnull(octet_length(NEW.outcome), 0)
+            WHERE id = NEW.caller;
+    END;
+    CREATE TRIGGER key_settled AFTER UPDATE OF outcome ON keys BEGIN
+        UPDATE callers SET outcome_bytes = outcome_bytes + ifnull(octet_length(NEW.outcome), 0)
+            - ifnull(octet_length(OLD.outcome), 0)
+            WHERE id = NEW.caller;
+    END;
+    CREATE TRIGGER key_forgotten AFTER DELETE ON keys BEGIN
+        UPDATE callers SET keys = keys - 1,
+            outcome_bytes = outcome_bytes - ifnull(octet_length(OLD.outcome), 0)
+            WHERE id = OLD.caller;
+        DELETE FROM callers WHERE id = OLD.caller AND id <> 0 AND keys <= 0;
+    END;
+    ",
     ],
 };
+
+/// The first version that says which file it is, and has a marker beside it.
+pub(super) const MARKED_VERSION: usize = 3;
 
 /// Which file this is, how many keys were ever taken, and how much time was observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,15 +215,26 @@ struct Known {
     outcome_check: Option<Vec<u8>>,
 }
 
-/// Takes a key for a call that is about to run; with a refusal only one that is known.
+/// A key that is to be taken.
+pub(super) struct Take<'a> {
+    pub(super) key: &'a [u8; 32],
+    /// A digest of the call that is about to run.
+    pub(super) call: &'a [u8; 32],
+    /// Whose share it is in.
+    pub(super) taker: Option<&'a Taker>,
+    /// The process whose mark it is.
+    pub(super) owner: &'a [u8],
+    pub(super) wall_ms: u64,
+}
+
+/// Takes a key for a call that is about to run.
 pub(super) fn take(
     transaction: &Transaction<'_>,
     store: &mut Store,
-    owner: &[u8],
-    key: &[u8; 32],
-    (call, refusal): (&[u8; 32], Option<&str>),
-    wall_ms: u64,
+    limits: KeyLimits,
+    take: &Take<'_>,
 ) -> rusqlite::Result<Result<Taken, KeyStoreError>> {
+    let (key, call) = (take.key, take.call);
     let known = transaction
         .prepare_cached(
             "SELECT call, outcome, observed_ms, row_check, outcome_check FROM keys WHERE key = ?1",
@@ -214,26 +258,28 @@ pub(super) fn take(
         }
         remove(transaction, key)?;
     }
-    if let Some(refusal) = refusal {
-        return Ok(Err(KeyStoreError(refusal.to_owned())));
+    let mut row = shares::row_of_next_key(transaction, take.taker, limits)?;
+    if row.is_err() && forget_old_keys(transaction, store, FORGET_FOR_ROOM_MAX)? {
+        row = shares::row_of_next_key(transaction, take.taker, limits)?;
     }
-    if totals(transaction)?.0 >= KEYS_MAX {
-        return Ok(Err(KeyStoreError(format!(
-            "{KEYS_MAX} keys of the last day are kept; there is room when the oldest have gone"
-        ))));
-    }
+    let caller = match row {
+        Ok(caller) => caller,
+        Err(refused) => return Ok(Err(refused)),
+    };
     let observed_ms = store.observed_ms as i64;
     transaction
         .prepare_cached(
-            "INSERT INTO keys (key, call, at_ms, observed_ms, owner, row_check) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO keys (key, call, at_ms, observed_ms, owner, row_check, caller)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?
         .execute(params![
             key,
             call,
-            wall_ms as i64,
+            take.wall_ms as i64,
             observed_ms,
-            owner,
-            row_check(key, call, observed_ms)
+            take.owner,
+            row_check(key, call, observed_ms),
+            caller
         ])?;
     count(transaction, 1, 0)?;
     store.takes += 1;
@@ -267,6 +313,7 @@ impl Known {
 /// The call of a key has ended so.
 pub(super) fn settle(
     transaction: &Transaction<'_>,
+    limits: KeyLimits,
     key: &[u8; 32],
     outcome: &str,
 ) -> rusqlite::Result<()> {
@@ -275,7 +322,8 @@ pub(super) fn settle(
             "UPDATE keys SET outcome = ?2, outcome_check = ?3 WHERE key = ?1 AND outcome IS NULL",
         )?
         .execute(params![key, outcome, outcome_check(outcome)])?;
-    count(transaction, 0, (changed * outcome.len()) as i64)
+    count(transaction, 0, (changed * outcome.len()) as i64)?;
+    shares::make_room_for_outcomes(transaction, limits, FORGET_MAX)
 }
 
 /// The call of a key never reached its tool. Only whoever took the key gives it back: another process may have it now.
@@ -300,7 +348,21 @@ fn remove(transaction: &Transaction<'_>, key: &[u8; 32]) -> rusqlite::Result<()>
 }
 
 /// Forgets keys too old to matter, and outcomes there is no room for: a bounded step at a time.
-pub(super) fn forget_old(transaction: &Transaction<'_>, store: &Store) -> rusqlite::Result<()> {
+pub(super) fn forget_old(
+    transaction: &Transaction<'_>,
+    store: &Store,
+    limits: KeyLimits,
+) -> rusqlite::Result<()> {
+    forget_old_keys(transaction, store, FORGET_MAX)?;
+    shares::make_room_for_outcomes(transaction, limits, FORGET_MAX)
+}
+
+/// Forgets keys too old to matter, at most so many. Whether there was one.
+fn forget_old_keys(
+    transaction: &Transaction<'_>,
+    store: &Store,
+    count_max: i64,
+) -> rusqlite::Result<bool> {
     // A row whose time is damaged may look old: it is checked before it goes.
     let mut list = transaction.prepare_cached(
         "SELECT id, ifnull(octet_length(outcome), 0), key, call, observed_ms, row_check
@@ -308,7 +370,7 @@ pub(super) fn forget_old(transaction: &Transaction<'_>, store: &Store) -> rusqli
          WHERE observed_ms <= ?1 ORDER BY observed_ms LIMIT ?2",
     )?;
     let oldest = store.observed_ms as i64 - KEPT_MS as i64;
-    let rows = list.query_map([oldest, FORGET_MAX], |row| {
+    let rows = list.query_map([oldest, count_max], |row| {
         let check = row_check(
             &row.get::<_, Vec<u8>>(2)?,
             &row.get::<_, Vec<u8>>(3)?,
@@ -317,7 +379,9 @@ pub(super) fn forget_old(transaction: &Transaction<'_>, store: &Store) -> rusqli
         let is_whole = row.get::<_, Option<Vec<u8>>>(5)? == Some(check);
         Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, is_whole))
     })?;
-    for (id, bytes, is_whole) in rows.collect::<rusqlite::Result<Vec<_>>>()? {
+    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let is_any = !rows.is_empty();
+    for (id, bytes, is_whole) in rows {
         if !is_whole {
             return Err(damaged("the row of a key"));
         }
@@ -326,41 +390,25 @@ pub(super) fn forget_old(transaction: &Transaction<'_>, store: &Store) -> rusqli
             .execute([id])?;
         count(transaction, -1, -bytes)?;
     }
-    let (_, mut bytes_kept) = totals(transaction)?;
-    if bytes_kept > OUTCOMES_BYTES_MAX {
-        let mut list = transaction.prepare_cached(
-            "SELECT id, octet_length(outcome) FROM keys INDEXED BY keys_with_outcome
-             WHERE outcome IS NOT NULL ORDER BY id LIMIT ?1",
-        )?;
-        let rows = list.query_map([FORGET_MAX], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        for (id, bytes) in rows.collect::<rusqlite::Result<Vec<(i64, i64)>>>()? {
-            if bytes_kept <= OUTCOMES_BYTES_MAX {
-                break;
-            }
-            transaction
-                .prepare_cached(
-                    "UPDATE keys SET outcome = NULL, outcome_check = NULL WHERE id = ?1",
-                )?
-                .execute([id])?;
-            count(transaction, 0, -bytes)?;
-            bytes_kept -= bytes;
-        }
-    }
-    Ok(())
+    Ok(is_any)
 }
 
 /// Looks through everything: pages, indexes, rows and totals. What SQLite takes for whole may still not be what was
 /// written: a changed byte inside a row is no fault to it.
-pub(super) fn check_contents(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn check_contents(connection: &Connection) -> rusqlite::Result<CountedCallers> {
     let said: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if said != "ok" {
         return Err(damaged(&format!("its structure ({said})")));
     }
-    let mut list = connection.prepare("SELECT key, call, observed_ms, row_check FROM keys")?;
+    let mut list = connection.prepare(
+        "SELECT key, call, observed_ms, row_check, caller, ifnull(octet_length(outcome), 0) FROM keys",
+    )?;
     let mut rows = list.query([])?;
     let mut keys = 0;
+    let mut callers = CountedCallers::default();
     while let Some(row) = rows.next()? {
         keys += 1;
+        callers.add(row.get(4)?, row.get(5)?);
         let check = row_check(
             &row.get::<_, Vec<u8>>(0)?,
             &row.get::<_, Vec<u8>>(1)?,
@@ -371,7 +419,7 @@ pub(super) fn check_contents(connection: &Connection) -> rusqlite::Result<()> {
         }
     }
     match totals(connection)?.0 == keys {
-        true => Ok(()),
+        true => Ok(callers),
         false => Err(damaged("the count of its keys")),
     }
 }

@@ -1,5 +1,8 @@
 //! What callers share: while one of them takes as much as it can get, the others are served.
 
+use std::fs;
+
+use rusqlite::Connection;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -411,4 +414,71 @@ async fn modern(served: &Served, own: (&str, &str)) -> crate::serve::Reply {
     served
         .send("POST", "/mcp", &headers, &body.to_string())
         .await
+}
+
+/// The file of idempotency keys, open as another program would have it.
+fn kept_keys(served: &Served) -> Connection {
+    let folder = served.workplace.file(".local/state/steadyhand/history");
+    let files = fs::read_dir(folder).expect("a folder").flatten();
+    let mut files = files.map(|entry| entry.path());
+    let file = files.find(|path| path.to_string_lossy().ends_with(".keys.db"));
+    Connection::open(file.expect("a file of keys")).expect("it opens")
+}
+
+/// Those whom kept keys count for.
+fn key_callers(served: &Served) -> Vec<String> {
+    let file = kept_keys(served);
+    let mut list = file
+        .prepare("SELECT name FROM callers WHERE keys > 0 ORDER BY name")
+        .expect("a table");
+    let names = list.query_map([], |row| row.get(0)).expect("rows");
+    names.map(|name| name.expect("a name")).collect()
+}
+
+#[tokio::test]
+async fn s02_kept_idempotency_keys_of_one_caller_leave_room_for_others() {
+    let shared = Shared::with("").await;
+    let greedy = async |key: &str| {
+        let shown = format!("Bearer {}", shared.greedy);
+        let headers = [
+            ("authorization", shown.as_str()),
+            ("steadyhand-caller", "somebody-else"),
+        ];
+        let body = json!({"name": "weather", "idempotency_key": key}).to_string();
+        let reply = shared.served.send("POST", "/v1/calls", &headers, &body);
+        reply.await.json()
+    };
+    assert_eq!(greedy("first").await["status"], "success");
+    assert_eq!(key_callers(&shared.served), ["@greedy"]);
+    // As many as it could take in a day.
+    let file = kept_keys(&shared.served);
+    file.execute_batch(
+        "UPDATE callers SET keys = keys + 600000 WHERE name = '@greedy';
+         UPDATE totals SET keys = keys + 600000;",
+    )
+    .expect("counted");
+    let told = shared.served.workplace.json("calls keys --json");
+    let most = json!([{"name": "greedy", "keys": 600_001}]);
+    assert_eq!(told["usage"]["callers"], most, "{told}");
+    let refused = greedy("second").await;
+    assert_eq!(refused["error"]["code"], "OVERLOADED", "{refused}");
+    assert_eq!(refused["error"]["effect"], "none", "{refused}");
+    let message = refused["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("greedy has 600001 kept keys"), "{message}");
+    // What it has still holds, and nobody else is refused.
+    assert_eq!(greedy("first").await["replayed"], true);
+    shared.others_are_served().await;
+    assert_eq!(key_callers(&shared.served), ["@greedy", "@other"]);
+}
+
+#[tokio::test]
+async fn s02_on_an_open_server_kept_keys_count_for_the_address_and_not_for_what_callers_say() {
+    let served = Served::with_config(TOOLS).await;
+    for said in ["one", "@two", "three"] {
+        let body = json!({"name": "weather", "idempotency_key": said}).to_string();
+        let headers = [("steadyhand-caller", said)];
+        let reply = served.send("POST", "/v1/calls", &headers, &body).await;
+        assert_eq!(reply.json()["status"], "success", "{}", reply.text);
+    }
+    assert_eq!(key_callers(&served), ["this machine"]);
 }

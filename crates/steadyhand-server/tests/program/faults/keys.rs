@@ -5,9 +5,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use rusqlite::Connection;
+use rustix::process::Resource;
 use serde_json::{Value, json};
 
-use super::{Fault, TOOLS, calls_go_on};
+use super::{Fault, TOOLS, calls_go_on, limit};
 use crate::serve::{Served, until};
 use crate::support::Workplace;
 
@@ -147,4 +148,146 @@ async fn s05_a_server_that_stops_leaves_every_key_in_the_file_itself() {
         .query_row("SELECT count(*) FROM keys", [], |row| row.get(0))
         .expect("a table");
     assert_eq!(keys, 20);
+}
+
+/// Calls with a key go on for as long as there is room; gives back how many ran, and why the first was refused. Health says
+/// the same.
+async fn until_refused(served: &Served, prefix: &str) -> (usize, String) {
+    for number in 0..200 {
+        let outcome = keyed(served, &format!("{prefix}-{number}")).await;
+        if outcome["status"] == "success" {
+            continue;
+        }
+        assert_refused(&outcome, "its idempotency key could not be stored");
+        let health = served.get("/health/ready").await.json();
+        let keys = &health["idempotency_keys"];
+        assert_eq!(keys["taken"], false, "{health}");
+        let reason = keys["reason"].as_str().unwrap_or_default().to_owned();
+        let message = outcome["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains(&reason), "{message}: {reason}");
+        return (number, reason);
+    }
+    panic!("there is room for 200 keys");
+}
+
+async fn until_taken(served: &Served, key: &str) {
+    let outcome = until("there is room for a key again", async || {
+        let outcome = keyed(served, key).await;
+        (outcome["status"] == "success").then_some(outcome)
+    })
+    .await;
+    assert!(outcome["replayed"].is_null(), "{outcome}");
+    let health = served.get("/health/ready").await.json();
+    assert_eq!(health["idempotency_keys"]["taken"], true, "{health}");
+}
+
+/// What `doctor` says about keys and the state folder, seen from where the server is.
+fn doctor(served: &Served) -> String {
+    let pid = served.pid().to_string();
+    let folder = format!("--wd={}", served.workplace.path().display());
+    let words = ["--target", &pid, "--mount", &folder];
+    let mut command = std::process::Command::new("nsenter");
+    command
+        .args(words)
+        .args([env!("CARGO_BIN_EXE_steadyhand"), "doctor", "--json"])
+        .env_clear()
+        .env("PATH", std::env::var("PATH").unwrap_or_default())
+        .env("HOME", served.workplace.path());
+    let output = command.output().expect("who may mount may look");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[tokio::test]
+async fn s05_with_no_room_for_keys_a_call_with_a_key_is_refused_and_others_go_on() {
+    let fault = Fault::begin(
+        "keys: disk full",
+        "a call with a key is refused, effect none, and health and doctor say so; calls without one go on; run once when \
+         there is room",
+    );
+    // No file may grow beyond this: every user may set it, and take it back.
+    let served = Served::with_config(TOOLS).await;
+    assert_eq!(keyed(&served, "k1").await["status"], "success");
+    limit(&served, Resource::Fsize, Some(20_000));
+    let (more, _) = until_refused(&served, "limited").await;
+    calls_go_on(&served, "limited", 20).await;
+    assert_eq!(runs(&served).await, more + 1);
+    assert_eq!(keyed(&served, "k1").await["replayed"], true);
+    limit(&served, Resource::Fsize, None);
+    until_taken(&served, "k2").await;
+    assert_eq!(runs(&served).await, more + 2);
+    drop(served);
+    let told = "OVERLOADED, effect none; 20 of 20 others answered; then run once";
+
+    // A small disk, where mounting one is allowed.
+    let workplace = Workplace::with_config(TOOLS);
+    let state = workplace.file(".local/state/steadyhand");
+    fs::create_dir_all(&state).expect("a folder");
+    let wrapper = format!(
+        "mount -t tmpfs -o size=4m,mode=700 none '{}' && exec \"$0\" \"$@\"",
+        state.display()
+    );
+    let wrapper = ["unshare", "-m", "sh", "-c", &wrapper];
+    let Some(served) = Served::wrapped(workplace, &wrapper).await else {
+        return fault.got(format!("{told} (no disk could be mounted)"));
+    };
+    assert_eq!(keyed(&served, "k1").await["status"], "success");
+    // As the server sees it.
+    let inside = PathBuf::from(format!("/proc/{}/root{}", served.pid(), state.display()));
+    let ballast = inside.join("ballast");
+    let full = fs::write(&ballast, vec![1; 8_000_000]).expect_err("it is small");
+    assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+    let (more, reason) = until_refused(&served, "full").await;
+    assert!(reason.contains("no room on the disk"), "{reason}");
+    calls_go_on(&served, "full", 20).await;
+    assert_eq!(runs(&served).await, more + 1);
+    let doctor = doctor(&served);
+    assert!(doctor.contains("state.keys"), "{doctor}");
+    assert_eq!(keyed(&served, "k1").await["replayed"], true);
+    fs::remove_file(&ballast).expect("it was there");
+    until_taken(&served, "k2").await;
+    assert_eq!(runs(&served).await, more + 2);
+    fault.got(told);
+}
+
+#[tokio::test]
+async fn s05_where_no_keys_can_be_written_calls_with_a_key_are_refused_and_others_go_on() {
+    let fault = Fault::begin(
+        "keys: read-only folder",
+        "a call with a key is refused, effect none, and health and doctor say so; calls without one go on",
+    );
+    // No folder can be made there, whoever asks: not even root.
+    let workplace = Workplace::with_config(TOOLS);
+    workplace.write(".local/state/steadyhand/history", "this is no folder");
+    let served = Served::in_place(workplace).await;
+    assert_eq!(until_refused(&served, "k").await.0, 0);
+    calls_go_on(&served, "c", 20).await;
+    assert_eq!(runs(&served).await, 0);
+    let doctor_says = served.workplace.json("doctor --json").to_string();
+    assert!(doctor_says.contains("state.keys"), "{doctor_says}");
+    fs::remove_file(served.workplace.file(".local/state/steadyhand/history")).expect("a file");
+    until_taken(&served, "k").await;
+    assert_eq!(runs(&served).await, 1);
+    drop(served);
+    let told = "OVERLOADED, effect none; 20 of 20 others answered";
+
+    // A disk that is read-only, where mounting one is allowed.
+    let workplace = Workplace::with_config(TOOLS);
+    let folder = workplace.file(".local/state/steadyhand/history");
+    fs::create_dir_all(&folder).expect("a folder");
+    let wrapper = format!(
+        "mount -t tmpfs -o ro,size=1m none '{}' && exec \"$0\" \"$@\"",
+        folder.display()
+    );
+    let wrapper = ["unshare", "-m", "sh", "-c", &wrapper];
+    let Some(served) = Served::wrapped(workplace, &wrapper).await else {
+        return fault.got(format!("{told} (no disk could be mounted)"));
+    };
+    let (more, reason) = until_refused(&served, "k").await;
+    assert_eq!(more, 0);
+    assert!(reason.contains("Read-only file system"), "{reason}");
+    calls_go_on(&served, "c", 20).await;
+    assert_eq!(runs(&served).await, 0);
+    let doctor = doctor(&served);
+    assert!(doctor.contains("state.keys"), "{doctor}");
+    fault.got(told);
 }

@@ -50,7 +50,7 @@ impl Time {
         });
     }
 
-    fn options(&self, folder: &Path) -> KeysOptions {
+    pub(super) fn options(&self, folder: &Path) -> KeysOptions {
         let now = Arc::clone(&self.0);
         options(folder).clock(Box::new(move || now.lock().unwrap().clone()))
     }

@@ -6,6 +6,7 @@ mod crash;
 mod faults;
 mod filters;
 mod kept_keys;
+mod key_shares;
 mod keys;
 mod pages;
 mod retention;

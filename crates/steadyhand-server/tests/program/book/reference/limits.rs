@@ -231,14 +231,29 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
                 "LONG_CHECKS_AT_ONCE",
             ),
             (
-                "Idempotency keys of a day",
-                "steadyhand-server/src/history/keys/table.rs",
+                "Idempotency keys that are kept",
+                "steadyhand-server/src/history/keys/shares.rs",
                 "KEYS_MAX",
             ),
             (
-                "Of them, for one caller",
-                "steadyhand-server/src/history/keys/key_shares.rs",
-                "KEYS_PER_CALLER_MAX",
+                "Of them, one caller may have one part in so many of what the others leave",
+                "steadyhand-server/src/history/keys/shares.rs",
+                "KEYS_PER_CALLER_PART",
+            ),
+            (
+                "Of them, one part in so many is for operators",
+                "steadyhand-server/src/history/keys/shares.rs",
+                "KEYS_OPERATOR_PART",
+            ),
+            (
+                "Bytes of outcomes that are kept for calls with a key",
+                "steadyhand-server/src/history/keys/shares.rs",
+                "OUTCOMES_BYTES_MAX",
+            ),
+            (
+                "The same in memory",
+                "steadyhand/src/kept_outcomes.rs",
+                "KEPT_BYTES_MAX",
             ),
             (
                 "Connections to the transcriber",
