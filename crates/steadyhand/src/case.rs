@@ -1,5 +1,6 @@
 //! The case of one call: opened when it comes in, closed exactly once, even when its future is dropped.
 
+use std::mem::swap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::failure::{Effect, Failure, FailureCode};
 use crate::failures;
 use crate::fair_queue::FairQueue;
 use crate::guard::retry::Next;
+use crate::lent_arguments::{LentArguments, lock};
 use crate::manager::Entry;
 use crate::metrics::Ending;
 use crate::observer::Observers;
@@ -285,9 +287,12 @@ impl<'a> Case<'a> {
             &mut self.mended,
         )?;
         let mut steps = STEPS_INLINE;
-        let checked = entry
-            .schema
-            .check(args, document, rules, &mut self.mended, &mut steps);
+        let checked = match entry.schema.takes_long(args) {
+            true => Err(CheckFailure::GivenUp(GivenUp::Steps)),
+            false => entry
+                .schema
+                .check(args, document, rules, &mut self.mended, &mut steps),
+        };
         match checked {
             Ok(()) => {}
             Err(CheckFailure::GivenUp(GivenUp::Steps)) => self.check_arguments_aside(entry).await?,
@@ -303,10 +308,10 @@ impl<'a> Case<'a> {
     /// A check that takes long runs where no other call waits for the thread, few of them at once.
     #[cold]
     async fn check_arguments_aside(&mut self, entry: &Entry) -> Result<(), Box<Failure>> {
-        let Arguments::Json(args) = &self.call.args else {
+        let Arguments::Json(args) = &mut self.call.args else {
             return Ok(());
         };
-        let (mut args, mut mended) = (args.clone(), self.mended.clone());
+        let mut mended = self.mended.clone();
         let (schema, tool, rules) = (
             Arc::clone(&entry.schema),
             Arc::clone(&entry.tool),
@@ -314,25 +319,35 @@ impl<'a> Case<'a> {
         );
         let owner = self.call.permit.as_ref().and_then(Permission::owner);
         let owner = owner.or(self.call.caller.as_deref()).unwrap_or_default();
+        let is_watched = !self.progress.observers.is_empty();
+        let lent = LentArguments::of(args);
+        let shared = lent.shared();
         let check = async move {
             let place = LONG_CHECKS.take(owner).await;
             let check = tokio::task::spawn_blocking(move || {
+                let mut args = lock(&shared).clone();
                 let mut steps = STEPS_MAX;
                 let checked =
                     schema.check(&mut args, tool.schema(), rules, &mut mended, &mut steps);
+                // Here as well, as long as nobody waits for the thread: to copy a million values takes a while, and so
+                // does forgetting them.
+                let shown = (is_watched && checked.is_ok()).then(|| shown(&args));
+                swap(&mut *lock(&shared), &mut args);
                 // A check whose call has ended keeps its place until it ends itself.
                 drop(place);
-                (checked, args, mended)
+                (checked, mended, shown)
             });
             check.await
         };
         let Ok(ended) = tokio::time::timeout_at(self.progress.deadline, check).await else {
             return Err(failures::too_late(entry));
         };
-        let (checked, args, mended) = ended.map_err(|error| {
+        let (checked, mended, shown) = ended.map_err(|error| {
             failures::refused(FailureCode::ToolExecutionError, entry, error.to_string())
         })?;
-        (self.call.args, self.mended) = (Arguments::Json(args), mended);
+        drop(lent);
+        self.mended = mended;
+        self.progress.shown = shown;
         checked.map_err(CheckFailure::into_failure)
     }
 

@@ -16,7 +16,8 @@ use jsonschema::{JsonType, Keyword, ValidationError, ValidationOptions, Validato
 use serde_json::{Map, Number, Value, json};
 
 use super::patterns::{Pattern, Patterns};
-use super::{patterns, unique};
+use super::roomy_stack::DroppedThere;
+use super::{patterns, roomy_stack, unique};
 
 use crate::guard::attempt::panic_text;
 
@@ -38,7 +39,6 @@ const TEXT_BYTES_PER_STEP: usize = 64;
 const STEPS_PER_REGEX_BYTE: usize = 4;
 /// A value of a list whose values must differ is written down to be compared.
 const STEPS_PER_COMPARED_NODE: u64 = 4;
-const NANOS_PER_COMPARED_NODE: u64 = 200;
 /// The time of the processor that one check, or compiling one schema, may take.
 const PROCESSOR_TIME_MAX: Duration = Duration::from_millis(150);
 /// The clock is looked at once in so many steps, and before matches of patterns that may take longer together.
@@ -99,7 +99,7 @@ pub(crate) enum GivenUp {
 /// A compiled schema.
 #[derive(Debug)]
 pub(super) struct CountedValidator {
-    validator: Validator<CountedJson>,
+    validator: DroppedThere<Validator<CountedJson>>,
     costs: Costs,
 }
 
@@ -115,6 +115,21 @@ struct Costs {
 impl CountedValidator {
     pub(super) fn compile(
         schema: &Value,
+        with: impl FnOnce(Options<'_>) -> Options<'_> + Send,
+    ) -> Result<CountedValidator, Uncompiled> {
+        match roomy_stack::is_needed(schema) {
+            false => CountedValidator::compile_here(schema, false, with),
+            true => roomy_stack::run(|| CountedValidator::compile_here(schema, true, with))
+                .unwrap_or_else(|| {
+                    let why = "its schema is nested deep, and there is no thread to compile it on";
+                    Err(Uncompiled::Refused(why.to_owned()))
+                }),
+        }
+    }
+
+    fn compile_here(
+        schema: &Value,
+        is_deep: bool,
         with: impl FnOnce(Options<'_>) -> Options<'_>,
     ) -> Result<CountedValidator, Uncompiled> {
         let costs = Costs {
@@ -148,7 +163,10 @@ impl CountedValidator {
         let validator = built
             .map_err(Uncompiled::GivenUp)?
             .map_err(Uncompiled::Invalid)?;
-        Ok(CountedValidator { validator, costs })
+        Ok(CountedValidator {
+            validator: DroppedThere::new(validator, is_deep),
+            costs,
+        })
     }
 
     pub(super) fn is_valid(&self, value: &Value, steps: &mut Steps) -> Result<bool, GivenUp> {
@@ -345,22 +363,40 @@ fn spend_on_name(name: &str) {
 
 /// Whoever reports an error may copy the value.
 fn spend_on_error(value: &Value) {
-    let steps = METER.get().map_or(0, |meter| meter.steps_per_error);
-    spend(steps + (kept_bytes(value) / ERROR_BYTES_PER_STEP) as u64);
+    let (steps, left) = METER
+        .get()
+        .map_or((0, 0), |meter| (meter.steps_per_error, meter.steps));
+    let most = usize::try_from(left)
+        .unwrap_or(usize::MAX)
+        .saturating_mul(ERROR_BYTES_PER_STEP);
+    spend(steps + (kept_bytes(value, most) / ERROR_BYTES_PER_STEP) as u64);
 }
 
-/// About what a value takes in memory.
-fn kept_bytes(value: &Value) -> usize {
-    std::mem::size_of::<Value>()
-        + match value {
-            Value::String(text) => text.len(),
-            Value::Array(items) => items.iter().map(kept_bytes).sum(),
-            Value::Object(members) => members
-                .iter()
-                .map(|(name, member)| 2 * name.len() + 32 + kept_bytes(member))
-                .sum(),
-            _ => 0,
+/// About what a value takes in memory. What takes more than `most` is not looked at to its end.
+fn kept_bytes(value: &Value, most: usize) -> usize {
+    let mut bytes = std::mem::size_of::<Value>();
+    match value {
+        Value::String(text) => bytes += text.len(),
+        Value::Array(items) => {
+            for item in items {
+                if bytes > most {
+                    break;
+                }
+                bytes += kept_bytes(item, most - bytes);
+            }
         }
+        Value::Object(members) => {
+            for (name, member) in members {
+                if bytes > most {
+                    break;
+                }
+                bytes += 2 * name.len() + 32;
+                bytes += kept_bytes(member, most.saturating_sub(bytes));
+            }
+        }
+        _ => {}
+    }
+    bytes
 }
 
 /// The length of the longest JSON Pointer to a value in it.
@@ -710,12 +746,10 @@ impl<'a> Array<'a, CountedJson> for CountedArray<'a> {
     }
 
     fn is_unique(&self) -> bool {
-        let nodes: u64 = self.0.iter().map(count_nodes).sum();
-        spend(nodes * STEPS_PER_COMPARED_NODE);
-        if !allows(Duration::from_nanos(nodes * NANOS_PER_COMPARED_NODE)) {
-            give_up(GivenUp::Steps);
-        }
-        unique::is_unique(self.0)
+        // While it goes on: counting a long list first would take longer than a short check may.
+        unique::is_unique(self.0, |values, bytes| {
+            spend(values as u64 * STEPS_PER_COMPARED_NODE + (bytes / TEXT_BYTES_PER_STEP) as u64);
+        })
     }
 }
 
@@ -725,14 +759,5 @@ impl<'a> Iterator for CountedElements<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         spend(1);
         self.0.next().map(Counted)
-    }
-}
-
-/// How many values a value consists of.
-pub(super) fn count_nodes(value: &Value) -> u64 {
-    1 + match value {
-        Value::Array(items) => items.iter().map(count_nodes).sum(),
-        Value::Object(members) => members.values().map(count_nodes).sum(),
-        _ => 0,
     }
 }

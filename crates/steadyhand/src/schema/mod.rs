@@ -7,6 +7,7 @@ mod explain;
 mod extent;
 mod patterns;
 mod resources;
+mod roomy_stack;
 mod surplus;
 mod unique;
 mod verdicts;
@@ -52,6 +53,9 @@ const ERRORS_READ_MAX: usize = 200;
 
 /// The steps of a check on the thread that asks for it. Longer ones belong on a thread of their own.
 pub(crate) const STEPS_INLINE: Steps = Steps::new(20_000).within(Duration::from_millis(2));
+/// Arguments of more values than this are not even begun with there: what is done with all of them at once, such as telling
+/// which names are surplus, has no steps.
+const VALUES_INLINE_MAX: usize = 20_000;
 /// The steps of a check, whatever arguments come: about 100 ms.
 pub(crate) const STEPS_MAX: Steps = Steps::new(8_000_000);
 /// The steps for telling what is wrong with arguments.
@@ -179,6 +183,11 @@ impl Schema {
         Ok(compiled)
     }
 
+    /// Whether a check of these arguments takes long, whatever it says.
+    pub(crate) fn takes_long(&self, args: &Value) -> bool {
+        !self.accepts_all && has_more_values(args, &mut { VALUES_INLINE_MAX })
+    }
+
     /// Refuses a schema that cannot even be checked against nothing.
     fn check_is_usable(&self) -> Result<(), String> {
         let no_arguments = Value::Object(Map::new());
@@ -279,6 +288,19 @@ impl Schema {
             }
             all => all,
         }
+    }
+}
+
+/// Whether a value consists of more than so many values. Takes as many off.
+fn has_more_values(value: &Value, left: &mut usize) -> bool {
+    let Some(one_less) = left.checked_sub(1) else {
+        return true;
+    };
+    *left = one_less;
+    match value {
+        Value::Array(items) => items.iter().any(|item| has_more_values(item, left)),
+        Value::Object(members) => members.values().any(|member| has_more_values(member, left)),
+        _ => false,
     }
 }
 

@@ -8,34 +8,41 @@ use std::collections::HashSet;
 use serde_json::{Number, Value};
 
 /// The lists of a schema's checks: numbers are compared by their value, objects whatever the order of their members.
-pub(super) fn is_unique(items: &[Value]) -> bool {
+/// `spend` is told of so many values, and so many bytes of text, before they are read: it may unwind.
+pub(super) fn is_unique(items: &[Value], spend: impl Fn(usize, usize)) -> bool {
+    spend(items.len(), 0);
     let mut seen: HashSet<Vec<u8>> = HashSet::with_capacity(items.len());
     items.iter().all(|item| {
         let mut text = Vec::new();
-        write(item, &mut text);
+        write(item, &mut text, &spend);
         seen.insert(text)
     })
 }
 
 /// The value as a text that equal values share, and no others.
-fn write(value: &Value, text: &mut Vec<u8>) {
+fn write(value: &Value, text: &mut Vec<u8>, spend: &impl Fn(usize, usize)) {
     match value {
         Value::Null => text.push(b'n'),
         Value::Bool(flag) => text.push(if *flag { b't' } else { b'f' }),
         Value::Number(number) => write_number(number, text),
-        Value::String(string) => write_text(string, text),
+        Value::String(string) => {
+            spend(0, string.len());
+            write_text(string, text);
+        }
         Value::Array(items) => {
+            spend(items.len(), 0);
             text.push(b'[');
-            items.iter().for_each(|item| write(item, text));
+            items.iter().for_each(|item| write(item, text, spend));
             text.push(b']');
         }
         Value::Object(members) => {
+            spend(members.len(), members.keys().map(String::len).sum());
             let mut members: Vec<(&String, &Value)> = members.iter().collect();
             members.sort_unstable_by_key(|(name, _)| *name);
             text.push(b'{');
             for (name, member) in members {
                 write_text(name, text);
-                write(member, text);
+                write(member, text, spend);
             }
             text.push(b'}');
         }
@@ -95,7 +102,18 @@ mod tests {
             (json!([1e300, 1e300]), false),
         ] {
             let items = list.as_array().expect("a list");
-            assert_eq!(is_unique(items), unique, "{list}");
+            assert_eq!(is_unique(items, |_, _| {}), unique, "{list}");
         }
+    }
+
+    /// A check that may not go on ends at the first part that is too much, however much there is beside it.
+    #[test]
+    fn every_value_is_told_before_it_is_read() {
+        let list = json!([[[1, 2, 3], {"ab": 4}], "xyz", 5]);
+        let items = list.as_array().expect("a list");
+        let told = std::cell::Cell::new((0, 0));
+        let spend = |values, bytes| told.set((told.get().0 + values, told.get().1 + bytes));
+        assert!(is_unique(items, spend));
+        assert_eq!(told.get(), (9, 5));
     }
 }

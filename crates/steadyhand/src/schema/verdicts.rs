@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::counted::processor_time;
+use super::roomy_stack::processor_time_with_that;
 use super::{DEPTH_MAX, Mended, Rules, SCHEMA_BYTES_MAX, STEPS_INLINE, Schema};
 use crate::call::Arguments;
 use crate::cut::{depth_exceeds, json_bytes};
@@ -105,9 +105,9 @@ impl SchemaBudget {
                     .to_owned(),
             );
         }
-        let before = processor_time();
+        let before = processor_time_with_that();
         let done = work();
-        let taken = processor_time().saturating_sub(before);
+        let taken = processor_time_with_that().saturating_sub(before);
         self.left = self.left.saturating_sub(taken.saturating_sub(USUAL_TIME));
         done
     }

@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use steadyhand::{
     Call, Effect, FailureCode, Tool, ToolError, ToolExecutor, ToolManager, example_arguments,
 };
 use steadyhand_conversation::{Provider, convert_tools};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// One schema, and arguments for it.
 struct Hostile {
@@ -882,7 +883,7 @@ struct Row {
     verdict: String,
     compiled: Duration,
     ended: Duration,
-    /// The longest that a call of another tool waited on the same thread.
+    /// The longest that a call of another tool waited on the same thread, asked every ten milliseconds.
     probe: Duration,
     /// How long it took to convert the definition for all providers.
     converted: Duration,
@@ -890,6 +891,8 @@ struct Row {
     megabytes: u64,
 }
 
+/// How often another tool is called meanwhile.
+const PROBE_EVERY: Duration = Duration::from_millis(10);
 /// Longer texts about a schema or arguments are nothing anybody reads.
 const REPORT_BYTES_MAX: usize = 32 * 1024;
 /// A definition as a provider gets it.
@@ -937,7 +940,8 @@ async fn attempt(hostile: &Hostile) -> Row {
 
 async fn checked(hostile: &Hostile) -> Row {
     let manager = ToolManager::new();
-    let answer = |_: Value| async { Ok::<_, ToolError>("ran") };
+    // What a function does with its own arguments is not looked at here.
+    let answer = |_: IgnoredAny| async { Ok::<_, ToolError>("ran") };
     let accepted = manager.add(Tool::with_schema(
         "probe",
         "d",
@@ -970,19 +974,19 @@ async fn checked(hostile: &Hostile) -> Row {
     let executor = ToolExecutor::new(manager);
     let started = Instant::now();
     let mut call = std::pin::pin!(executor.execute(Call::new("t", hostile.args.clone())));
+    let mut due = started;
     let outcome = loop {
-        let asked = Instant::now();
-        let probe = async {
-            tokio::task::yield_now().await;
-            executor.execute(Call::new("probe", json!({}))).await
-        };
         tokio::select! {
             biased;
             outcome = &mut call => break outcome,
-            answered = probe => assert!(answered.is_success(), "{}", hostile.name),
+            () = sleep_until(due) => {}
         }
-        row.probe = row.probe.max(asked.elapsed());
+        due = probe(&executor, due, &mut row).await;
     };
+    // What the end of the call held up counts, too.
+    if due <= Instant::now() {
+        probe(&executor, due, &mut row).await;
+    }
     row.ended = started.elapsed();
     row.verdict = match outcome.failure() {
         None => "ran".to_owned(),
@@ -1000,6 +1004,17 @@ async fn checked(hostile: &Hostile) -> Row {
         }
     };
     row
+}
+
+/// Calls the other tool. How long that took counts from when it was due: whoever could not even ask waited as well. Gives
+/// back when the next one is due.
+async fn probe(executor: &ToolExecutor, due: Instant, row: &mut Row) -> Instant {
+    let answered = executor.execute(Call::new("probe", json!({}))).await;
+    assert!(answered.is_success());
+    let now = Instant::now();
+    row.probe = row.probe.max(now.duration_since(due));
+    // Those that could not be asked in between would have waited for less.
+    (due + PROBE_EVERY).max(now)
 }
 
 /// What the system says of this process's memory, in megabytes.
@@ -1040,6 +1055,37 @@ fn s01_every_hostile_schema_ends_in_a_refusal_or_an_outcome_while_other_calls_ar
             row.verdict.replace('\n', " "),
         );
     }
+}
+
+/// What a stack is too small for ends the process. Schemas are taken apart wherever their tools are forgotten.
+#[test]
+fn s01_a_schema_whose_parts_stand_in_each_other_by_the_thousand_is_forgotten_on_a_small_stack() {
+    let forgotten = std::thread::Builder::new()
+        .stack_size(1024 * 1024)
+        .spawn(|| {
+            for keyword in ["anyOf", "allOf", "oneOf"] {
+                for draft in [
+                    "http://json-schema.org/draft-07/schema#",
+                    "https://json-schema.org/draft/2020-12/schema",
+                ] {
+                    let link = |next| json!({keyword: [to(next)]});
+                    let mut schema = chain(4_000, link, json!({}));
+                    schema["$schema"] = json!(draft);
+                    // Nobody meets the chain until the field is given.
+                    let members = schema.as_object_mut().expect("an object");
+                    members.remove("allOf");
+                    members.insert("properties".to_owned(), json!({"field": to(0)}));
+                    let manager = ToolManager::new();
+                    let answer = |_: Value| async { Ok::<_, ToolError>("ran") };
+                    let added = manager.add(Tool::with_schema("t", "d", schema, answer));
+                    if let Err(refused) = added {
+                        is_bounded(&refused.fault, keyword);
+                    }
+                }
+            }
+        });
+    let forgotten = forgotten.expect("a thread").join();
+    forgotten.expect("no panic");
 }
 
 /// Schemas and texts as people have them.
