@@ -47,6 +47,15 @@ impl By {
 }
 
 impl Identity {
+    /// One that may do nothing but know.
+    pub(crate) fn nobody() -> Identity {
+        Identity {
+            role: Role::Caller,
+            name: Some("@".into()),
+            ..Identity::unlimited(By::Nothing)
+        }
+    }
+
     /// One that may do everything, and has no name.
     pub(crate) fn unlimited(by: By) -> Identity {
         Identity {

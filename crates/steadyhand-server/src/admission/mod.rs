@@ -4,31 +4,32 @@
 //! open for long, a rest for operators. What a caller is counted as is in `account.rs`.
 
 mod account;
+mod caller;
 mod connections;
+mod limits;
 mod mcp_shares;
 mod memory;
+mod not_admitted;
+mod running;
 mod slots;
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use arc_swap::ArcSwapOption;
-use axum::body::{Body, Bytes};
-use axum::response::Response;
-use hyper::body::{Frame, SizeHint};
-use steadyhand::{BudgetExceeded, Call, FairQueue, Permission, ReservedBytes};
+use steadyhand::{Call, FairQueue, Permission, ReservedBytes};
 use steadyhand_mcp::serve::{SUSPENDED_REQUESTS_MAX, WATCHED_RESOURCES_MAX};
 
-pub(crate) use account::{CallerAccount, budget_owner};
+pub(crate) use account::CallerAccount;
+pub(crate) use caller::{Caller, CallerPermit, Way};
 pub(crate) use connections::{ConnectionActivity, ConnectionTable, OpenConnection};
+pub(crate) use limits::Limits;
 pub(crate) use mcp_shares::McpShares;
-pub(crate) use memory::{CallerMemory, json_length, may_start};
+pub(crate) use memory::{CallerMemory, json_length};
+pub(crate) use not_admitted::{NotAdmitted, NotAdmittedReason};
+pub(crate) use running::{Place, Running, RunningCall};
 pub(crate) use slots::{Slot, SlotLimits, Slots};
 
 use crate::access::Budget;
-use crate::http::status::{Refused, Why};
-use crate::http::{Caller, Limits, Place, Running};
 
 /// Readers of `GET /v1/events` at the same time.
 pub(crate) const EVENT_READERS_MAX: usize = 512;
@@ -147,7 +148,7 @@ impl Admission {
     }
 
     /// Lets a call of a caller in: its rate is counted, and it goes on the list of calls that run.
-    pub(crate) fn admit(&self, call: &mut Call, caller: &Caller) -> Result<Place, Refused> {
+    pub(crate) fn admit(&self, call: &mut Call, caller: &Caller) -> Result<Place, NotAdmitted> {
         caller.take(1)?;
         self.running.enter(call, &caller.name, &self.limits)
     }
@@ -157,7 +158,7 @@ impl Admission {
         &self,
         calls: &mut [Call],
         caller: &Caller,
-    ) -> Result<Vec<Place>, Refused> {
+    ) -> Result<Vec<Place>, NotAdmitted> {
         caller.take(calls.len())?;
         self.running.enter_all(calls, &caller.name, &self.limits)
     }
@@ -165,48 +166,9 @@ impl Admission {
 
 impl Admission {
     /// Makes room for the arguments of a call that may go on when its caller is gone.
-    pub(crate) fn hold_arguments(&self, call: &Call) -> Result<Option<ReservedBytes>, Refused> {
+    pub(crate) fn hold_arguments(&self, call: &Call) -> Result<Option<ReservedBytes>, NotAdmitted> {
         let owner = call.permit.as_ref().and_then(Permission::owner);
         let held = self.memory.hold_arguments(owner.unwrap_or_default(), call);
-        held.map_err(|full| no_memory(&full))
-    }
-}
-
-/// There is no room in memory for what a request wants.
-pub(crate) fn no_memory(full: &BudgetExceeded) -> Refused {
-    Refused::new(
-        Why::Busy,
-        full.to_string(),
-        "Send less at once, try again in a moment, or raise limits = { memory = \"…\" } under [server]",
-    )
-}
-
-/// Keeps something until the whole answer was handed over, or given up.
-pub(crate) fn until_answered(response: Response, kept: impl Send + Unpin + 'static) -> Response {
-    response.map(|body| Body::new(KeptBody { body, _kept: kept }))
-}
-
-struct KeptBody<K> {
-    body: Body,
-    _kept: K,
-}
-
-impl<K: Unpin> hyper::body::Body for KeptBody<K> {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        held.map_err(|full| NotAdmitted::no_memory(&full))
     }
 }

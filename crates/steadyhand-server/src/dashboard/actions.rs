@@ -16,15 +16,13 @@ use super::form::{self, Filled};
 use super::format::{line, visible};
 use super::{Menu, Name, Page, Request, incomplete, pages, refusal, shell};
 use crate::access::Identity;
-use crate::admission::CallerAccount;
+use crate::admission::{CallerAccount, RunningCall};
 use crate::approvals::ApprovalState;
 use crate::http::approvals::{Decided, YesOrNo};
 use crate::http::audit::WhatChanged;
 use crate::http::status::{Refused, Why};
 use crate::http::tools::no_such_tool;
-use crate::http::{
-    App, Asking, Caller, RunningCall, alerts, approvals, history, pins, servers, tools,
-};
+use crate::http::{Account, App, Asking, Caller, alerts, approvals, history, pins, servers, tools};
 use crate::overview::page;
 use crate::pins::SeenDefinition;
 use crate::views::{self, calls::NotAgain};
@@ -101,7 +99,7 @@ pub(super) async fn replay(
     State(app): State<Arc<App>>,
     Name(id): Name,
     Asking(identity): Asking,
-    account: CallerAccount,
+    Account(account): Account,
     headers: HeaderMap,
     Form(sent): Sent,
 ) -> Response {
@@ -179,7 +177,7 @@ pub(super) async fn run(
     State(app): State<Arc<App>>,
     Name(name): Name,
     Asking(identity): Asking,
-    account: CallerAccount,
+    Account(account): Account,
     headers: HeaderMap,
     Form(sent): Sent,
 ) -> Response {
@@ -414,7 +412,7 @@ pub(super) async fn decide(
     State(app): State<Arc<App>>,
     Name(id): Name,
     Asking(identity): Asking,
-    account: CallerAccount,
+    Account(account): Account,
     headers: HeaderMap,
     Form(sent): Sent,
 ) -> Response {
@@ -471,7 +469,7 @@ pub(super) async fn acknowledge(
     State(app): State<Arc<App>>,
     Name(id): Name,
     Asking(identity): Asking,
-    account: CallerAccount,
+    Account(account): Account,
     headers: HeaderMap,
 ) -> Response {
     let caller = Caller::of_page(&app, identity, account);

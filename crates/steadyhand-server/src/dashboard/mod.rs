@@ -29,7 +29,7 @@ use tower_http::compression::CompressionLayer;
 use crate::access::Identity;
 use crate::admission::CallerAccount;
 use crate::http::status::{Refused, Why};
-use crate::http::{App, Asked, Asking, Named, Pages};
+use crate::http::{Account, App, Asked, Asking, Named, Pages};
 use live::show;
 
 /// What a page is made from, besides the state of things.
@@ -162,7 +162,7 @@ impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Address {
         let query = Asked::<Vec<(String, String)>>::from_request_parts(parts, state).await;
         let Asked(query) = query.map_err(|refused| refusal(&parts.headers, &refused))?;
         let Ok(Asking(identity)) = Asking::from_request_parts(parts, state).await;
-        let Ok(account) = CallerAccount::from_request_parts(parts, state).await;
+        let Ok(Account(account)) = Account::from_request_parts(parts, state).await;
         Ok(Address {
             identity,
             account,

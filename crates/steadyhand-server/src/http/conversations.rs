@@ -14,11 +14,12 @@ use tokio::time::timeout;
 use utoipa::{IntoParams, ToSchema};
 
 use super::batches::CALLS_MAX;
+use super::kept_body::until_answered;
 use super::limits::{Sent, Wanted};
 use super::status::{self, Refused, Why};
 use super::who::CallerHeaders;
-use super::{App, Asked, Caller, shapes};
-use crate::admission::{CallerAccount, until_answered};
+use super::{Account, App, Asked, Caller, shapes};
+use crate::admission::CallerAccount;
 use crate::views;
 
 /// What is found wrong with a value takes more than a kilobyte.
@@ -199,7 +200,7 @@ impl From<Part> for What {
 pub(crate) async fn validate(
     State(app): State<Arc<App>>,
     Asked(asked): Asked<WhatAsked>,
-    account: CallerAccount,
+    Account(account): Account,
     sent: Sent<Conversation>,
 ) -> Result<Response, Refused> {
     let (provider, what): (Provider, What) = (asked.provider.into(), asked.what.into());
@@ -233,7 +234,7 @@ pub(crate) async fn validate(
 pub(crate) async fn repair(
     State(app): State<Arc<App>>,
     Asked(asked): Asked<RepairAsked>,
-    account: CallerAccount,
+    Account(account): Account,
     sent: Sent<Conversation>,
 ) -> Result<Response, Refused> {
     let provider: Provider = asked.provider.into();

@@ -6,9 +6,9 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 
+use super::kept_body::until_answered;
 use super::status::{Refused, Why};
-use super::{App, Asked, shapes};
-use crate::admission::{CallerAccount, until_answered};
+use super::{Account, App, Asked, shapes};
 use crate::live::{self, CannotWatch};
 
 /// Live events
@@ -32,7 +32,7 @@ use crate::live::{self, CannotWatch};
 pub(crate) async fn stream(
     State(app): State<Arc<App>>,
     Asked(asked): Asked<live::Asked>,
-    account: CallerAccount,
+    Account(account): Account,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let slot = app.admission.event_readers.take(&account).map_err(|full| {

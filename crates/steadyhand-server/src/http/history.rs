@@ -13,13 +13,12 @@ use tokio_stream::wrappers::ReceiverStream;
 use utoipa::{IntoParams, ToSchema};
 
 use super::calls::View;
-use super::running::RunningCall;
 use super::status::{self, Refused, Why};
 use super::tools::no_such_tool;
 use super::who::CallerHeaders;
-use super::{App, Asked, Asking, Caller, Named, header_text, shapes};
+use super::{Account, App, Asked, Asking, Caller, Named, header_text, shapes};
 use crate::access::Identity;
-use crate::admission::CallerAccount;
+use crate::admission::RunningCall;
 use crate::history::{
     CallDetails, CallRecord, CallState, CallSummary, Callers, Cursor, Filter, History,
     HistoryError, Page, StateWord, Trends, Window,
@@ -526,7 +525,7 @@ pub(crate) async fn export(
     State(app): State<Arc<App>>,
     Asked(pairs): Asked<Vec<(String, String)>>,
     Asking(identity): Asking,
-    account: CallerAccount,
+    Account(account): Account,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let filter = Question::read(&pairs, &identity)?.filter;

@@ -1,7 +1,6 @@
 //! What a request may cost: its size and depth, the time it takes to arrive, how many there are at once.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -14,21 +13,9 @@ use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
 use super::status::{Refused, Why};
-use super::{App, body_faults};
-use crate::admission::{CallerAccount, no_memory};
-use steadyhand_config::settings::RequestLimits;
-use steadyhand_config::units::Size;
+use super::{Account, App, body_faults};
+use crate::admission::{CallerAccount, Limits, NotAdmitted};
 
-const BODY_BYTES: usize = 16 * 1024 * 1024;
-/// What is held for all callers and servers at the same time.
-const MEMORY_BYTES: usize = 512 * 1024 * 1024;
-/// A body may take one part in so many of the memory, where nobody says how large it may be.
-const BODY_PART: usize = 4;
-const CALLS: usize = 16_384;
-/// The part of `limits.calls` that may run beyond them, for callers that do not have their share.
-const CALLS_RESERVE_PART: usize = 4;
-const CONNECTIONS: usize = 1_024;
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Values in one body, counted before they are read: `0,` becomes forty times its size.
 pub(super) const VALUES_MAX: usize = 1_000_000;
 /// What a value takes once it is read.
@@ -37,54 +24,6 @@ const VALUE_BYTES: usize = 80;
 const VALUES_FEW: usize = 10_000;
 /// Bodies up to this size are not worth counting.
 const UNCOUNTED_BYTES: usize = 16 * 1024;
-
-/// The limits in force.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    pub(crate) body_bytes: usize,
-    /// What is held for all callers and servers at the same time.
-    pub(crate) memory_bytes: usize,
-    /// Calls that run at the same time, over all tools and callers.
-    pub(crate) calls: usize,
-    pub(crate) calls_per_caller: usize,
-    /// The configuration says how many one caller may have.
-    pub(crate) is_per_caller_said: bool,
-    /// Connections that one caller may have in use at the same time. Some more may be open.
-    pub(crate) connections: usize,
-    /// How long a client may take to send a request, and to take a piece of an answer.
-    pub(crate) patience: Duration,
-}
-
-impl Limits {
-    /// The limits that the settings say; `largest_body` is the largest that the proxy takes.
-    pub(crate) fn of(settings: &RequestLimits, largest_body: usize) -> Limits {
-        let count =
-            |setting: Option<u32>, default: usize| setting.map_or(default, |count| count as usize);
-        let size = |setting: Option<Size>| setting.map(|size| size.0 as usize);
-        let memory = size(settings.memory);
-        let body_bytes = size(settings.body)
-            .unwrap_or_else(|| BODY_BYTES.min(memory.unwrap_or(MEMORY_BYTES) / BODY_PART));
-        // A configuration that takes large bodies and says nothing about memory has memory for them.
-        let largest_body = body_bytes.max(largest_body);
-        let memory_bytes =
-            memory.unwrap_or_else(|| MEMORY_BYTES.max(largest_body.saturating_mul(BODY_PART)));
-        let calls = count(settings.calls, CALLS);
-        // Where nobody says what one caller may have, there is some room beyond it for the others.
-        let calls_in_all = match settings.per_caller {
-            Some(_) => calls,
-            None => calls.saturating_add(calls.div_ceil(CALLS_RESERVE_PART)),
-        };
-        Limits {
-            body_bytes,
-            memory_bytes,
-            calls: calls_in_all,
-            calls_per_caller: count(settings.per_caller, calls),
-            is_per_caller_said: settings.per_caller.is_some(),
-            connections: count(settings.connections, CONNECTIONS),
-            patience: settings.patience.map_or(PATIENCE, |span| span.0),
-        }
-    }
-}
 
 /// What a request brought. The space it takes is given back when this goes.
 pub(crate) struct Sent<T> {
@@ -111,7 +50,7 @@ impl<T: Wanted> FromRequest<Arc<App>> for Sent<T> {
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Sent<T>, Refused> {
         let (mut parts, body) = request.into_parts();
-        let Ok(account) = CallerAccount::from_request_parts(&mut parts, app).await;
+        let Ok(Account(account)) = Account::from_request_parts(&mut parts, app).await;
         let mut space = app.admission.memory.of(account.id()).nothing();
         let bytes = read(body, &app.limits, BODY_SETTING, &mut space).await?;
         if bytes.len() > UNCOUNTED_BYTES {
@@ -181,7 +120,9 @@ impl Whole {
 }
 
 fn grow(space: &mut ReservedBytes, more: usize) -> Result<(), Refused> {
-    space.grow(more).map_err(|full| no_memory(&full))
+    space
+        .grow(more)
+        .map_err(|full| NotAdmitted::no_memory(&full).into())
 }
 
 /// The whole body, within its size and its time.

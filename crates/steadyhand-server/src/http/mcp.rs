@@ -14,12 +14,13 @@ use futures_util::StreamExt;
 use hyper::body::{Frame, SizeHint};
 use steadyhand_mcp::serve::{Content, Headers, Message, Post, Reply, Who};
 
+use super::kept_body::until_answered;
 use super::limits::{VALUES_MAX, Whole};
 use super::status::{self, Refused, Why};
 use super::who::{said_caller, said_traceparent, who};
 use super::{App, rights};
 use crate::access::Identity;
-use crate::admission::{CallerAccount, until_answered};
+use crate::admission::CallerAccount;
 
 /// Where it is.
 pub(super) const PATH: &str = "/mcp";

@@ -14,6 +14,7 @@ mod events;
 pub(crate) mod exchanges;
 mod health;
 pub(crate) mod history;
+mod kept_body;
 mod keys;
 pub(crate) mod limits;
 mod mcp;
@@ -25,7 +26,6 @@ pub(crate) mod pins;
 pub(crate) mod proxied;
 mod query;
 pub(crate) mod rights;
-mod running;
 pub(crate) mod said;
 pub(crate) mod server_parts;
 pub(crate) mod servers;
@@ -58,7 +58,8 @@ use tower::ServiceExt;
 use crate::access::login_code::LoginCodes;
 use crate::access::{Door, Identity};
 use crate::admission::{
-    Admission, CallerAccount, ConnectionActivity, EVENT_READERS_MAX, json_length, until_answered,
+    Admission, CallerAccount, ConnectionActivity, EVENT_READERS_MAX, Limits, Place, RunningCall,
+    json_length,
 };
 use crate::alerts::Alerts;
 use crate::approvals::{ApprovalState, Desk};
@@ -72,12 +73,11 @@ use crate::runtime::Runtime;
 use crate::telemetry::{Figures, HistoryFigures, Otlp, ProcessFigures, ServerFigures};
 pub(crate) use access::{Access, TOKEN_HEADER};
 use browser_login::Sessions;
-pub(crate) use limits::Limits;
+use kept_body::until_answered;
 pub(crate) use query::Asked;
-pub(crate) use running::{Place, Running, RunningCall};
 pub(crate) use server_parts::{Pages, ProviderProxy, ServerParts};
 use status::{Refused, Why};
-pub(crate) use who::{Asking, Caller};
+pub(crate) use who::{Account, Asking, Caller};
 
 /// Everything the routes share.
 pub(crate) struct App {
@@ -238,7 +238,7 @@ impl App {
     /// A call without a key ends with its request, whose body is accounted for.
     fn hold_arguments(&self, call: &Call) -> Result<Option<ReservedBytes>, Refused> {
         match call.idempotency_key {
-            Some(_) => self.admission.hold_arguments(call),
+            Some(_) => Ok(self.admission.hold_arguments(call)?),
             None => Ok(None),
         }
     }

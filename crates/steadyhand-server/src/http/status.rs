@@ -16,6 +16,8 @@ use serde_json::{Map, Value, json};
 use steadyhand::{Outcome, Status};
 use steadyhand_mcp::serve::Standing;
 
+use crate::admission::{NotAdmitted, NotAdmittedReason};
+
 /// Says in a header how a call ended, for those who do not read bodies.
 pub(crate) const OUTCOME_HEADER: &str = "steadyhand-outcome";
 /// The code of a failed call.
@@ -297,6 +299,22 @@ impl Refused {
     /// What is wrong and what to do, for those who read no JSON of ours.
     pub(crate) fn in_words(&self) -> String {
         format!("{}. {}", self.0.message, self.0.help)
+    }
+}
+
+impl From<NotAdmitted> for Refused {
+    fn from(not: NotAdmitted) -> Refused {
+        let why = match not.reason {
+            NotAdmittedReason::RateLimited => Why::TooFast,
+            NotAdmittedReason::CallerBusy => Why::TooMany,
+            NotAdmittedReason::Busy => Why::Busy,
+            NotAdmittedReason::ShuttingDown => Why::ShuttingDown,
+        };
+        let refused = Refused::new(why, not.message, not.help);
+        match not.retry_after {
+            Some(wait) => refused.after(wait),
+            None => refused,
+        }
     }
 }
 

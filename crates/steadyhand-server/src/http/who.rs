@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -11,17 +12,16 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri};
 use axum::response::Response;
 use serde_json::json;
-use steadyhand::{ByteBudget, Call, Category, KeyCaller, Outcome, Permit, ToolError};
+use steadyhand::Outcome;
 use steadyhand_mcp::serve::Who;
 use steadyhand_mcp::serve::held_bytes;
-use tokio::time::Instant;
 use utoipa::IntoParams;
 
 use super::calls::View;
-use super::status::{self, Refused, Why};
+use super::status::{self, Refused};
 use super::{App, Peer, header_text, shapes};
-use crate::access::{Budget, By, Door, Identity, Refusal, TooSoon, Unnamed};
-use crate::admission::{CallerAccount, McpShares, budget_owner, may_start};
+use crate::access::{Identity, Refusal};
+use crate::admission::{self, CallerAccount, CallerPermit, McpShares, Way};
 use steadyhand_config::role::Right;
 
 /// Who asks, in their own words.
@@ -52,14 +52,17 @@ pub(crate) struct CallerHeaders {
 #[derive(Clone)]
 pub(crate) struct Asking(pub(crate) Arc<Identity>);
 
-impl<S: Sync> FromRequestParts<S> for CallerAccount {
+/// Whom the limits count a request for.
+pub(crate) struct Account(pub(crate) CallerAccount);
+
+impl<S: Sync> FromRequestParts<S> for Account {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<CallerAccount, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Account, Infallible> {
         let Ok(Asking(identity)) = Asking::from_request_parts(parts, state).await;
         let peer = parts.extensions.get::<Peer>();
         let peer = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Peer(peer)| peer.ip());
-        Ok(CallerAccount::of(&identity, peer))
+        Ok(Account(CallerAccount::of(&identity, peer)))
     }
 }
 
@@ -75,46 +78,24 @@ impl<S: Sync> FromRequestParts<S> for Asking {
 
 /// Who calls, and the trace the request is part of.
 #[derive(Clone)]
-pub(crate) struct Caller {
-    /// `@ci/nightly`: who it is, and what it says it is.
-    pub(crate) name: Arc<str>,
-    pub(crate) traceparent: Option<String>,
-    conversation: Option<String>,
-    pub(crate) identity: Arc<Identity>,
-    pub(crate) account: CallerAccount,
-    /// What the answer to its request may take of memory.
-    pub(crate) memory: ByteBudget,
-    door: Arc<Door>,
-    budget: Option<Arc<Budget>>,
+pub(crate) struct Caller(admission::Caller);
+
+impl Deref for Caller {
+    type Target = admission::Caller;
+
+    fn deref(&self) -> &admission::Caller {
+        &self.0
+    }
 }
 
 impl Caller {
-    /// The call, as one of this caller's.
-    pub(crate) fn of(&self, mut call: Call) -> Call {
-        call.caller = Some(self.name.to_string());
-        call.traceparent.clone_from(&self.traceparent);
-        call.conversation.clone_from(&self.conversation);
-        if let (Some(name), Some(key)) = (&self.identity.name, &call.idempotency_key) {
-            // Two who use the same key have nothing to do with each other.
-            call.idempotency_key = Some(format!("{name}/{key}"));
-        }
-        call.permit(Arc::new(Limited {
-            identity: Arc::clone(&self.identity),
-            account: self.account.clone(),
-            door: Arc::clone(&self.door),
-            way: Way::Rest,
-            budget: self.budget.clone(),
-            memory: self.memory.clone(),
-        }))
-    }
-
     /// Who presses a button of a page.
     pub(crate) fn of_page(app: &App, identity: Arc<Identity>, account: CallerAccount) -> Caller {
         let name = match &identity.name {
             Some(own) => format!("{own}/dashboard").into(),
             None => "dashboard".into(),
         };
-        Caller {
+        Caller(admission::Caller {
             name,
             traceparent: None,
             conversation: None,
@@ -123,7 +104,7 @@ impl Caller {
             account,
             door: Arc::clone(&app.door),
             budget: app.admission.budget.load_full(),
-        }
+        })
     }
 
     /// An outcome as it is answered, which counts as memory until it is sent. Where there is no room for it, its result is
@@ -139,17 +120,12 @@ impl Caller {
             }
         }
     }
-
-    /// Whether so many calls may come now.
-    pub(crate) fn take(&self, calls: usize) -> Result<(), Refused> {
-        take(&self.identity, calls)
-    }
 }
 
 /// Someone at the MCP gateway.
 pub(super) fn who(identity: &Arc<Identity>, account: &CallerAccount, app: &App) -> Who {
     let memory = app.admission.memory.of_answer(account.id());
-    let permit = Limited {
+    let permit = CallerPermit {
         memory: memory.clone(),
         identity: Arc::clone(identity),
         account: account.clone(),
@@ -166,31 +142,6 @@ pub(super) fn who(identity: &Arc<Identity>, account: &CallerAccount, app: &App) 
         may_decide: identity.may(Right::Operate),
         memory,
         shares: Some(McpShares::of(&app.admission, account)),
-    }
-}
-
-/// Whether so many calls of someone may come now.
-pub(crate) fn take(identity: &Identity, calls: usize) -> Result<(), Refused> {
-    let Some(pace) = &identity.pace else {
-        return Ok(());
-    };
-    let who = identity.name.as_deref().unwrap_or_default();
-    let who = who.trim_start_matches('@');
-    let rate = pace.rate;
-    match pace.take(calls, Instant::now()) {
-        Ok(()) => Ok(()),
-        Err(TooSoon::Wait(wait)) => Err(Refused::new(
-            Why::TooFast,
-            format!("{who} may make {rate} calls, and has made them; nothing was run"),
-            "Wait for as long as retry-after says",
-        )
-        .after(wait)),
-        Err(TooSoon::Never) => Err(Refused::new(
-            Why::TooFast,
-            format!("{who} may make {rate} calls, and these are {calls} at once; nothing was run"),
-            "Send fewer at once",
-        )
-        .after(rate.per)),
     }
 }
 
@@ -212,8 +163,8 @@ impl FromRequestParts<Arc<App>> for Caller {
         let traceparent = said_traceparent(&parts.headers).map(str::to_owned);
         let conversation = header_text(&parts.headers, CONVERSATION_HEADER);
         let conversation = conversation.map(|name| name.chars().take(CALLER_CHARS_MAX).collect());
-        let Ok(account) = CallerAccount::from_request_parts(parts, app).await;
-        Ok(Caller {
+        let Ok(Account(account)) = Account::from_request_parts(parts, app).await;
+        Ok(Caller(admission::Caller {
             name,
             traceparent,
             conversation,
@@ -222,7 +173,7 @@ impl FromRequestParts<Arc<App>> for Caller {
             account,
             door: Arc::clone(&app.door),
             budget: app.admission.budget.load_full(),
-        })
+        }))
     }
 }
 
@@ -235,76 +186,6 @@ pub(super) fn said_caller(headers: &HeaderMap) -> Option<Arc<str>> {
 
 pub(super) fn said_traceparent(headers: &HeaderMap) -> Option<&str> {
     header_text(headers, "traceparent").filter(|text| text.len() <= TRACEPARENT_BYTES_MAX)
-}
-
-/// What goes with every call of someone: whom it counts for, what it may use, and what it is taken from.
-struct Limited {
-    identity: Arc<Identity>,
-    account: CallerAccount,
-    door: Arc<Door>,
-    way: Way,
-    budget: Option<Arc<Budget>>,
-    /// What the answer may take of memory.
-    memory: ByteBudget,
-}
-
-/// How a call came in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// Over REST: the rate was counted with the request.
-    Rest,
-    /// Over MCP: many calls may be in one request there, each of them is counted by itself.
-    Mcp,
-}
-
-impl Permit for Limited {
-    fn allows(&self, tool: &str) -> bool {
-        self.identity.tools.include(tool)
-    }
-
-    fn refusal(&self, tool: &str) -> String {
-        let name = self.identity.name.as_deref();
-        let name = name.map(|name| name.trim_start_matches('@'));
-        let reason = format!("{} may not use '{tool}'", name.unwrap_or("this caller"));
-        self.door.audit.record(Refusal {
-            who: name.map(str::to_owned),
-            asked: "call".to_owned(),
-            tool: Some(tool.to_owned()),
-            code: "tool_not_allowed".to_owned(),
-            reason: reason.clone(),
-            ..Refusal::default()
-        });
-        reason
-    }
-
-    fn owner(&self) -> Option<&str> {
-        Some(self.account.id())
-    }
-
-    fn key_caller(&self) -> Option<KeyCaller<'_>> {
-        Some(KeyCaller {
-            name: budget_owner(self.account.id()),
-            uses_reserve: self.account.is_operator(),
-        })
-    }
-
-    fn admit(&self, asked: &steadyhand::Asked<'_>) -> Result<(), ToolError> {
-        may_start(&self.memory)?;
-        if let Some(budget) = &self.budget {
-            let unnamed = match self.way {
-                Way::Rest => Unnamed::IsNotCounted,
-                Way::Mcp => Unnamed::IsOneConversation,
-            };
-            budget.take(asked, budget_owner(self.account.id()), unnamed)?;
-        }
-        if self.way == Way::Rest {
-            return Ok(());
-        }
-        take(&self.identity, 1).map_err(|refused| {
-            let wait = refused.wait();
-            ToolError::of(Category::Overloaded, refused.in_words()).retry_after(wait)
-        })
-    }
 }
 
 /// Who I am here
@@ -369,15 +250,4 @@ pub(super) struct Asked {
     pub(super) who: Option<Arc<str>>,
     pub(super) method: Method,
     pub(super) uri: Uri,
-}
-
-impl Identity {
-    /// One that may do nothing but know.
-    fn nobody() -> Identity {
-        Identity {
-            role: steadyhand_config::role::Role::Caller,
-            name: Some("@".into()),
-            ..Identity::unlimited(By::Nothing)
-        }
-    }
 }

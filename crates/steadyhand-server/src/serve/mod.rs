@@ -23,10 +23,10 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::login_code;
-use crate::admission::{ConnectionTable, OpenConnection};
+use crate::admission::{ConnectionTable, Limits, OpenConnection};
 use crate::audit::{AuditEvent, AuditLog};
 use crate::history::History;
-use crate::http::{self, Access, App, Limits, ServerParts};
+use crate::http::{self, Access, App, ServerParts};
 use crate::runtime::Runtime;
 use applied::{export, jwt_of, watch_over};
 use audited::SettingsInForce;

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::limits::Limits;
-use super::status::{Refused, Why};
+use super::not_admitted::{NotAdmitted, NotAdmittedReason};
 use steadyhand_config::role::owner_of;
 
 /// All calls that run now, over every way in.
@@ -37,7 +37,7 @@ impl Table {
         owner: &str,
         caller: &str,
         limits: &Limits,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), NotAdmitted> {
         if self.is_closed {
             return Err(closed());
         }
@@ -101,13 +101,13 @@ pub(crate) struct Place {
 }
 
 impl Running {
-    /// Puts a call on the list, and a way to cancel it into the call. Refused when there are too many.
+    /// Puts a call on the list, and a way to cancel it into the call. NotAdmitted when there are too many.
     pub(crate) fn enter(
         self: &Arc<Running>,
         call: &mut Call,
         caller: &Arc<str>,
         limits: &Limits,
-    ) -> Result<Place, Refused> {
+    ) -> Result<Place, NotAdmitted> {
         let mut table = self.table();
         table.has_room(1, owner(call, caller), caller, limits)?;
         Ok(self.place(&mut table, call, caller))
@@ -119,7 +119,7 @@ impl Running {
         calls: &mut [Call],
         caller: &Arc<str>,
         limits: &Limits,
-    ) -> Result<Vec<Place>, Refused> {
+    ) -> Result<Vec<Place>, NotAdmitted> {
         let Some(first) = calls.first() else {
             return Ok(Vec::new());
         };
@@ -264,17 +264,17 @@ fn owner<'a>(call: &'a Call, caller: &'a str) -> &'a str {
     owner.unwrap_or_else(|| owner_of(caller))
 }
 
-fn closed() -> Refused {
-    Refused::new(
-        Why::ShuttingDown,
+fn closed() -> NotAdmitted {
+    NotAdmitted::new(
+        NotAdmittedReason::ShuttingDown,
         "the server is about to end and takes no more calls",
         "Call again when it is back; nothing was run",
     )
 }
 
-fn busy(count: usize, limits: &Limits) -> Refused {
-    Refused::new(
-        Why::Busy,
+fn busy(count: usize, limits: &Limits) -> NotAdmitted {
+    NotAdmitted::new(
+        NotAdmittedReason::Busy,
         format!(
             "there is no room for {count} more: at most {} calls run at the same time",
             match limits.is_per_caller_said {
@@ -286,9 +286,9 @@ fn busy(count: usize, limits: &Limits) -> Refused {
     )
 }
 
-fn too_many(caller: &str, running: usize, limits: &Limits) -> Refused {
-    Refused::new(
-        Why::TooMany,
+fn too_many(caller: &str, running: usize, limits: &Limits) -> NotAdmitted {
+    NotAdmitted::new(
+        NotAdmittedReason::CallerBusy,
         format!(
             "{} has {running} calls running, and one caller may have {}",
             caller.trim_start_matches('@'),
