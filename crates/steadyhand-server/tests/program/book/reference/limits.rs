@@ -52,22 +52,22 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
         &[
             (
                 "Bytes that are held for callers, if not set",
-                "steadyhand-server/src/http/limits.rs",
+                "steadyhand-server/src/admission/limits.rs",
                 "MEMORY_BYTES",
             ),
             (
                 "Bytes of a body, if not set",
-                "steadyhand-server/src/http/limits.rs",
+                "steadyhand-server/src/admission/limits.rs",
                 "BODY_BYTES",
             ),
             (
                 "Connections, if not set",
-                "steadyhand-server/src/http/limits.rs",
+                "steadyhand-server/src/admission/limits.rs",
                 "CONNECTIONS",
             ),
             (
                 "Running calls, if not set",
-                "steadyhand-server/src/http/limits.rs",
+                "steadyhand-server/src/admission/limits.rs",
                 "CALLS",
             ),
             (
