@@ -11,7 +11,7 @@ use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{Call, ToolExecutor, ToolManager};
 use steadyhand_config::documents::DocumentsSettings;
 use steadyhand_config::progress::Progress;
-use steadyhand_server::documents;
+use steadyhand_store::documents;
 use tokio::time::Instant;
 
 const DOCUMENT_BYTES: usize = 4_096;

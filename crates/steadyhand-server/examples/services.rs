@@ -14,7 +14,7 @@ use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{Call, CallContext, ToolError, ToolExecutor, ToolManager};
 use steadyhand_config::documents::DocumentsSettings;
 use steadyhand_config::progress::Progress;
-use steadyhand_server::documents;
+use steadyhand_store::documents;
 
 /// What the application keeps anyway: here in memory, in yours perhaps in a database.
 #[derive(Default)]

@@ -11,8 +11,6 @@ mod chaos;
 pub mod cli;
 pub mod conversations;
 mod dashboard;
-pub mod documents;
-pub mod history;
 mod http;
 pub mod live;
 mod logins;

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use steadyhand_server::history::{Filter, History, Window};
+use steadyhand_store::history::{Filter, History, Window};
 use tokio::time::Instant;
 
 use crate::calls::{self, Outcomes, WEEK_MS};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use steadyhand::{Call, ToolExecutor, ToolManager};
-use steadyhand_server::history::History;
+use steadyhand_store::history::History;
 use tokio::time::sleep;
 
 use crate::calls::forecast;

@@ -12,7 +12,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use steadyhand_server::history::{History, HistoryOptions};
+use steadyhand_store::history::{History, HistoryOptions};
 
 const GIB: u64 = 1 << 30;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::history::histogram::Histogram;
+use steadyhand_store::history::histogram::Histogram;
 
 const SLICES: u32 = 12;
 

@@ -13,10 +13,10 @@ use super::error::{Exit, Failed};
 use super::screen::Screen;
 use super::{history_path, man};
 use crate::cli::extensions::EXTENSIONS;
-use crate::history::inspect;
 use crate::serve as serving;
 use crate::source::mcp;
 use steadyhand_config::{Configuration, Surroundings, find};
+use steadyhand_store::history::inspect;
 
 /// The variable by which a shell asks the program itself for completions.
 const VARIABLE: &str = "STEADYHAND_COMPLETE";

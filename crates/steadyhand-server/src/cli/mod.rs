@@ -64,8 +64,6 @@ use steadyhand_process::private;
 use crate::access::Door;
 use crate::approvals::{ApprovalState, Desk};
 use crate::audit::{AuditEvent, AuditLog, AuditOptions};
-use crate::documents::DocumentSearch;
-use crate::history::{HealthState, History, HistoryOptions, KeptKeys, KeysOptions};
 use crate::pins::Pins;
 use crate::runtime::{Options, Runtime};
 use crate::serve as serving;
@@ -77,6 +75,8 @@ use screen::Screen;
 use steadyhand_config::settings::HistorySettings;
 use steadyhand_config::surroundings::NAME_A_STATE_FOLDER;
 use steadyhand_config::{Configuration, Surroundings};
+use steadyhand_store::documents::DocumentSearch;
+use steadyhand_store::history::{HealthState, History, HistoryOptions, KeptKeys, KeysOptions};
 
 /// How long a command may take to stop what it started.
 const STOPPING_MAX: Duration = Duration::from_secs(5);

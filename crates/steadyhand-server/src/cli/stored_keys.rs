@@ -9,8 +9,8 @@ use serde_json::json;
 use super::error::{Exit, Failed};
 use super::{Session, not_written_down};
 use crate::audit::{AuditEvent, AuditLog};
-use crate::history::inspect::{Soundness, soundness_of_keys};
-use crate::history::{ACCEPT_COMMAND, KeysUsage};
+use steadyhand_store::history::inspect::{Soundness, soundness_of_keys};
+use steadyhand_store::history::{ACCEPT_COMMAND, KeysUsage};
 
 /// How long the file is looked through.
 const LOOK_MAX: Duration = Duration::from_secs(5);

@@ -13,8 +13,8 @@ use super::calls::{Place, read_filter, row, unreadable};
 use super::error::{Exit, Failed};
 use super::remote::{Remote, in_path};
 use super::{Interrupts, Session, value};
-use crate::history::{CallRecord, CallState, CallSummary, Filter, History};
 use crate::views::calls::ask;
+use steadyhand_store::history::{CallRecord, CallState, CallSummary, Filter, History};
 
 /// How often the history file is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(500);

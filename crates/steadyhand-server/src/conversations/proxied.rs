@@ -13,7 +13,7 @@ use steadyhand_process::private;
 use super::seen::{self, ConversationSummary, SeenConversation, Through};
 use super::translate::translated;
 use super::{ENDING, NotFound};
-use crate::history::Finding;
+use steadyhand_store::history::Finding;
 
 /// Folder in the state folder.
 pub(crate) const FOLDER: &str = "proxy-conversations";

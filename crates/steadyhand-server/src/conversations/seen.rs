@@ -15,7 +15,7 @@ use steadyhand_process::private;
 use utoipa::ToSchema;
 
 use super::{ENDING, FOLDER, NotFound, is_name, names, proxied};
-use crate::history::Finding;
+use steadyhand_store::history::Finding;
 
 /// What is read of the beginning of each for a list, to say what it is about.
 const BEGINNING_BYTES: u64 = 16 * 1024;

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 use steadyhand::BreakerState;
 
 use super::format::{self, counted, cut, failure_line, line, some_span, visible, when};
-use crate::history::{CallState, CallSummary, Counts, Mark};
 use crate::overview::{Problem, Severity, page};
+use steadyhand_store::history::{CallState, CallSummary, Counts, Mark};
 
 /// A state in words, with a colour that says the same.
 pub(super) fn badge(tone: &str, word: &str) -> Markup {

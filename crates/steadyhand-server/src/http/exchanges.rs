@@ -9,7 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::status::{self, Refused, Why};
 use super::{App, Asked, shapes};
-use crate::history::Exchange;
+use steadyhand_store::history::Exchange;
 
 const LIMIT: usize = 50;
 

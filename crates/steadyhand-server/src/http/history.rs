@@ -19,11 +19,11 @@ use super::who::CallerHeaders;
 use super::{Account, App, Asked, Asking, Caller, Named, header_text, shapes};
 use crate::access::Identity;
 use crate::admission::RunningCall;
-use crate::history::{
+use crate::views::{self, calls::NotAgain};
+use steadyhand_store::history::{
     CallDetails, CallRecord, CallState, CallSummary, Callers, Cursor, Filter, History,
     HistoryError, Page, StateWord, Trends, Window,
 };
-use crate::views::{self, calls::NotAgain};
 
 const LIMIT: usize = 50;
 const LIMIT_MAX: usize = 1000;

@@ -65,7 +65,6 @@ use crate::alerts::Alerts;
 use crate::approvals::{ApprovalState, Desk};
 use crate::audit::{AuditEvent, AuditLog};
 use crate::behind::Behind;
-use crate::history::History;
 use crate::live::{ApprovalChanged, Live, LiveEvent};
 use crate::overview::changes;
 use crate::pins::Pins;
@@ -77,6 +76,7 @@ use kept_body::until_answered;
 pub(crate) use query::Asked;
 pub(crate) use server_parts::{Pages, ProviderProxy, ServerParts};
 use status::{Refused, Why};
+use steadyhand_store::history::History;
 pub(crate) use who::{Account, Asking, Caller};
 
 /// Everything the routes share.

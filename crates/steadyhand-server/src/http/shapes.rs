@@ -14,10 +14,10 @@ use utoipa::openapi::{
 };
 use utoipa::{IntoResponses, PartialSchema, ToSchema};
 
-use crate::history;
-use crate::history::schemas::{Effect, Failure};
-pub(crate) use crate::history::schemas::{FailureCode, MendedArgument, TruncatedOutput};
 use steadyhand_config::role::Role;
+use steadyhand_store::history;
+use steadyhand_store::history::schemas::{Effect, Failure};
+pub(crate) use steadyhand_store::history::schemas::{FailureCode, MendedArgument, TruncatedOutput};
 
 /// Why a request was not answered as asked
 #[derive(Serialize, ToSchema)]

@@ -12,7 +12,7 @@ use super::event::{
     LiveEvent, NAME_BYTES_MAX, TEXT_BYTES_MAX, bounded,
 };
 use super::ring::{Frame, Ring};
-use crate::history::state_of_outcome;
+use steadyhand_store::history::state_of_outcome;
 
 /// Progress of one call is told this often at most.
 const PROGRESS_EVERY: Duration = Duration::from_millis(500);

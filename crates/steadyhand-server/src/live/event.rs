@@ -4,7 +4,7 @@ use serde::Serialize;
 use steadyhand::{BreakerState, Effect, FailureCode, Status};
 use utoipa::ToSchema;
 
-use crate::history::CallState;
+use steadyhand_store::history::CallState;
 
 /// The longest name or id that is told; longer ones come from callers who make them up.
 pub(super) const NAME_BYTES_MAX: usize = 256;

@@ -2,8 +2,8 @@
 
 use steadyhand::clock;
 
-use crate::history::{History, Mark, MarkKind};
 use crate::live::{Live, LiveEvent};
+use steadyhand_store::history::{History, Mark, MarkKind};
 
 /// Writes down what changes, so that charts can show it on their axis of time.
 pub(crate) fn remember(live: &Live, history: &History) {

@@ -6,9 +6,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::RUNNING_MAX;
-use crate::history::Mark;
 use crate::http::App;
 use crate::live::{Ended, RECENT_MAX, Second, ToolPulse};
+use steadyhand_store::history::Mark;
 
 /// How far back.
 pub(crate) const SPAN_MS: u64 = 30_000;

@@ -10,11 +10,11 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::approvals::{Approval, ApprovalState};
-use crate::history::{CallSummary, Filter, Fleet, Health, Mark, Trends, Window};
 use crate::http::App;
 use crate::views;
 pub(crate) use lanes::{Lane, Lanes};
 pub(crate) use problems::{Problem, Severity, page};
+use steadyhand_store::history::{CallSummary, Filter, Fleet, Health, Mark, Trends, Window};
 pub(crate) use tools::ToolRow;
 
 /// Calls that are listed as the last ones.

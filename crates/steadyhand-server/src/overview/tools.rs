@@ -7,9 +7,9 @@ use serde::Serialize;
 use steadyhand::{BreakerState, BreakerView};
 use utoipa::ToSchema;
 
-use crate::history::{Counts, Fleet};
 use crate::http::App;
 use crate::live::{LastError, ToolPulse};
+use steadyhand_store::history::{Counts, Fleet};
 
 /// A tool is slower than before from this factor on.
 const SLOWER: f64 = 1.5;

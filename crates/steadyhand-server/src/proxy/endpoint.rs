@@ -25,10 +25,10 @@ use super::site::{self, Chat};
 use super::study::study;
 use super::trouble::{self, Trouble};
 use super::upstream::Upstream;
-use crate::history::Refusal;
 use crate::http::Caller;
 use crate::http::limits::Whole;
 use crate::http::status::{Refused, Why};
+use steadyhand_store::history::Refusal;
 
 /// Everything that comes to the proxy.
 pub(crate) async fn endpoint(state: ProxyState, caller: Caller, request: Request) -> Response {

@@ -15,8 +15,8 @@ use super::execute;
 use super::folder::Folder;
 use super::report::finding;
 use crate::conversations::proxied::{self, BYTES_MAX, FOLDER, Head};
-use crate::history::{Exchange, LISTED_MAX};
 use crate::scrub::Scrubber;
+use steadyhand_store::history::{Exchange, LISTED_MAX};
 
 const KEPT_MAX: usize = 200;
 /// Conversations that are written at the same time; the next ones are not kept.

@@ -16,8 +16,8 @@ use super::site::Site;
 use super::tap::Seen;
 use super::trouble::{Trouble, UNFINISHED};
 use super::upstream::Upstream;
-use crate::history::{Exchange, ExchangeFailure, Finding, LISTED_MAX, Refusal};
 use crate::live::{ExchangeTold, LiveEvent};
+use steadyhand_store::history::{Exchange, ExchangeFailure, Finding, LISTED_MAX, Refusal};
 
 const PATH_CHARS_MAX: usize = 200;
 const MODEL_CHARS_MAX: usize = 100;

@@ -25,7 +25,6 @@ use tokio_util::sync::CancellationToken;
 use crate::access::login_code;
 use crate::admission::{ConnectionTable, Limits, OpenConnection};
 use crate::audit::{AuditEvent, AuditLog};
-use crate::history::History;
 use crate::http::{self, Access, App, ServerParts};
 use crate::runtime::Runtime;
 use applied::{export, jwt_of, watch_over};
@@ -35,6 +34,7 @@ use lanes::Lanes;
 use presence::Presence;
 pub(crate) use settings::{CannotServe, Fault, Settings};
 use steadyhand_config::{Configuration, Surroundings};
+use steadyhand_store::history::History;
 use tls::Tls;
 
 /// Where a server is started, somebody is about to open its pages.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use steadyhand_process::private;
 
-use crate::history::is_alive;
+use steadyhand_store::history::is_alive;
 
 const FOLDER: &str = "servers";
 const FILE_BYTES_MAX: u64 = 1024 * 1024;

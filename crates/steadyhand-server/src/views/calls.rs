@@ -6,8 +6,8 @@ use std::time::Duration;
 use steadyhand::Call;
 use tokio::time::{Instant, sleep};
 
-use crate::history::{CallRecord, CallState, HealthState, History, HistoryError};
 use crate::runtime::Runtime;
+use steadyhand_store::history::{CallRecord, CallState, HealthState, History, HistoryError};
 
 /// How long a history that is being opened is waited for.
 const OPENING_MAX: Duration = Duration::from_secs(2);

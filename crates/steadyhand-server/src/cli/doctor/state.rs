@@ -9,11 +9,11 @@ use super::Patient;
 use super::check::{Check, Group, State};
 use crate::audit::AuditOptions;
 use crate::cli::history_path;
-use crate::history::inspect::{self, Soundness};
-use crate::history::{ACCEPT_COMMAND, KeysOptions};
 use steadyhand_config::Configuration;
 use steadyhand_config::document::plain;
 use steadyhand_config::surroundings::{NAME_A_STATE_FOLDER, NoStateFolder};
+use steadyhand_store::history::inspect::{self, Soundness};
+use steadyhand_store::history::{ACCEPT_COMMAND, KeysOptions};
 
 /// How long a history is looked through: half a gigabyte takes a second or two.
 const HISTORY_MAX: Duration = Duration::from_secs(5);

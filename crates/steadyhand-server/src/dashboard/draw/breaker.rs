@@ -5,7 +5,7 @@ use steadyhand::BreakerState;
 
 use super::super::format::{self, clock, some_span};
 use super::super::parts::{call_path, state_words};
-use crate::history::{CallState, CallSummary};
+use steadyhand_store::history::{CallState, CallSummary};
 
 /// The last calls of a tool, the oldest first.
 pub(in super::super) fn squares(calls: &[CallSummary]) -> Markup {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::format;
-use crate::history::{Mark, MarkKind, Trends};
+use steadyhand_store::history::{Mark, MarkKind, Trends};
 
 const HEIGHT: f64 = 100.0;
 

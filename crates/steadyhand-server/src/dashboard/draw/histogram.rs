@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::format::{count, span};
-use crate::history::Spread;
+use steadyhand_store::history::Spread;
 
 pub(in super::super) fn picture(times: &[Spread]) -> Markup {
     let highest = times

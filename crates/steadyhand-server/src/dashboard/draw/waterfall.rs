@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::format::{span, visible};
-use crate::history::{CallDetails, CallSummary, Stage, StageKind};
+use steadyhand_store::history::{CallDetails, CallSummary, Stage, StageKind};
 
 const WIDTH: f64 = 1000.0;
 

@@ -11,10 +11,10 @@ use super::super::parts::{
     begun_ms, block, button, call_state, copied_code, sentence_of, tool_link,
 };
 use super::super::{Menu, Page, Request};
-use crate::history::{CallDetails, CallState, CallSummary};
 use crate::http::history::whole;
 use crate::http::status::Refused;
 use crate::overview;
+use steadyhand_store::history::{CallDetails, CallState, CallSummary};
 
 /// What a page shows of one value, in bytes of HTML.
 const VALUE_BYTES: usize = 10 * 1024;

@@ -6,9 +6,9 @@ use super::super::format::{clock, count, line, moment, visible};
 use super::super::parts::{button, call_path, call_state, failure_text, short_id, took, tool_link};
 use super::super::sort::{First, Sort};
 use super::super::{Menu, Page, Request};
-use crate::history::{CallState, CallSummary};
 use crate::http::history::{self, Calls};
 use crate::http::status::Refused;
+use steadyhand_store::history::{CallState, CallSummary};
 
 /// How far back, by one click.
 const RANGES: [(&str, &str); 5] = [

@@ -6,13 +6,13 @@ use serde_json::Value;
 use super::super::format::{bytes, counted, line, moment, visible};
 use super::super::parts::{badge, button, copied_code};
 use super::super::{Menu, Page, Request};
-use crate::history::{Health, HealthState};
 use crate::http::App;
 use crate::http::config::effective;
 use crate::http::status::Refused;
 use crate::serve::presence::reachable;
 use crate::views;
 use steadyhand_config::connect::{Client, Us, own_command, token_variable};
+use steadyhand_store::history::{Health, HealthState};
 
 /// Settings of one page.
 const ROWS: usize = 300;

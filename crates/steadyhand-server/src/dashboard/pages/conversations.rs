@@ -7,10 +7,10 @@ use super::super::format::{bytes, count, counted, line, moment, visible, when};
 use super::super::parts::badge;
 use super::super::{Menu, Page, Request};
 use crate::conversations::seen::{ConversationSummary, Conversations, LISTED_MAX, Through};
-use crate::history::Exchange;
 use crate::http::status::Refused;
 use crate::http::{exchanges, said};
 use crate::overview;
+use steadyhand_store::history::Exchange;
 
 /// Exchanges with providers that are listed.
 const EXCHANGES: usize = 10;

@@ -11,9 +11,9 @@ use super::super::parts::{self, call_path, call_state, took};
 use super::super::sort::Sort;
 use super::super::{Menu, Page, Request};
 use super::tools::{sort, table};
-use crate::history::{CallState, CallSummary, Counts, Trends};
 use crate::http::status::Refused;
 use crate::overview::{self, Figures};
+use steadyhand_store::history::{CallState, CallSummary, Counts, Trends};
 
 /// Tools that are listed; the page of tools has all.
 const TOOLS: usize = 15;

@@ -12,7 +12,6 @@ use super::super::parts::{
     badge, block, breaker_state, button, call_path, call_state, failure_text, took,
 };
 use super::super::{Menu, Page, Request};
-use crate::history::{CallSummary, Counts, Trends, Window};
 use crate::http::history::{Calls, calls, trends_of};
 use crate::http::status::Refused;
 use crate::http::tools::no_such_tool;
@@ -20,6 +19,7 @@ use crate::overview;
 use crate::pins::suspicious_in;
 use crate::views;
 use steadyhand_config::role::Right;
+use steadyhand_store::history::{CallSummary, Counts, Trends, Window};
 
 /// The last calls, as squares and in a list.
 const LAST: usize = 20;

@@ -10,9 +10,9 @@ use super::super::format::{
 use super::super::parts;
 use super::super::sort::{First, Sort};
 use super::super::{Menu, Page, Request};
-use crate::history::{CallerTotals, Callers, Counts, Trends, Window};
 use crate::http::history::{callers_of, trends_of};
 use crate::http::status::Refused;
+use steadyhand_store::history::{CallerTotals, Callers, Counts, Trends, Window};
 
 const MARKS: usize = 12;
 /// Callers that are listed.

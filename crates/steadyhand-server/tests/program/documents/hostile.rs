@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use steadyhand_server::documents::Words;
+use steadyhand_store::documents::Words;
 
 use super::Library;
 

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 use serde_json::json;
 use steadyhand::testing::script;
 use steadyhand::{Call, Event};
-use steadyhand_server::history::{CallState, Filter, History, HistoryOptions, Mark, Window};
+use steadyhand_store::history::{CallState, Filter, History, HistoryOptions, Mark, Window};
 
 use super::{Place, call, echo, executor, ill, until};
 use crate::support::PATIENCE;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steadyhand::testing::script;
 use steadyhand::{Call, Effect, FailureCode, Fallback, Output, RetryPolicy, Tool, ToolError};
-use steadyhand_server::history::{CallRecord, CallState, Filter, StageKind};
+use steadyhand_store::history::{CallRecord, CallState, Filter, StageKind};
 use tokio_util::sync::CancellationToken;
 
 use super::{Place, call, echo, ill, until};
@@ -423,7 +423,7 @@ async fn v02_calls_are_exported_one_a_line() {
         place.run(call(&format!("c-{number}"), name)).await;
     }
     let mut out = Vec::new();
-    let filter = steadyhand_server::history::Filter::parse("state:failed", 0).unwrap();
+    let filter = steadyhand_store::history::Filter::parse("state:failed", 0).unwrap();
     place.flush();
     let count = place.history.export(&filter, &mut out).unwrap();
     let records: Vec<CallRecord> = out

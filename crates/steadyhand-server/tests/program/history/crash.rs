@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use serde_json::json;
 use steadyhand::testing::script;
 use steadyhand::{Call, Effect};
-use steadyhand_server::history::{CallState, Filter, History, HistoryOptions};
+use steadyhand_store::history::{CallState, Filter, History, HistoryOptions};
 
 use super::{as_a_process, call, echo, executor, role};
 use crate::support::PATIENCE;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use serde_json::json;
 use steadyhand::Call;
-use steadyhand_server::history::{
+use steadyhand_store::history::{
     Filter, HealthState, History, HistoryError, HistoryOptions, Window,
 };
 

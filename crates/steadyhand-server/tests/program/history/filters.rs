@@ -1,7 +1,7 @@
 //! The words people type to say which calls they mean.
 
 use steadyhand::FailureCode;
-use steadyhand_server::history::{Filter, StateWord};
+use steadyhand_store::history::{Filter, StateWord};
 
 const NOW: u64 = 1_800_000_000_000;
 

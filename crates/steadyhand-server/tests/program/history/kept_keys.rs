@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use steadyhand::testing::{Script, script};
 use steadyhand::{Call, Effect, KeyStore, Outcome, Taken, Tool, ToolError, ToolExecutor};
-use steadyhand_server::history::{ClockReading, KeptKeys, KeysOptions};
+use steadyhand_store::history::{ClockReading, KeptKeys, KeysOptions};
 
 use super::{as_a_process, executor, role, until};
 use crate::support::PATIENCE;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use steadyhand::{KeyCaller, KeyStore, KeyStoreError, Taken};
-use steadyhand_server::history::{KeptKeys, KeysOptions};
+use steadyhand_store::history::{KeptKeys, KeysOptions};
 
 use super::kept_keys::{Time, hours};
 use super::until;

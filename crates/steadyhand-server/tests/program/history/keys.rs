@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use steadyhand::testing::{Script, script};
 use steadyhand::{Call, Effect, KeyStore, Outcome, Taken, Tool, ToolError, ToolExecutor};
-use steadyhand_server::history::KeptKeys;
+use steadyhand_store::history::KeptKeys;
 
 use super::kept_keys::{Time, hours};
 use super::{as_a_process, executor, role, until};

@@ -20,7 +20,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steadyhand::testing::script;
 use steadyhand::{Call, Outcome, Tool, ToolError, ToolExecutor, ToolManager};
-use steadyhand_server::history::{
+use steadyhand_store::history::{
     CallRecord, CallSummary, Filter, HealthState, History, HistoryOptions, Page,
 };
 

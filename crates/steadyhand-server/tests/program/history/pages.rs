@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use serde_json::json;
 use steadyhand::Call;
 use steadyhand::testing::script;
-use steadyhand_server::history::{
+use steadyhand_store::history::{
     CallSummary, Cursor, Filter, HistoryError, HistoryOptions, Page, StateWord,
 };
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use steadyhand::Call;
-use steadyhand_server::history::Filter;
+use steadyhand_store::history::Filter;
 
 use super::{Place, call, echo, until};
 

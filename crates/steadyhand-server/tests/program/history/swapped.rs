@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::FutureExt;
 use rusqlite::Connection;
-use steadyhand_server::history::{Filter, HealthState, History, HistoryOptions};
+use steadyhand_store::history::{Filter, HealthState, History, HistoryOptions};
 
 use super::{Place, call, echo, executor, until};
 use crate::support::PATIENCE;

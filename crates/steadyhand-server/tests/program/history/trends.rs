@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use steadyhand::testing::script;
 use steadyhand::{RetryPolicy, ToolError};
-use steadyhand_server::history::{Counts, Trends, Window};
+use steadyhand_store::history::{Counts, Trends, Window};
 
 use super::{Place, call, echo};
 
@@ -99,8 +99,8 @@ async fn r08_trends_go_on_over_a_restart_and_a_second_batch() {
     let place = some_calls().await;
     let folder = place.folder;
     drop((place.history, place.executor));
-    let options = steadyhand_server::history::HistoryOptions::new(folder.path().join("calls.db"));
-    let history = steadyhand_server::history::History::open(options);
+    let options = steadyhand_store::history::HistoryOptions::new(folder.path().join("calls.db"));
+    let history = steadyhand_store::history::History::open(options);
     let executor = super::executor([echo()]);
     history.attach(&executor).unwrap();
     executor.execute(call("again", "echo")).await;

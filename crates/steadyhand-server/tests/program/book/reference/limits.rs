@@ -232,22 +232,22 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
             ),
             (
                 "Idempotency keys that are kept",
-                "steadyhand-server/src/history/keys/shares.rs",
+                "steadyhand-store/src/history/keys/shares.rs",
                 "KEYS_MAX",
             ),
             (
                 "Of them, one caller may have one part in so many of what the others leave",
-                "steadyhand-server/src/history/keys/shares.rs",
+                "steadyhand-store/src/history/keys/shares.rs",
                 "KEYS_PER_CALLER_PART",
             ),
             (
                 "Of them, one part in so many is for operators",
-                "steadyhand-server/src/history/keys/shares.rs",
+                "steadyhand-store/src/history/keys/shares.rs",
                 "KEYS_OPERATOR_PART",
             ),
             (
                 "Bytes of outcomes that are kept for calls with a key",
-                "steadyhand-server/src/history/keys/shares.rs",
+                "steadyhand-store/src/history/keys/shares.rs",
                 "OUTCOMES_BYTES_MAX",
             ),
             (

@@ -12,7 +12,7 @@ use super::schema::{KIND, read_id};
 
 /// How a history's file fares.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Soundness {
+pub enum Soundness {
     /// There is none yet.
     Absent,
     /// What is in it holds together.
@@ -42,7 +42,7 @@ impl Soundness {
 
 /// What a file is kept for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Which {
+pub enum Which {
     /// Past calls.
     History,
     /// Idempotency keys.
@@ -50,7 +50,7 @@ pub(crate) enum Which {
 }
 
 /// Looks through a file of keys and what must be in it, for at most so long.
-pub(crate) fn soundness_of_keys(options: &KeysOptions, limit: Duration) -> Soundness {
+pub fn soundness_of_keys(options: &KeysOptions, limit: Duration) -> Soundness {
     match options.look() {
         Ok(()) => soundness(options.path(), Which::Keys, limit),
         Err(trouble) => Soundness::of(&trouble),
@@ -58,7 +58,7 @@ pub(crate) fn soundness_of_keys(options: &KeysOptions, limit: Duration) -> Sound
 }
 
 /// Looks through a file, for at most so long.
-pub(crate) fn soundness(path: &Path, which: Which, limit: Duration) -> Soundness {
+pub fn soundness(path: &Path, which: Which, limit: Duration) -> Soundness {
     if !path.exists() {
         return Soundness::Absent;
     }
@@ -99,7 +99,7 @@ fn is_over(end: mpsc::RecvTimeoutError) -> bool {
 }
 
 /// The ids of the newest calls, each with its tool; none where the file cannot be read.
-pub(crate) fn newest(path: &Path, count: usize) -> Vec<(String, String)> {
+pub fn newest(path: &Path, count: usize) -> Vec<(String, String)> {
     if !path.exists() {
         return Vec::new();
     }

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 /// One value that was changed so that the arguments fit
 #[derive(Serialize, ToSchema)]
-pub(crate) struct MendedArgument {
+pub struct MendedArgument {
     /// JSON Pointer into the arguments
     at: String,
     /// What was done, in words
@@ -18,7 +18,7 @@ pub(crate) struct MendedArgument {
 /// Why a call has no result of its own
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Failure {
+pub struct Failure {
     code: FailureCode,
     /// The tool's own words, secrets removed
     message: String,
@@ -42,7 +42,7 @@ pub(crate) struct Failure {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(crate) enum FailureCode {
+pub enum FailureCode {
     NetworkError,
     Timeout,
     RateLimitError,
@@ -61,7 +61,7 @@ pub(crate) enum FailureCode {
 /// What a failed call did out there
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Effect {
+pub enum Effect {
     None,
     Unknown,
     Done,
@@ -69,7 +69,7 @@ pub(crate) enum Effect {
 
 /// One thing that is wrong with the arguments
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ArgumentProblem {
+pub struct ArgumentProblem {
     /// JSON Pointer into the arguments
     at: String,
     code: String,
@@ -85,7 +85,7 @@ pub(crate) struct ArgumentProblem {
 /// The output was larger than its limit
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct TruncatedOutput {
+pub struct TruncatedOutput {
     full_bytes: u64,
     limit_bytes: u64,
 }

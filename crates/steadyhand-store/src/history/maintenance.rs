@@ -261,7 +261,7 @@ pub(super) fn forget_tools(connection: &Connection) -> rusqlite::Result<bool> {
 
 /// Whether a process of this number runs, other than this one: a container gives every first process the same.
 #[cfg(unix)]
-pub(crate) fn is_alive(pid: u32) -> bool {
+pub fn is_alive(pid: u32) -> bool {
     let pid = i32::try_from(pid)
         .ok()
         .and_then(rustix::process::Pid::from_raw);
@@ -277,6 +277,6 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 
 /// Only time tells.
 #[cfg(not(unix))]
-pub(crate) fn is_alive(pid: u32) -> bool {
+pub fn is_alive(pid: u32) -> bool {
     pid != std::process::id()
 }

@@ -17,7 +17,7 @@ const FORGET_FOR_ROOM_MAX: i64 = 50;
 /// Bytes of a digest that is kept to notice damage.
 const CHECK_BYTES: usize = 16;
 
-pub(in crate::history) const KIND: Kind = Kind {
+pub(crate) const KIND: Kind = Kind {
     name: "the state folder",
     application: 0x5348_4b31,
     migrations: &[

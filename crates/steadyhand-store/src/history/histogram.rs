@@ -12,7 +12,7 @@ const STEPS_MS: [f64; 24] = [
 
 /// Counts of times, by their length.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Histogram {
+pub struct Histogram {
     counts: Box<[u32; BUCKETS]>,
 }
 
@@ -25,23 +25,23 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    pub(crate) fn add(&mut self, micros: u64) {
+    pub fn add(&mut self, micros: u64) {
         let count = &mut self.counts[bucket(micros)];
         *count = count.saturating_add(1);
     }
 
-    pub(crate) fn merge(&mut self, other: &Histogram) {
+    pub fn merge(&mut self, other: &Histogram) {
         for (mine, theirs) in self.counts.iter_mut().zip(other.counts.iter()) {
             *mine = mine.saturating_add(*theirs);
         }
     }
 
-    pub(crate) fn count(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.counts.iter().map(|count| u64::from(*count)).sum()
     }
 
     /// So large a share of the times was at most this long, in milliseconds. None if there are none.
-    pub(crate) fn percentile(&self, share: f64) -> Option<f64> {
+    pub fn percentile(&self, share: f64) -> Option<f64> {
         let total = self.count();
         if total == 0 {
             return None;

@@ -157,7 +157,7 @@ pub(super) fn make_room_for_outcomes(
 
 /// How many keys are kept, and who has most of them.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct KeysUsage {
+pub struct KeysUsage {
     kept: i64,
     kept_max: i64,
     /// At most so many, the one that has most first.

@@ -133,14 +133,14 @@ impl<'a> Search<'a> {
 /// Everything but the texts.
 impl Filter {
     /// Whether a call is meant, as far as a list shows it: texts are looked for by [`Filter::has_texts`].
-    pub(crate) fn means(&self, call: &CallSummary) -> bool {
+    pub fn means(&self, call: &CallSummary) -> bool {
         self.since_ms.is_none_or(|since| call.started_ms >= since)
             && self.until_ms.is_none_or(|until| call.started_ms < until)
             && means(self, call)
     }
 
     /// Whether every text that is asked for occurs in the call.
-    pub(crate) fn has_texts(&self, record: &CallRecord) -> bool {
+    pub fn has_texts(&self, record: &CallRecord) -> bool {
         let call = &record.call;
         let message = call.message.as_deref().unwrap_or_default();
         let mut needles = self.text.iter().map(|text| Needle::new(text));

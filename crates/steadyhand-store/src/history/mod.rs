@@ -11,8 +11,8 @@ mod exchange;
 mod filter;
 mod fleet;
 mod health;
-pub(crate) mod histogram;
-pub(crate) mod inspect;
+pub mod histogram;
+pub mod inspect;
 mod keys;
 mod maintenance;
 mod marks;
@@ -25,7 +25,7 @@ mod reader;
 mod record;
 mod recorder;
 mod schema;
-pub(crate) mod schemas;
+pub mod schemas;
 mod search;
 mod shared;
 mod stages;
@@ -51,16 +51,16 @@ pub use exchange::{Exchange, ExchangeFailure, Finding, LISTED_MAX, Refusal};
 pub use filter::{Filter, FilterError, StateWord};
 pub use fleet::{Fleet, ToolHour};
 pub use health::{Health, HealthState, HistoryError};
-pub(crate) use keys::{ACCEPT_COMMAND, KeysUsage};
+pub use keys::{ACCEPT_COMMAND, KeysUsage};
 pub use keys::{Accepted, Clock, ClockReading, KeptKeys, KeysOptions};
-pub(crate) use maintenance::is_alive;
+pub use maintenance::is_alive;
 pub use marks::{Mark, MarkKind};
 pub use page::{Cursor, Page};
 pub use record::{
     ApprovalWait, CallDetails, CallRecord, CallState, CallSummary, Stage, StageKind, Try,
 };
 pub use recorder::Recorder;
-pub(crate) use recorder::state_of as state_of_outcome;
+pub use recorder::state_of as state_of_outcome;
 pub use trends::{Bucket, Counts, Spread, Trends, Window};
 
 /// Events of calls that may wait for the recorder: about three a call, and thousands of calls may come at once.

@@ -28,7 +28,7 @@ pub use clock::{Clock, ClockReading};
 use keeper::{Keeper, Message, Request, What};
 use marker::Markers;
 pub use opening::Accepted;
-pub(crate) use shares::KeysUsage;
+pub use shares::KeysUsage;
 use shares::{KeyLimits, Taker};
 pub(super) use table::KIND;
 
@@ -43,7 +43,7 @@ const NO_PLACE: &str = "too many calls with a key wait for the disk; try again";
 /// How long a request waits for a place.
 const PLACE_WAIT_MAX: Duration = Duration::from_secs(5);
 /// The command that goes on after a loss, as it is told to people.
-pub(crate) const ACCEPT_COMMAND: &str = "steadyhand calls keys accept-loss";
+pub const ACCEPT_COMMAND: &str = "steadyhand calls keys accept-loss";
 
 /// Where the file of keys is, and what it is opened with.
 pub struct KeysOptions {
@@ -112,12 +112,12 @@ impl KeysOptions {
     }
 
     /// How many keys are kept, and whose they are. Nothing where the file cannot be read, or is of an earlier version.
-    pub(crate) fn usage(&self) -> Option<KeysUsage> {
+    pub fn usage(&self) -> Option<KeysUsage> {
         let connection = Database::open_to_read(&self.path, &KIND).ok()?;
         KeysUsage::read(&connection, self.limits).ok()
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }

@@ -240,7 +240,7 @@ fn move_away(path: &Path, now_ms: u64) -> std::io::Result<Option<PathBuf>> {
 }
 
 /// How a file of keys fares, looked at from outside: nothing is made, nothing is written.
-pub(in crate::history) fn look(path: &Path, markers: &Markers) -> Result<(), Trouble> {
+pub(crate) fn look(path: &Path, markers: &Markers) -> Result<(), Trouble> {
     // The marker first: a server that runs may add keys in between, and never takes them away.
     let said = markers.read()?;
     let is_there = is_there(path)?;

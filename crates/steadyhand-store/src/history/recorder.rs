@@ -370,7 +370,7 @@ fn begun(attempt: u32, start_ms: f64) -> Try {
 }
 
 /// How a call ended, in the word of lists.
-pub(crate) fn state_of(outcome: &Outcome) -> CallState {
+pub fn state_of(outcome: &Outcome) -> CallState {
     let Some(failure) = outcome.failure() else {
         return CallState::Ok;
     };
