@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::problem::{Code, Fix};
-use super::provider::Provider;
+use crate::problem::{Code, Fix};
+use crate::providers::Provider;
 
 const PROVIDERS: usize = Provider::ALL.len();
 const CODES: usize = Code::ALL.len();

@@ -9,24 +9,21 @@ use serde_json::Value;
 
 use plan::{Plan, Wanted};
 
-use super::foreign;
-use super::host::Host;
-use super::matching::{Fit, Span};
-use super::options::Options;
-use super::place::{Envelope, Places};
-use super::problem::{Code, Log};
-use super::provider::Provider;
-use super::request;
-use super::wire::{self, At, Layout, Wire};
+use crate::envelope::Envelope;
+use crate::host::Host;
+use crate::matching::{Fit, Span};
+use crate::options::Options;
+use crate::place::Places;
+use crate::problem::{Code, Log};
+use crate::providers::foreign;
+use crate::providers::wire::{At, Layout, Wire};
+use crate::providers::{Provider, is_reference};
 
 /// Mends a list of messages, or a whole request.
 pub(super) fn mend(provider: Provider, options: &Options, value: Value, log: &mut Log) -> Value {
     let mended = mend_once(provider, options, value, log);
-    // A result without its call becomes words, and DeepSeek takes none between calls and their results.
-    let needs_second_look = provider == Provider::OpenAiResponses
-        && options.served_by() == Host::DeepSeek
-        && log.len() > 0;
-    match needs_second_look {
+    let needs_second_look = provider.rules().needs_second_look(options.served_by());
+    match needs_second_look && log.len() > 0 {
         true => mend_once(provider, options, mended, log),
         false => mended,
     }
@@ -45,14 +42,11 @@ fn mend_once(provider: Provider, options: &Options, value: Value, log: &mut Log)
             base: &base,
             origins: &mended.origins,
         };
-        request::mend(
-            provider,
-            options,
-            request,
-            &mut mended.messages,
-            places,
-            log,
-        );
+        let rules = provider.rules();
+        let model = request.get(rules.model_key()).and_then(Value::as_str);
+        let model = options.model_or(model).map(str::to_owned);
+        let (model, host) = (model.as_deref(), options.served_by());
+        rules.mend_request(request, &mut mended.messages, model, host, places, log);
     }
     envelope.close(mended.messages)
 }
@@ -72,7 +66,7 @@ pub(super) fn mend_history(
         }
         Err(value) => {
             if !value
-                .get(super::place::key(provider))
+                .get(provider.rules().messages_key())
                 .is_some_and(Value::is_string)
             {
                 log.found("", Code::NoMessages, "there is no list of messages here");
@@ -96,14 +90,15 @@ fn conversation(
     log: &mut Log,
 ) -> Mended {
     let host = options.served_by();
-    let wire = wire::at(provider, host);
+    let rules = provider.rules();
+    let wire = rules.wire(host);
     let base = envelope.base();
     let mut behind = HashMap::new();
     let is_empty = messages.is_empty();
     let (messages, given) = foreign::translate(provider, messages, &base, log);
-    let (mut messages, given) = request::rearrange(provider, host, messages, given, &base, log);
+    let (mut messages, given) = rules.rearrange(host, messages, given, &base, log);
     let first_finding = log.len();
-    request::prepare(provider, &mut messages, &base, log);
+    rules.prepare(&mut messages, &base, log);
     for (index, message) in messages.iter_mut().enumerate() {
         let mut extra = Vec::new();
         wire.normalise(message, At { base: &base, index }, log, &mut extra);
@@ -111,7 +106,7 @@ fn conversation(
             behind.insert(index, extra);
         }
     }
-    request::settle(provider, host, &mut messages, &base, log);
+    rules.settle(host, &mut messages, &base, log);
     let mut pass = Pass {
         wire,
         options,
@@ -125,10 +120,7 @@ fn conversation(
         seen_up_to: 0,
         elsewhere: Elsewhere::of(wire, host, envelope.request(), &messages),
     };
-    let is_model: Vec<bool> = match provider {
-        Provider::BedrockConverse => messages.iter().map(|one| wire.is_model(one)).collect(),
-        _ => Vec::new(),
-    };
+    let is_model: Vec<bool> = messages.iter().map(|one| wire.is_model(one)).collect();
     pass.run(messages);
     let mut mended = Mended {
         messages: pass.out,
@@ -136,18 +128,12 @@ fn conversation(
     };
     if mended.messages.is_empty() && !is_empty {
         // What was left out is told of; a conversation has somebody who says something.
-        mended.messages.push(wire.user(super::texts::EMPTY));
+        mended.messages.push(wire.user(crate::texts::EMPTY));
         mended.origins.push(0);
     }
-    start_with_user(wire, &mut mended, &base, log);
-    if provider == Provider::BedrockConverse {
-        let Mended { messages, origins } = &mut mended;
-        wire::join_turns(messages, origins, &is_model, &base, log);
-    }
-    if provider == Provider::Anthropic && host.is_strict() {
-        let Mended { messages, origins } = &mut mended;
-        request::place_system(messages, origins, &base, log);
-    }
+    let Mended { messages, origins } = &mut mended;
+    rules.begin(messages, origins, &base, log);
+    rules.end(host, messages, origins, &is_model, &base, log);
     if let Some(given) = given {
         let of = |index: usize| given.get(index).map(|one| (one.index, one.is_same));
         log.follow(first_finding, &base, of);
@@ -156,49 +142,6 @@ fn conversation(
         }
     }
     mended
-}
-
-/// Google wants somebody to have spoken before the first call; Mistral overlooks calls in the first message.
-fn start_with_user(wire: &dyn Wire, mended: &mut Mended, base: &str, log: &mut Log) {
-    let messages = &mut mended.messages;
-    let (looked_at, says) = match wire.provider() {
-        Provider::Gemini => (
-            usize::MAX,
-            "Please ensure that function call turn comes immediately after a user turn or after a function response turn.".to_owned(),
-        ),
-        Provider::Mistral => (1, "Unexpected tool call id in tool results".to_owned()),
-        Provider::BedrockConverse if messages.first().is_some_and(|one| wire.is_model(one)) => {
-            log.found(
-                format!("{base}/0"),
-                Code::WrongRole,
-                "the conversation begins with the model's words",
-            )
-            .says("A conversation must start with a user message. Try again with a conversation that starts with a user message.".to_owned())
-            .fixed("a note of the user's says that its beginning is missing");
-            messages.insert(0, wire.user(super::texts::NO_BEGINNING));
-            mended.origins.insert(0, 0);
-            return;
-        }
-        _ => return,
-    };
-    let mut calls = Vec::new();
-    let said = messages.iter().take_while(|one| wire.is_model(one));
-    for message in said.take(looked_at) {
-        wire.calls(message, &mut calls);
-    }
-    if calls.is_empty() {
-        return;
-    }
-    log.found(
-        format!("{base}/0"),
-        Code::StartsWithCall,
-        "the conversation begins with a call",
-    )
-    .says(says)
-    .fixed("a note of the user's says that its beginning is missing");
-    drop(calls);
-    messages.insert(0, wire.user(super::texts::NO_BEGINNING));
-    mended.origins.insert(0, 0);
 }
 
 /// One way through a conversation.
@@ -274,18 +217,8 @@ impl Pass<'_> {
         if tail == 0 || !is_silent || self.wire.layout() != Layout::LeadingParts {
             return;
         }
-        let provider = self.wire.provider();
-        let says = |index: usize| match provider {
-            Provider::Anthropic => {
-                format!("messages.{index}: user messages must have non-empty content")
-            }
-            Provider::BedrockConverse => format!(
-                "The content field in the Message object at messages.{index} is empty. Add a ContentBlock object to the content field and try again."
-            ),
-            _ => format!(
-                "* GenerateContentRequest.contents[{index}].parts: contents.parts must not be empty."
-            ),
-        };
+        let rules = self.wire.provider().rules();
+        let says = |index: usize| rules.says_to_silence(index);
         self.log
             .found(
                 format!("{}/{model_end}", self.base),
@@ -306,7 +239,7 @@ impl Pass<'_> {
                     .fixed("it is left out");
             }
         }
-        let mut said = self.wire.user(super::texts::EMPTY);
+        let mut said = self.wire.user(crate::texts::EMPTY);
         if let Some(kept) = self.out.get_mut(begin) {
             if let (Value::Object(said), Value::Object(kept)) = (&mut said, kept.take()) {
                 for (key, value) in kept {
@@ -374,9 +307,8 @@ impl Elsewhere {
         let has = |key| {
             request.is_some_and(|request| request.get(key).is_some_and(|value| !value.is_null()))
         };
-        elsewhere.stored = has("previous_response_id")
-            || has("conversation")
-            || messages.iter().any(wire::is_reference);
+        elsewhere.stored =
+            has("previous_response_id") || has("conversation") || messages.iter().any(is_reference);
         elsewhere.pair(wire, messages);
         elsewhere
     }

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::place::messages;
-use super::problem::Fix;
-use super::provider::Provider;
+use crate::envelope::messages;
+use crate::problem::Fix;
+use crate::providers::Provider;
 
 /// The longest line of a difference.
 const LINE_MAX: usize = 160;

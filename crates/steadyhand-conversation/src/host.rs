@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::provider::Provider;
-
 /// Who serves a provider's API. A rule that only the provider itself enforces is not applied elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Host {
@@ -79,37 +77,8 @@ impl Host {
         }
     }
 
-    /// Who serves this provider's API at an address without scheme, port and path.
-    ///
-    /// Makers serve each other's APIs as any service does: Google, Anthropic and Amazon have OpenAI's, and none of
-    /// OpenAI's own rules.
-    pub fn of_api_at(domain: &str, provider: Provider) -> Host {
-        let host = Host::of_domain(domain);
-        let domain = domain.trim_end_matches('.').to_ascii_lowercase();
-        let is_of_maker = |makers: &[&str]| makers.iter().any(|maker| domain.ends_with(maker));
-        let of_openai = matches!(provider, Provider::OpenAi | Provider::OpenAiResponses);
-        let is_its_own = match host {
-            Host::Original => match provider {
-                Provider::Anthropic => is_of_maker(&["anthropic.com"]),
-                Provider::OpenAi | Provider::OpenAiResponses => is_of_maker(&["openai.com"]),
-                Provider::Gemini => is_of_maker(&["googleapis.com"]),
-                Provider::Mistral => is_of_maker(&["mistral.ai"]),
-                Provider::Ollama | Provider::BedrockConverse | Provider::LangChain => false,
-            },
-            Host::Azure => of_openai || provider == Provider::Anthropic,
-            Host::Bedrock => matches!(provider, Provider::Anthropic | Provider::BedrockConverse),
-            Host::Vertex => matches!(provider, Provider::Anthropic | Provider::Gemini),
-            Host::DeepSeek => of_openai || provider == Provider::Anthropic,
-            Host::Compatible => true,
-        };
-        match is_its_own {
-            true => host,
-            false => Host::Compatible,
-        }
-    }
-
     /// Whether it enforces what the provider itself enforces.
-    pub(super) fn is_strict(self) -> bool {
+    pub(crate) fn is_strict(self) -> bool {
         match self {
             Host::Original | Host::Azure | Host::Bedrock | Host::Vertex => true,
             Host::DeepSeek | Host::Compatible => false,
@@ -117,7 +86,7 @@ impl Host {
     }
 
     /// Whether the address names the model, so that the request need not.
-    pub(super) fn names_model(self) -> bool {
+    pub(crate) fn names_model(self) -> bool {
         matches!(self, Host::Azure | Host::Bedrock | Host::Vertex)
     }
 }

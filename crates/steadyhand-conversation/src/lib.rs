@@ -23,15 +23,14 @@
 
 mod counts;
 mod engine;
+mod envelope;
 mod explain;
-mod foreign;
 mod host;
-mod ids;
 mod matching;
 mod options;
 mod place;
 mod problem;
-mod provider;
+mod providers;
 mod recover;
 mod request;
 mod response;
@@ -42,21 +41,22 @@ mod texts;
 mod tools;
 mod trim;
 mod turn;
-mod wire;
+mod what;
 
 pub use counts::fixes_made;
+pub use envelope::{key as messages_key, messages};
 pub use explain::explain;
 pub use host::Host;
 pub use options::{Fate, Options};
-pub use place::{key as messages_key, messages};
 pub use problem::{Code, Fix, Problem};
-pub use provider::{Provider, UnknownProvider, What};
+pub use providers::{Provider, UnknownProvider};
 pub use recover::{recover, recover_calls};
 pub use response::error_response;
 pub use results::{error_result, result_messages};
 pub use tools::{Converted, LeftOut, convert_tools, mcp_tools, short_name};
 pub use trim::{Trimmed, trim, trim_by};
 pub use turn::Turn;
+pub use what::What;
 
 use serde_json::Value;
 

@@ -4,8 +4,8 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
-use super::ids;
-use super::wire::{CallRef, ResultRef, Wire};
+use crate::providers::ids;
+use crate::providers::wire::{CallRef, ResultRef, Wire};
 
 /// From this many pairs on, calls are found by a map.
 const PAIRS_SCANNED_MAX: usize = 256;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::host::Host;
+use crate::host::Host;
 
 /// What became of a call that has no result in the conversation. A placeholder says it in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

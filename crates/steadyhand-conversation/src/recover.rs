@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use steadyhand::{Arguments, Call, CompiledSchema, RepeatedName, SchemaBudget};
 
-use super::ids;
-use super::problem::{Code, Fix};
-use super::provider::Provider;
-use super::wire::text;
+use crate::problem::{Code, Fix};
+use crate::providers::Provider;
+use crate::providers::ids;
+use crate::providers::wire::text;
 
 /// The longest text that is searched.
 const TEXT_BYTES_MAX: usize = 256 * 1024;
@@ -65,14 +65,10 @@ pub fn recover_calls(said: &str, tools: &[Value]) -> (Vec<Call>, String) {
 ///
 /// A message that has calls, or none in its text, comes back as it was.
 pub fn recover(provider: Provider, mut message: Value, tools: &[Value]) -> (Value, Vec<Fix>) {
-    let speaks_chat = matches!(
-        provider,
-        Provider::OpenAi | Provider::Mistral | Provider::Ollama
-    );
     let has_calls = message["tool_calls"]
         .as_array()
         .is_some_and(|calls| !calls.is_empty());
-    let Some(said) = text(&message, "content").filter(|_| speaks_chat && !has_calls) else {
+    let Some(said) = text(&message, "content").filter(|_| !has_calls) else {
         return (message, Vec::new());
     };
     let (calls, rest) = recover_calls(said, tools);
@@ -88,25 +84,21 @@ pub fn recover(provider: Provider, mut message: Value, tools: &[Value]) -> (Valu
         ),
     };
     let fixes = calls.iter().enumerate().map(fix).collect();
-    let native: Vec<Value> = calls.iter().map(|call| as_native(provider, call)).collect();
+    let native: Option<Vec<Value>> = calls.iter().map(|call| as_native(provider, call)).collect();
+    let Some(native) = native else {
+        return (message, Vec::new());
+    };
     message["content"] = json!(rest);
     message["tool_calls"] = Value::Array(native);
     (message, fixes)
 }
 
-fn as_native(provider: Provider, call: &Call) -> Value {
+fn as_native(provider: Provider, call: &Call) -> Option<Value> {
     let Arguments::Json(args) = &call.args else {
-        return Value::Null;
+        return None;
     };
     let id = ids::legal(provider, &call.id);
-    match provider {
-        Provider::Ollama => {
-            json!({"id": id, "function": {"name": call.name, "arguments": args}})
-        }
-        _ => {
-            json!({"id": id, "type": "function", "function": {"name": call.name, "arguments": args.to_string()}})
-        }
-    }
+    provider.rules().native_call(&id, &call.name, args)
 }
 
 /// A piece of text that may be a call: the JSON in it, and from where to where its marks are.

@@ -1,96 +1,72 @@
-//! What concerns a request as a whole: its fields and tools, and rules that look beyond one message.
+//! What concerns a request as a whole, and cannot be mended: only its sender knows what was meant.
 
-mod anthropic;
-mod converse;
-mod deepseek;
-mod extra_fields;
-mod fields;
-mod gemini;
-mod neighbours;
-mod schemas;
-mod tools;
+use serde_json::Value;
 
-use serde_json::{Value, json};
+use crate::envelope::key_in;
+use crate::options::Options;
+use crate::place::escape;
+use crate::problem::{Code, Log};
+use crate::providers::Provider;
+use crate::providers::rules::Rules;
 
-use super::host::Host;
-use super::options::Options;
-use super::place::Places;
-use super::problem::{Code, Log};
-use super::provider::Provider;
-use super::texts;
-
-pub(super) use neighbours::{place_system, prepare, rearrange, settle};
-
-/// Says what is wrong with a request and cannot be mended: only its sender knows what was meant.
+/// Says what is wrong with a request.
 pub(super) fn check(provider: Provider, options: &Options, value: &Value, log: &mut Log) {
-    fields::check(provider, options, value, log);
-    let tools = match provider {
-        Provider::BedrockConverse => value.pointer("/toolConfig/tools"),
-        _ => value.get("tools"),
-    };
-    if let Some(tools) = tools.filter(|tools| !tools.is_null()) {
-        tools::check(provider, tools, log);
+    let rules = provider.rules();
+    check_fields(provider, options, value, log);
+    let tools = rules.tools_in(value).filter(|tools| !tools.is_null());
+    match tools {
+        None => {}
+        Some(Value::Array(tools)) => rules.check_tools(tools, log),
+        Some(tool) if tool.is_object() && rules.takes_one_tool() => {}
+        Some(_) => {
+            log.found("/tools", Code::BadField, "the tools are no list")
+                .says(rules.says_to_tools_that_are_no_list().map(str::to_owned));
+        }
     }
 }
 
-/// Mends what is wrong with a request around its messages.
-pub(super) fn mend(
-    provider: Provider,
-    options: &Options,
-    request: &mut Value,
-    messages: &mut Vec<Value>,
-    places: Places<'_>,
-    log: &mut Log,
-) {
-    let key = match provider {
-        // As Amazon's own clients write it.
-        Provider::BedrockConverse => "modelId",
-        _ => "model",
+/// Says what is missing or of no use to the provider.
+fn check_fields(provider: Provider, options: &Options, value: &Value, log: &mut Log) {
+    let rules = provider.rules();
+    let key = rules.messages_key();
+    let Some(request) = value.as_object() else {
+        if !value
+            .as_array()
+            .is_some_and(|messages| !messages.is_empty())
+        {
+            no_messages(rules, "", log);
+        }
+        return;
     };
-    let model = request.get(key).and_then(Value::as_str);
-    let model = options.model_or(model).map(str::to_owned);
-    match provider {
-        Provider::Anthropic => {
-            let host = options.served_by();
-            anthropic::mend(request, messages, model.as_deref(), host, places, log);
+    match request.get(key) {
+        Some(Value::Array(messages)) if !messages.is_empty() => {
+            rules.check_contents(options, value, messages, log);
         }
-        Provider::Gemini => gemini::mend(messages, model.as_deref(), places, log),
-        Provider::Mistral => {
-            let ends_badly = messages.last().is_some_and(|last| {
-                let goes_on = last.get("prefix") == Some(&Value::Bool(true));
-                last["role"] == "assistant" && !goes_on
-            });
-            let says = "Expected last role User or Tool (or Assistant with prefix) for serving but got assistant";
-            let is_alone = messages.len() == 1 && messages[0]["role"] == "assistant";
-            if is_alone {
-                let says = "Conversation must start with a user message or system message";
-                go_on(messages, places, says, log);
-                // Only the last message can be a beginning to go on from.
-                if messages[0].get("prefix") == Some(&Value::Bool(true)) {
-                    messages[0]["prefix"] = json!(false);
-                }
-            } else if ends_badly {
-                go_on(messages, places, says, log);
-            }
-        }
-        Provider::BedrockConverse => {
-            converse::mend(request, messages, model.as_deref(), places, log);
-        }
-        Provider::OpenAi if options.served_by() == Host::DeepSeek => {
-            deepseek::mend(request, messages, model.as_deref(), places, log);
-        }
-        Provider::OpenAi | Provider::OpenAiResponses | Provider::Ollama | Provider::LangChain => {}
+        Some(Value::String(_)) if rules.takes_one_text() => {}
+        None if rules.is_stored(value) => {}
+        // They stand under another provider's key, which is told where they are read.
+        None if key_in(provider, value).is_some() => {}
+        Some(_) | None => no_messages(rules, &format!("/{key}"), log),
+    }
+    let names_model = request.get("model").is_some_and(Value::is_string)
+        || options.served_by().names_model()
+        || rules.is_stored(value);
+    if let Some(says) = rules.says_to_no_model().filter(|_| !names_model) {
+        log.found("/model", Code::MissingField, "this field is required")
+            .says(says.to_owned());
+    }
+    rules.check_fields(value, log);
+    for key in request.keys() {
+        let Some(says) = rules.says_to_field(key) else {
+            continue;
+        };
+        let at = format!("/{}", escape(key));
+        log.found(at, Code::BadField, "the provider takes no such field")
+            .says(says);
     }
 }
 
-/// Lets the user say that the model should go on, where it does not by itself.
-fn go_on(messages: &mut Vec<Value>, places: Places<'_>, says: &str, log: &mut Log) {
-    log.found(
-        places.of(messages.len().saturating_sub(1)),
-        Code::TrailingAssistant,
-        "the conversation ends with the model's own words",
-    )
-    .says(says.to_owned())
-    .fixed("the user asks it to go on");
-    messages.push(json!({"role": "user", "content": texts::CONTINUE}));
+fn no_messages(rules: &dyn Rules, at: &str, log: &mut Log) {
+    log.found(at, Code::NoMessages, "there are no messages")
+        .says(rules.says_to_no_messages().map(str::to_owned));
 }

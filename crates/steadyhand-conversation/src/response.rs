@@ -1,60 +1,29 @@
 //! A model's answer: where it is in a response, whether it is whole, and the same one mended.
 
-mod error;
-mod mend;
-
-pub use error::error_response;
-pub(super) use mend::mend;
-
 use serde_json::Value;
 
-use super::problem::{Code, Log};
-use super::provider::Provider;
-use super::wire::{self, At, text};
-
-/// The messages of the model in a response, or in what is one itself, each with its place.
-pub(super) fn said(provider: Provider, value: &Value) -> Vec<(String, &Value)> {
-    let found = |pointer: &str| value.pointer(pointer).map(|one| (pointer.to_owned(), one));
-    let itself = || (String::new(), value);
-    match provider {
-        Provider::OpenAi | Provider::Mistral => {
-            vec![found("/choices/0/message").unwrap_or_else(itself)]
-        }
-        Provider::Ollama => vec![found("/message").unwrap_or_else(itself)],
-        Provider::Gemini => vec![found("/candidates/0/content").unwrap_or_else(itself)],
-        Provider::BedrockConverse => vec![found("/output/message").unwrap_or_else(itself)],
-        Provider::OpenAiResponses => {
-            let (base, items) = match value {
-                Value::Array(items) => ("", items.as_slice()),
-                Value::Object(fields) => match fields.get("output") {
-                    Some(Value::Array(items)) if text(value, "type").is_none() => {
-                        ("/output", items.as_slice())
-                    }
-                    _ => return vec![itself()],
-                },
-                _ => return vec![itself()],
-            };
-            let place = |(index, item)| (format!("{base}/{index}"), item);
-            items.iter().enumerate().map(place).collect()
-        }
-        Provider::Anthropic | Provider::LangChain => vec![itself()],
-    }
-}
+use crate::problem::{Code, Log};
+use crate::providers::Provider;
+use crate::providers::mender::Mender;
+use crate::providers::rules::Rules;
+use crate::providers::wire::{self, At, text};
+use crate::texts;
 
 /// Says what is wrong with an answer (SPEC R02).
 pub(super) fn check(provider: Provider, value: &Value, log: &mut Log) {
-    if is_error(provider, value) {
+    let rules = provider.rules();
+    if rules.is_error(value) {
         log.found("", Code::ErrorResponse, "the answer is an error");
         return;
     }
-    if let Some((at, fault)) = absent(provider, value) {
+    if let Some((at, fault)) = rules.absent(value) {
         log.found(at, Code::NoMessages, fault);
         return;
     }
     let wire = wire::of(provider);
     let mut calls = 0;
-    let is_cut = is_cut_off(provider, value);
-    let messages = said(provider, value);
+    let is_cut = is_cut_off(rules, value);
+    let messages = rules.said(value);
     let last = messages.len().saturating_sub(1);
     for (number, (pointer, message)) in messages.into_iter().enumerate() {
         if !message.is_object() {
@@ -67,14 +36,9 @@ pub(super) fn check(provider: Provider, value: &Value, log: &mut Log) {
         }
         let before = log.len();
         let mut copy = message.clone();
-        if provider == Provider::Anthropic
-            && let Some(fields) = copy.as_object_mut()
-        {
-            // What an answer has beside them is refused only when it is sent back.
-            fields.retain(|key, _| key == "role" || key == "content");
-        }
         if let Some(fields) = copy.as_object_mut() {
-            // So is a list of calls that has none, which many servers write.
+            rules.leave_out_of_answer(fields);
+            // A list of calls that has none, which many servers write, is refused only when it is sent back.
             let says_nothing = |calls: &Value| match calls {
                 Value::Array(calls) => calls.is_empty(),
                 other => other.is_null(),
@@ -88,7 +52,7 @@ pub(super) fn check(provider: Provider, value: &Value, log: &mut Log) {
         log.rebase(before, "/0", &pointer);
         // An empty text is poor, not malformed; what it is filled up with concerns histories.
         log.forget(before, Code::EmptyContent);
-        if let Some(place) = without_content(provider, message) {
+        if let Some(place) = without_content(rules, message) {
             log.found(
                 format!("{pointer}{place}"),
                 Code::EmptyContent,
@@ -106,7 +70,7 @@ pub(super) fn check(provider: Provider, value: &Value, log: &mut Log) {
         if is_cut
             && number == last
             && let Some(call) = found.last()
-            && let Some(place) = unsure(provider, message, call.part)
+            && let Some(place) = unsure(rules, message, call.part)
         {
             log.found(
                 format!("{pointer}{place}"),
@@ -115,15 +79,7 @@ pub(super) fn check(provider: Provider, value: &Value, log: &mut Log) {
             );
         }
     }
-    let stops_for_tools = match provider {
-        Provider::Anthropic => value["stop_reason"] == "tool_use",
-        Provider::BedrockConverse => value["stopReason"] == "tool_use",
-        Provider::OpenAi | Provider::Mistral => {
-            value.pointer("/choices/0/finish_reason") == Some(&Value::from("tool_calls"))
-        }
-        _ => false,
-    };
-    if stops_for_tools && calls == 0 {
+    if rules.stops_for_tools(value) && calls == 0 {
         log.found(
             "",
             Code::BadContent,
@@ -132,86 +88,13 @@ pub(super) fn check(provider: Provider, value: &Value, log: &mut Log) {
     }
 }
 
-/// Where an answer should be and there is none: an empty list, or nothing at all.
-fn absent(provider: Provider, value: &Value) -> Option<(String, String)> {
-    if !value.is_object() {
-        return None;
-    }
-    let (list, answer, own) = match provider {
-        Provider::OpenAi | Provider::Mistral => {
-            ("choices", "/choices/0/message", &["role", "content"][..])
-        }
-        Provider::Gemini => (
-            "candidates",
-            "/candidates/0/content",
-            &["role", "parts"][..],
-        ),
-        Provider::Ollama => ("message", "/message", &["role", "content"][..]),
-        Provider::BedrockConverse => ("output", "/output/message", &["role", "content"][..]),
-        // An item of it may be given by itself. What is not done yet has nothing to show, nor need what broke off: its
-        // status says so.
-        Provider::OpenAiResponses => {
-            let is_response =
-                value.get("output").is_some() || text(value, "object") == Some("response");
-            let is_told = matches!(
-                text(value, "status"),
-                Some("queued" | "in_progress" | "incomplete" | "failed" | "cancelled")
-            );
-            let output = value.get("output").and_then(Value::as_array);
-            let is_missing = output.is_none_or(Vec::is_empty) && text(value, "type").is_none();
-            return (is_response && is_missing && !is_told).then(|| {
-                (
-                    "/output".to_owned(),
-                    "the response has no output of the model".to_owned(),
-                )
-            });
-        }
-        Provider::Anthropic | Provider::LangChain => return None,
-    };
-    let is_message = value.get(list).is_none() && own.iter().any(|key| value.get(key).is_some());
-    if is_message || value.pointer(answer).is_some() {
-        return None;
-    }
-    let reason = match provider {
-        Provider::Gemini => value
-            .pointer("/promptFeedback/blockReason")
-            .or_else(|| value.pointer("/candidates/0/finishReason")),
-        _ => None,
-    };
-    let reason = reason.and_then(Value::as_str);
-    let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
-    let is_list = value.pointer(&format!("/{list}/0")).is_some();
-    let (at, what) = match (provider, is_list) {
-        (Provider::BedrockConverse, _) => (answer.to_owned(), "no message of the model"),
-        (Provider::Ollama, _) => ("/message".to_owned(), "no message of the model"),
-        (_, false) => (format!("/{list}"), "no answer of the model"),
-        (_, true) => (
-            answer.to_owned(),
-            "no answer of the model in its first place",
-        ),
-    };
-    Some((at, format!("the response has {what}{reason}")))
-}
-
 /// Where the content of an answer is missing or null, with no call to make up for it.
-fn without_content(provider: Provider, message: &Value) -> Option<&'static str> {
-    let (body, inside) = match provider {
-        Provider::LangChain => wire::langchain_body(message),
-        _ => (message, ""),
-    };
+fn without_content(rules: &dyn Rules, message: &Value) -> Option<&'static str> {
+    let (body, place) = rules.content_place(message)?;
     let has = |key: &str| match body.get(key) {
         None | Some(Value::Null) => false,
         Some(Value::Array(items)) => !items.is_empty(),
         Some(_) => true,
-    };
-    let place = match provider {
-        Provider::OpenAiResponses if !matches!(text(body, "type"), None | Some("message")) => {
-            return None;
-        }
-        Provider::Gemini => "/parts",
-        Provider::LangChain if inside == "/data" => "/data/content",
-        Provider::LangChain if inside == "/kwargs" => "/kwargs/content",
-        _ => "/content",
     };
     let key = place.rsplit('/').next().unwrap_or_default();
     if body.get(key).is_some_and(|content| !content.is_null()) {
@@ -225,75 +108,89 @@ fn without_content(provider: Provider, message: &Value) -> Option<&'static str> 
         "refusal",
         "content_blocks",
     ];
-    let may_act = !matches!(
-        provider,
-        Provider::Anthropic | Provider::Gemini | Provider::BedrockConverse
-    );
-    (!(may_act && acts.iter().any(|key| has(key)))).then_some(place)
+    let acts = rules.has_calls_beside_content() && acts.iter().any(|key| has(key));
+    (!acts).then_some(place)
 }
 
 /// Whether nothing follows this part of a message: where the tokens ran out, they ran out in it.
-pub(super) fn is_last(provider: Provider, message: &Value, part: usize) -> bool {
-    let parts = match provider {
-        Provider::Anthropic | Provider::BedrockConverse => &message["content"],
-        Provider::OpenAi | Provider::Mistral | Provider::Ollama => &message["tool_calls"],
-        Provider::Gemini => &message["parts"],
-        // One call each.
-        Provider::OpenAiResponses | Provider::LangChain => return true,
-    };
-    parts.as_array().is_none_or(|parts| part + 1 >= parts.len())
+pub(super) fn is_last(rules: &dyn Rules, message: &Value, part: usize) -> bool {
+    let parts = rules.parts(message).and_then(Value::as_array);
+    parts.is_none_or(|parts| part + 1 >= parts.len())
 }
 
 /// The place of arguments that came as an object, in the last call of an answer that was cut off: an object cannot
 /// show where it broke off. Text can, and is looked at elsewhere.
-fn unsure(provider: Provider, message: &Value, part: usize) -> Option<String> {
-    let place = match provider {
-        Provider::Anthropic => format!("/content/{part}/input"),
-        Provider::BedrockConverse => format!("/content/{part}/toolUse/input"),
-        Provider::Ollama => format!("/tool_calls/{part}/function/arguments"),
-        Provider::Gemini => format!("/parts/{part}/functionCall/args"),
-        Provider::OpenAi | Provider::Mistral | Provider::OpenAiResponses | Provider::LangChain => {
-            return None;
-        }
-    };
+fn unsure(rules: &dyn Rules, message: &Value, part: usize) -> Option<String> {
+    let place = rules.object_place(part)?;
     let is_object = message.pointer(&place).is_some_and(Value::is_object);
-    (is_object && is_last(provider, message, part)).then_some(place)
-}
-
-fn is_error(provider: Provider, value: &Value) -> bool {
-    let error = value.get("error").is_some_and(|error| !error.is_null());
-    match provider {
-        Provider::Anthropic => text(value, "type") == Some("error"),
-        Provider::Mistral => text(value, "object") == Some("error") || error,
-        Provider::Gemini => error || value.get(0).is_some_and(|one| one.get("error").is_some()),
-        Provider::OpenAi | Provider::OpenAiResponses | Provider::Ollama => error,
-        // An exception of the service's is a message by itself.
-        Provider::BedrockConverse => {
-            value.get("output").is_none() && value.get("message").is_some_and(Value::is_string)
-        }
-        Provider::LangChain => false,
-    }
+    (is_object && is_last(rules, message, part)).then_some(place)
 }
 
 /// Whether the model had to stop before it was done.
-pub(super) fn is_cut_off(provider: Provider, value: &Value) -> bool {
-    let reason = match provider {
-        Provider::Anthropic => text(value, "stop_reason"),
-        Provider::BedrockConverse => text(value, "stopReason"),
-        Provider::OpenAi | Provider::Mistral => value
-            .pointer("/choices/0/finish_reason")
-            .and_then(Value::as_str),
-        Provider::Gemini => value
-            .pointer("/candidates/0/finishReason")
-            .and_then(Value::as_str),
-        Provider::Ollama => text(value, "done_reason"),
-        Provider::OpenAiResponses => value
-            .pointer("/incomplete_details/reason")
-            .and_then(Value::as_str),
-        Provider::LangChain => None,
-    };
+pub(super) fn is_cut_off(rules: &dyn Rules, value: &Value) -> bool {
     matches!(
-        reason,
+        rules.stop_reason(value),
         Some("max_tokens" | "length" | "MAX_TOKENS" | "max_output_tokens" | "model_length")
     )
+}
+
+/// The answer, mended where that is safe. An error of the provider's stays as it is.
+pub(super) fn mend(provider: Provider, mut value: Value, log: &mut Log) -> Value {
+    let rules = provider.rules();
+    if rules.is_error(&value) || rules.is_stream(&value) {
+        return value;
+    }
+    if !value.is_object() && !(value.is_array() && rules.may_be_list()) {
+        let fault = "this is no response of a model";
+        log.found("", Code::NoMessages, fault)
+            .fixed("a response that says so takes its place");
+        return error_response(provider, "", fault);
+    }
+    if let Some((at, fault)) = rules.absent(&value) {
+        fill(provider, &mut value, &fault);
+        log.found(at, Code::NoMessages, fault)
+            .fixed("an answer that says so is put there");
+        return value;
+    }
+    let mut mender = Mender::new(rules, &value, log);
+    rules.mend(&mut mender, &mut value);
+    value
+}
+
+/// Puts an answer that says what is wrong where there is none.
+fn fill(provider: Provider, value: &mut Value, fault: &str) {
+    let model = text(value, "model").unwrap_or_default().to_owned();
+    let Value::Object(error) = error_response(provider, &model, fault) else {
+        return;
+    };
+    if provider.rules().fill(value, &error) {
+        return;
+    }
+    let Some(fields) = value.as_object_mut() else {
+        return;
+    };
+    for (key, own) in error {
+        let is_answer = ["choices", "candidates", "message", "output"].contains(&key.as_str());
+        if is_answer || !fields.contains_key(&key) {
+            fields.insert(key, own);
+        }
+    }
+}
+
+/// A well-formed response whose answer says that the model could not be asked, or did not answer: `Error: <message>`.
+///
+/// It is the `createErrorResponse` for those who wait for an answer of a model: it calls no tool, ends the turn, and
+/// passes [`validate`](crate::validate).
+///
+/// ```
+/// use steadyhand_conversation::{Provider, What, error_response, validate};
+///
+/// let response = error_response(Provider::OpenAi, "gpt-4o", "the provider did not answer in time");
+/// assert_eq!(response["choices"][0]["message"]["content"], "Error: the provider did not answer in time");
+/// assert!(validate(Provider::OpenAi, What::Response, &response).is_empty());
+/// ```
+pub fn error_response(provider: Provider, model: &str, message: &str) -> Value {
+    provider
+        .rules()
+        .error_response(model, &texts::error(message))
 }

@@ -1,10 +1,11 @@
 //! Results in a provider's own shape: of an outcome, or of an error.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::provider::Provider;
-use super::texts;
-use super::wire;
+use crate::providers::Provider;
+use crate::providers::names::legal_name;
+use crate::providers::wire;
+use crate::texts;
 use steadyhand::Outcome;
 
 /// A well-formed result that says that a call failed: `Error: <message>` (SPEC R14, L03).
@@ -41,25 +42,11 @@ pub(super) fn of_outcome(provider: Provider, id: Option<&str>, outcome: &Outcome
         "" if message.is_error => texts::NO_REASON,
         text => text,
     };
-    let name = super::short_name(provider, &outcome.tool_name);
+    let name = legal_name(provider, &outcome.tool_name);
     let mut result = wire::of(provider).error(id, &name, text);
     if message.is_error {
         return result;
     }
-    match provider {
-        Provider::Anthropic => {
-            if let Some(fields) = result.as_object_mut() {
-                fields.shift_remove("is_error");
-            }
-        }
-        Provider::BedrockConverse => {
-            if let Some(fields) = result["toolResult"].as_object_mut() {
-                fields.shift_remove("status");
-            }
-        }
-        Provider::Gemini => result["functionResponse"]["response"] = json!({ "output": text }),
-        Provider::LangChain => result["status"] = json!("success"),
-        Provider::OpenAi | Provider::OpenAiResponses | Provider::Mistral | Provider::Ollama => {}
-    }
+    provider.rules().succeed(&mut result, text);
     result
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::options::Fate;
+use crate::options::Fate;
 
 /// Stands for a message that has no content where the provider wants one.
 pub(super) const EMPTY: &str = "(empty message)";

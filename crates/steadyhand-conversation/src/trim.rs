@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::ids;
-use super::place::Envelope;
-use super::provider::Provider;
-use super::wire::{self, Wire, text};
+use crate::envelope::Envelope;
+use crate::providers::Provider;
+use crate::providers::ids;
+use crate::providers::wire::{self, Wire, text};
 use steadyhand::cut::json_bytes;
 
 /// What is left of a conversation.
@@ -145,8 +145,7 @@ impl Places {
         for (index, message) in messages.iter().enumerate().skip(head) {
             let is_model = wire.is_model(message);
             wire.results(message, &mut results);
-            // Anthropic takes what the system is told later, but not first.
-            let may_open = wire.provider() != Provider::Anthropic || !is_system(message);
+            let may_open = wire.provider().rules().may_begin_with_system() || !is_system(message);
             let may_open = may_open && speaks[index];
             if open.is_empty() && results.is_empty() && !is_model && may_open {
                 places.exchanges.push(index);

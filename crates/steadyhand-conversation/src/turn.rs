@@ -1,10 +1,11 @@
 //! One turn of tools: the calls in what a model said, and the results in the shape its provider wants.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::options::Fate;
-use super::provider::Provider;
-use super::{response, results, texts, wire};
+use crate::options::Fate;
+use crate::providers::Provider;
+use crate::providers::wire;
+use crate::{response, results, texts};
 use steadyhand::Outcome;
 use steadyhand::{Arguments, Call};
 
@@ -47,8 +48,8 @@ impl Turn {
             names: Vec::new(),
         };
         let mut found = Vec::new();
-        let is_cut = response::is_cut_off(provider, said);
-        let messages = response::said(provider, said);
+        let is_cut = response::is_cut_off(provider.rules(), said);
+        let messages = provider.rules().said(said);
         let last = messages.len().saturating_sub(1);
         for (number, (_, message)) in messages.into_iter().enumerate() {
             wire.calls(message, &mut found);
@@ -57,8 +58,11 @@ impl Turn {
                 if !call.needs_result {
                     continue;
                 }
-                let mut args = arguments(provider, message, call.part);
-                if is_cut && number == last && response::is_last(provider, message, call.part) {
+                let mut args = provider.rules().arguments(message, call.part);
+                if is_cut
+                    && number == last
+                    && response::is_last(provider.rules(), message, call.part)
+                {
                     args = cut_off(args);
                 }
                 let name = original(call.name);
@@ -91,15 +95,7 @@ impl Turn {
             };
             let mut result = results::of_outcome(self.provider, id, outcome);
             // The provider knows the tool by the name it called it by.
-            match self.provider {
-                Provider::Gemini => result["functionResponse"]["name"] = json!(name),
-                Provider::Ollama => result["tool_name"] = json!(name),
-                Provider::Mistral | Provider::LangChain => result["name"] = json!(name),
-                Provider::Anthropic
-                | Provider::OpenAi
-                | Provider::OpenAiResponses
-                | Provider::BedrockConverse => {}
-            }
+            self.provider.rules().name_result(&mut result, name);
             result
         };
         let results: Vec<Value> = (0..self.calls.len()).map(result).collect();
@@ -118,58 +114,5 @@ fn cut_off(args: Arguments) -> Arguments {
             let text = value.to_string();
             Arguments::Text(text.strip_suffix('}').unwrap_or("{").to_owned())
         }
-    }
-}
-
-fn arguments(provider: Provider, message: &Value, part: usize) -> Arguments {
-    let found = match provider {
-        Provider::Anthropic => &message["content"][part]["input"],
-        Provider::BedrockConverse => &message["content"][part]["toolUse"]["input"],
-        Provider::OpenAi | Provider::Mistral | Provider::Ollama => {
-            let call = &message["tool_calls"][part];
-            match call.get("custom") {
-                Some(custom) => return Arguments::Json(json!({"input": custom["input"]})),
-                None => &call["function"]["arguments"],
-            }
-        }
-        Provider::OpenAiResponses => match message.get("input") {
-            Some(input) => return Arguments::Json(json!({ "input": input })),
-            None => &message["arguments"],
-        },
-        Provider::Gemini => {
-            let part = &message["parts"][part];
-            let call = part
-                .get("functionCall")
-                .or_else(|| part.get("function_call"));
-            call.map_or(&Value::Null, |call| &call["args"])
-        }
-        Provider::LangChain => return langchain_arguments(message, part),
-    };
-    read(found)
-}
-
-fn langchain_arguments(message: &Value, part: usize) -> Arguments {
-    let body = ["kwargs", "data"]
-        .iter()
-        .find_map(|key| message.get(key))
-        .unwrap_or(message);
-    let good = body["tool_calls"].as_array().map_or(0, Vec::len);
-    match part.checked_sub(good) {
-        None => read(&body["tool_calls"][part]["args"]),
-        Some(part) => {
-            let args = &body["invalid_tool_calls"][part]["args"];
-            // Invalid is invalid, even where nothing is left of it.
-            Arguments::Text(args.as_str().unwrap_or("{").to_owned())
-        }
-    }
-}
-
-/// A call without arguments has an empty object.
-fn read(found: &Value) -> Arguments {
-    match found {
-        Value::Null => Arguments::Json(json!({})),
-        Value::String(text) if text.trim().is_empty() => Arguments::Json(json!({})),
-        Value::String(text) => Arguments::Text(text.clone()),
-        other => Arguments::Json(other.clone()),
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Pass;
 use super::plan::{Action, Plan, PlannedCall, PlannedResult};
-use crate::wire::Layout;
+use crate::providers::wire::Layout;
 
 /// A result on its way to its call.
 struct Carried {

@@ -7,12 +7,11 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::Pass;
-use crate::ids;
 use crate::matching::{Fit, Span};
 use crate::problem::Code;
-use crate::provider::Provider;
+use crate::providers::ids;
+use crate::providers::wire::{Fault, Layout, ResultRef, text};
 use crate::texts::{self, Why};
-use crate::wire::{Fault, Layout, ResultRef, text};
 
 /// How many ids the provider's words list. Each call that has no result repeats them, so where there are many such
 /// calls each lists fewer.
@@ -313,15 +312,14 @@ impl<'s> Draft<'_, '_, 's> {
 
     /// What the provider says to a result: some look at other things before they look for its call.
     fn said_to(&self, fault: Fault<'_>, message: usize, found: ResultRef<'_>) -> Option<String> {
-        if self.pass.wire.provider() == Provider::Mistral {
-            let before = match message.checked_sub(self.first + 1) {
-                Some(offset) => self.messages.get(offset),
-                None => self.pass.out.last(),
-            };
-            let role = before.and_then(|before| text(before, "role"));
-            if let Some(role @ ("user" | "system")) = role {
-                return Some(format!("Unexpected role 'tool' after role '{role}'"));
-            }
+        let rules = self.pass.wire.provider().rules();
+        let before = match message.checked_sub(self.first + 1) {
+            Some(offset) => self.messages.get(offset),
+            None => self.pass.out.last(),
+        };
+        let role = before.and_then(|before| text(before, "role"));
+        if let Some(says) = role.and_then(|role| rules.says_to_result_behind(role)) {
+            return Some(says);
         }
         let nameless = self.said_to_nameless(message, found);
         nameless.or_else(|| self.pass.wire.says(fault))
@@ -335,14 +333,11 @@ impl<'s> Draft<'_, '_, 's> {
 
     /// What the provider says to calls without results.
     fn said_to_missing(&self, message: usize, ids: &[&str]) -> Option<String> {
-        let is_last = message + 1 == self.pass.count;
-        if self.pass.wire.provider() == Provider::Mistral && is_last {
-            let says = match self.pass.count {
-                1 => "Conversation must start with a user message or system message",
-                _ => {
-                    "Expected last role User or Tool (or Assistant with prefix) for serving but got assistant"
-                }
-            };
+        let count = self.pass.count;
+        let rules = self.pass.wire.provider().rules();
+        if message + 1 == count
+            && let Some(says) = rules.says_to_open_end(count)
+        {
             return Some(says.to_owned());
         }
         self.pass.wire.says(Fault::Missing { message, ids })

@@ -4,8 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Action, Draft};
 use crate::problem::Code;
-use crate::provider::Provider;
-use crate::wire::{Fault, Layout};
+use crate::providers::wire::{Fault, Layout};
 
 impl Draft<'_, '_, '_> {
     /// Turns `Keep` into `Move` where a result does not stand where its provider wants it.
@@ -30,13 +29,9 @@ impl Draft<'_, '_, '_> {
         is_put_in_order
     }
 
-    /// Whether results are read by their order alone. Ollama's templates show a model results without ids; what
-    /// LangChain's messages are turned into is not known here. Every other provider goes by the ids, and takes any order.
+    /// Whether results are read by their order alone. Every other provider goes by the ids, and takes any order.
     fn reads_by_order(&self) -> bool {
-        matches!(
-            self.pass.wire.provider(),
-            Provider::Ollama | Provider::LangChain
-        )
+        self.pass.wire.provider().rules().reads_by_order()
     }
 
     fn check_leading_parts(&mut self, actions: &mut [Action]) -> bool {

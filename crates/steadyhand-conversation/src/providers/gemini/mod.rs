@@ -1,0 +1,14 @@
+//! Google's `generateContent`.
+
+mod declaration;
+mod messages;
+mod request;
+mod response;
+mod shapes;
+mod signatures;
+#[cfg(feature = "strict")]
+pub(crate) mod strict;
+mod tools;
+
+/// See the first line.
+pub(crate) struct GeminiFormat;

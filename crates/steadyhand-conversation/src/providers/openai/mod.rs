@@ -1,0 +1,14 @@
+//! OpenAI's Chat Completions, and the many services that speak it.
+
+mod deepseek;
+mod request;
+mod response;
+mod shapes;
+#[cfg(feature = "strict")]
+pub(crate) mod strict;
+mod tools;
+
+pub(super) use request::{NO_MODEL, is_served_by};
+
+/// See the first line.
+pub(crate) struct OpenAiFormat;
