@@ -35,3 +35,8 @@ use crate::providers::Provider;
 pub fn check(provider: Provider, request: &Value) -> Result<(), Refusal> {
     provider.strict().check(request)
 }
+
+/// The stand-in for a provider.
+pub fn stand_in(provider: Provider) -> &'static dyn StrictRules {
+    provider.strict()
+}

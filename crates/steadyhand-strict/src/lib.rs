@@ -15,7 +15,6 @@
 //! # Ok(()) }
 //! ```
 
-mod reply;
 mod server;
 
 use std::collections::{HashMap, VecDeque};
@@ -24,7 +23,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use steadyhand_conversation::Provider;
+use steadyhand_conversation::{Provider, strict};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -87,18 +86,9 @@ impl StrictProviders {
 
     /// What a client of this provider is given as its base URL.
     pub fn base_url(&self, provider: Provider) -> String {
-        let at = self.address;
-        match provider {
-            Provider::Anthropic => format!("http://{at}/anthropic"),
-            // LangChain is no provider; most of its clients speak OpenAI's language.
-            Provider::OpenAi | Provider::OpenAiResponses | Provider::LangChain => {
-                format!("http://{at}/openai/v1")
-            }
-            Provider::Gemini => format!("http://{at}/gemini"),
-            Provider::Mistral => format!("http://{at}/mistral"),
-            Provider::BedrockConverse => format!("http://{at}/bedrock"),
-            Provider::Ollama => format!("http://{at}/ollama"),
-        }
+        let rules = strict::stand_in(provider);
+        let (at, name, path) = (self.address, rules.name_in_addresses(), rules.base_path());
+        format!("http://{at}/{name}{path}")
     }
 
     /// What the model says next: a whole reply in the provider's own shape. Given out in order; then `ok` again.

@@ -7,7 +7,7 @@
 
 use std::process::ExitCode;
 
-use steadyhand_conversation::Provider;
+use steadyhand_conversation::{Provider, strict};
 use steadyhand_strict::StrictProviders;
 
 #[tokio::main]
@@ -26,7 +26,7 @@ async fn main() -> ExitCode {
         }
     };
     for provider in Provider::ALL {
-        if provider != Provider::LangChain {
+        if !strict::stand_in(provider).path_ends().is_empty() {
             println!("{provider:<16} {}", providers.base_url(provider));
         }
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use steadyhand_conversation::Provider;
 use steadyhand_conversation::strict;
 
-use super::{Heard, Memory, reply};
+use super::{Heard, Memory};
 
 /// Larger than any request of a test; Anthropic's own limit is 32 MB.
 const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -27,13 +27,14 @@ async fn answer(State(memory): State<Arc<Memory>>, request: Request) -> Response
         let message = format!("nobody answers at {path}: see StrictProviders::base_url");
         return json_response(StatusCode::NOT_FOUND, &json!({ "error": message }));
     };
+    let rules = strict::stand_in(provider);
     let sent = to_bytes(body, BODY_BYTES_MAX).await;
     let asked = sent
         .ok()
         .and_then(|sent| serde_json::from_slice::<Value>(&sent).ok());
     let verdict = match &asked {
-        Some(asked) => strict::check(provider, asked),
-        None => Err(no_json(provider)),
+        Some(asked) => rules.check(asked),
+        None => Err((400, rules.not_json())),
     };
     let whole = parts.uri.to_string();
     let remember = |request: Option<Value>, status: u16, answer: &Value| {
@@ -55,14 +56,11 @@ async fn answer(State(memory): State<Arc<Memory>>, request: Request) -> Response
         }
     };
     let said = memory.next_reply(provider);
-    let said = said.unwrap_or_else(|| reply::ok(provider, &asked));
-    let is_streamed = match provider {
-        // Ollama streams where it is not told otherwise; Google's address says it.
-        Provider::Ollama => asked["stream"] != false,
-        Provider::Gemini => path.contains(":streamGenerateContent"),
-        Provider::BedrockConverse => false,
-        _ => asked["stream"] == true,
-    };
+    let said = said.unwrap_or_else(|| {
+        let model = asked.get("model").cloned();
+        rules.ok(&model.unwrap_or_else(|| json!("strict")))
+    });
+    let is_streamed = rules.is_streamed(&asked, path);
     remember(Some(asked), 200, &said);
     if !is_streamed {
         return json_response(StatusCode::OK, &said);
@@ -71,48 +69,18 @@ async fn answer(State(memory): State<Arc<Memory>>, request: Request) -> Response
         .uri
         .query()
         .is_some_and(|query| query.contains("alt=sse"));
-    let (kind, text) = reply::stream(provider, &said, is_sse);
+    let (kind, text) = rules.stream(&said, is_sse);
     ([(header::CONTENT_TYPE, kind)], Body::from(text)).into_response()
 }
 
 /// Whose path it is, wherever the client puts its version.
 fn provider_of(path: &str) -> Option<Provider> {
     let (of, rest) = path.strip_prefix('/')?.split_once('/')?;
-    let ends = |end: &str| rest.ends_with(end);
-    match of {
-        "anthropic" if ends("messages") => Some(Provider::Anthropic),
-        "openai" if ends("chat/completions") => Some(Provider::OpenAi),
-        "openai" if ends("responses") => Some(Provider::OpenAiResponses),
-        "mistral" if ends("chat/completions") => Some(Provider::Mistral),
-        "ollama" if ends("api/chat") => Some(Provider::Ollama),
-        "bedrock" if ends("/converse") => Some(Provider::BedrockConverse),
-        "gemini" if ends(":generateContent") || ends(":streamGenerateContent") => {
-            Some(Provider::Gemini)
-        }
-        _ => None,
-    }
-}
-
-fn no_json(provider: Provider) -> strict::Refusal {
-    let body = match provider {
-        Provider::Anthropic => {
-            let error = json!({"type": "invalid_request_error", "message": "The request body is not valid JSON"});
-            json!({"type": "error", "error": error, "request_id": "req_strict"})
-        }
-        Provider::OpenAi | Provider::OpenAiResponses | Provider::LangChain => {
-            let message = "We could not parse the JSON body of your request.";
-            json!({"error": {"message": message, "type": "invalid_request_error", "param": null, "code": null}})
-        }
-        Provider::Mistral => {
-            json!({"object": "error", "message": "Invalid JSON", "type": "invalid_request_error", "param": null, "code": null})
-        }
-        Provider::Gemini => {
-            json!({"error": {"code": 400, "message": "Invalid JSON payload received.", "status": "INVALID_ARGUMENT"}})
-        }
-        Provider::BedrockConverse => json!({"message": "The request body is not valid JSON"}),
-        Provider::Ollama => json!({"error": "invalid character in the body: it is no JSON"}),
-    };
-    (400, body)
+    Provider::ALL.into_iter().find(|provider| {
+        let rules = strict::stand_in(*provider);
+        let ends = rules.path_ends();
+        rules.name_in_addresses() == of && ends.iter().any(|end| rest.ends_with(end))
+    })
 }
 
 fn json_response(status: StatusCode, body: &Value) -> Response {

@@ -6,6 +6,7 @@ pub(crate) mod bedrock_converse;
 mod chat;
 mod extra_fields;
 pub(crate) mod foreign;
+pub(crate) mod format;
 pub(crate) mod gemini;
 mod host_of_api;
 pub(crate) mod ids;
@@ -19,6 +20,7 @@ pub(crate) mod openai_responses;
 mod opening;
 pub(crate) mod rules;
 mod schema;
+mod sound;
 #[cfg(feature = "strict")]
 pub(crate) mod strict_rules;
 mod tool_checks;
@@ -47,6 +49,13 @@ macro_rules! providers {
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Provider::$provider => $name,)*
+                }
+            }
+
+            /// How it speaks over HTTP.
+            pub fn format(self) -> &'static dyn format::ProviderFormat {
+                match self {
+                    $(Provider::$provider => &$format,)*
                 }
             }
 

@@ -20,6 +20,7 @@ mod requests;
 mod roles;
 mod schemas;
 mod shapes;
+mod sound;
 mod template;
 mod threads;
 mod tools;

@@ -243,7 +243,7 @@ pub(super) fn framing(chat: &Chat, streams: bool, headers: &HeaderMap) -> Option
         return Some(framing);
     }
     match content_type(headers).as_str() {
-        _ if chat.streams && chat.provider == Provider::Gemini => Some(Framing::Array),
+        _ if chat.streams && chat.provider.format().streams_array() => Some(Framing::Array),
         "application/json" => None,
         // Some forget to say what they send.
         _ if streams => Some(Framing::Events),

@@ -11,7 +11,6 @@ use steadyhand::redact::Secrets;
 use steadyhand_conversation::{Fix, Provider, messages, messages_key};
 use tokio::sync::Semaphore;
 
-use super::execute;
 use super::folder::Folder;
 use super::report::finding;
 use crate::conversations::proxied::{self, BYTES_MAX, FOLDER, Head};
@@ -126,7 +125,7 @@ impl Keeping {
         let answer = self
             .answer
             .as_ref()
-            .map(|it| execute::said(self.provider, it));
+            .map(|it| self.provider.format().answer_messages(it));
         let answer: Vec<Value> = answer.iter().flatten().map(&shown).collect();
         let said: Vec<Value> = said.iter().map(&shown).collect();
         head.title = proxied::title(self.provider, &said);

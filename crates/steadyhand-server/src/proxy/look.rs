@@ -5,7 +5,6 @@ use serde_json::Value;
 use steadyhand::FairQueue;
 use steadyhand_conversation::{Fix, Host, repair_with};
 
-use super::glance::glance;
 use super::site::Chat;
 use super::splice::spliced;
 
@@ -34,7 +33,7 @@ pub(super) fn glanced(chat: &Chat, host: Host, bytes: &Bytes) -> Option<Looked> 
     if has_own_rules || bytes.len() > BYTES_ON_THE_SPOT {
         return None;
     }
-    let sound = glance(chat.provider, bytes)?;
+    let sound = chat.provider.format().sound_request(bytes)?;
     Some(Looked {
         model: sound.model,
         streams: sound.streams,

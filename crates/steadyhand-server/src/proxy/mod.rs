@@ -2,13 +2,11 @@
 //!
 //! ```text
 //! endpoint.rs   /proxy/{provider}/…: one request, one answer          site.rs      whose address, which paths are chats
-//! glance.rs     most conversations are sound at a glance
 //! look.rs       the conversation is mended, or keeps its bytes        splice.rs    what was not mended keeps its bytes
 //! ask.rs        sent once, within the time there is                   client.rs    sent again where it was not processed
 //! pool.rs       connections that are safe to use again                connection.rs  one connection, dialled and watched
 //! passing.rs    a stream on its way, with an end to every wait        tap.rs       its calls are checked on the side
 //! aws_events.rs, converse_stream.rs   Bedrock's streams              sigv4.rs     Amazon's signatures, made anew
-//! end_mark.rs   the sign that a stream is whole
 //! cut.rs        what was given is sent before a connection is cut     sanitize.rs  a whole answer, mended where that is safe
 //! trouble.rs    no answer, told in the provider's own shape           report.rs    counted, logged, kept in history, told live
 //! execute/      tools registered here are offered, run and answered inside
@@ -25,12 +23,10 @@ mod coding;
 mod connection;
 mod converse_stream;
 mod cut;
-mod end_mark;
 mod endpoint;
 mod execute;
 mod figures;
 pub(crate) mod folder;
-mod glance;
 mod headers;
 mod keep;
 mod keys;

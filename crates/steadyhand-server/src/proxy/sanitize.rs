@@ -68,10 +68,7 @@ fn is_explained(answer: &Value) -> bool {
 /// A call whose arguments are no object, where they must be one: no client can read it, and made into an object it could
 /// be run. One that the answer ran out of tokens in says so by itself.
 fn unusable(provider: Provider, answer: &Value) -> Option<Problem> {
-    if !matches!(
-        provider,
-        Provider::Anthropic | Provider::Gemini | Provider::Ollama | Provider::BedrockConverse
-    ) {
+    if !provider.format().has_object_arguments() {
         return None;
     }
     let left = validate(provider, What::Response, answer);

@@ -11,7 +11,6 @@ use steadyhand_models::wire::{Assembler, Line, Lines};
 use super::aws_events::Messages;
 use super::coding::{Decoder, Unreadable};
 use super::converse_stream::ConverseStream;
-use super::end_mark;
 
 /// What is held of one stream. The calls of one with more than this are not checked.
 const HELD_BYTES_MAX: usize = 1024 * 1024;
@@ -166,7 +165,7 @@ impl Tap {
             SoFar::Array(bytes) => match serde_json::from_slice::<Value>(&bytes) {
                 Ok(Value::Array(pieces)) => {
                     let mut pieces_seen = pieces.iter();
-                    self.has_ended = pieces_seen.any(|one| end_mark::is(self.provider, one));
+                    self.has_ended = pieces_seen.any(|one| self.provider.format().is_end_mark(one));
                     of_pieces(pieces)
                 }
                 Ok(answer) => {
@@ -270,10 +269,11 @@ impl Tap {
     }
 
     fn take(&mut self, event: &[u8]) -> Result<(), Unreadable> {
-        if event.is_empty() || (!self.wants_all && says_words_only(self.provider, event)) {
+        if event.is_empty() || (!self.wants_all && self.provider.format().brings_words_only(event))
+        {
             return Ok(());
         }
-        self.has_ended = self.has_ended || end_mark::is_in(self.provider, event);
+        self.has_ended = self.has_ended || self.provider.format().is_end_mark_in(event);
         self.held += event.len();
         self.is_skipped |= self.held > HELD_BYTES_MAX;
         if !self.is_skipped && self.hold(event).is_err() {
@@ -321,39 +321,6 @@ impl Tap {
         self.event = Vec::new();
         self.lines = Lines::new(0);
         self.so_far = SoFar::Gemini(Vec::new());
-    }
-}
-
-/// Whether an event brings nothing but words. Quotes inside of JSON texts are escaped, so what is looked for cannot be
-/// something that the model says.
-fn says_words_only(provider: Provider, event: &[u8]) -> bool {
-    let has = |what: &str| memchr::memmem::find(event, what.as_bytes()).is_some();
-    match provider {
-        Provider::Anthropic => {
-            has("\"text_delta\"") || has("\"thinking_delta\"") || has("\"signature_delta\"")
-        }
-        Provider::OpenAi | Provider::Mistral | Provider::LangChain => {
-            !has("\"tool_calls\"")
-                && (has("\"finish_reason\":null") || has("\"finish_reason\": null"))
-        }
-        Provider::OpenAiResponses => {
-            has("\"response.output_text.delta\"")
-                || has("\"response.reasoning_summary_text.delta\"")
-                || has("\"response.reasoning_text.delta\"")
-        }
-        Provider::Ollama => !has("\"tool_calls\"") && has("\"done\":false"),
-        Provider::BedrockConverse => {
-            has("\"contentBlockDelta\"") && !has("\"toolUse\"") && !has("\"messageStop\"")
-        }
-        Provider::Gemini => {
-            let others = [
-                "\"functionCall\"",
-                "\"finishReason\"",
-                "\"promptFeedback\"",
-                "\"error\"",
-            ];
-            !others.iter().any(|other| has(other))
-        }
     }
 }
 

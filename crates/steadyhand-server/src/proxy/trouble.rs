@@ -7,11 +7,10 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde_json::Value;
 use steadyhand_conversation::Provider;
 
 use super::aws_events;
-use super::end_mark;
 use super::tap::Framing;
 use super::upstream::Upstream;
 use crate::http::status::{Refused, Why};
@@ -109,7 +108,7 @@ impl Trouble {
             ),
             Trouble::Unfinished(shape) => format!(
                 "steadyhand: the stream of {name} at {place} ended without its end mark ({}): the answer is not whole. Ask again",
-                end_mark::name(*shape)
+                shape.format().end_mark()
             ),
             Trouble::Garbage(why) => format!(
                 "steadyhand: what {place} sent is no answer of {name}: {why}. Check upstream under [proxy.{name}]"
@@ -141,15 +140,8 @@ pub(super) fn response(shape: Provider, trouble: &Trouble, words: &str) -> Respo
     let json = HeaderValue::from_static("application/json");
     headers.insert(header::CONTENT_TYPE, json);
     headers.insert(ERROR_HEADER, HeaderValue::from_static(trouble.code()));
-    if shape == Provider::BedrockConverse {
-        let kind = match status.as_u16() {
-            401 | 403 => "AccessDeniedException",
-            400..=499 => "ValidationException",
-            503 => "ServiceUnavailableException",
-            504 => "ModelTimeoutException",
-            _ => "InternalServerException",
-        };
-        headers.insert("x-amzn-errortype", HeaderValue::from_static(kind));
+    if let Some((name, kind)) = shape.format().error_header(status.as_u16()) {
+        headers.insert(name, HeaderValue::from_static(kind));
     }
     response
 }
@@ -161,62 +153,12 @@ pub(super) fn event(shape: Provider, framing: Framing, trouble: &Trouble, words:
         let exception = "internalServerException";
         return aws_events::exception(exception, body.to_string().as_bytes()).into();
     }
-    let text = match shape {
-        Provider::Anthropic => format!("event: error\ndata: {body}\n\n"),
-        Provider::OpenAiResponses => {
-            let told = json!({"type": "error", "code": trouble.code(), "message": words, "param": null, "sequence_number": 0});
-            format!("event: error\ndata: {told}\n\n")
-        }
-        Provider::Ollama => format!("{body}\n"),
-        Provider::OpenAi
-        | Provider::Mistral
-        | Provider::Gemini
-        | Provider::BedrockConverse
-        | Provider::LangChain => {
-            format!("data: {body}\n\n")
-        }
-    };
-    text.into()
+    let event = shape.format().error_event(trouble.code(), &body, words);
+    event.into()
 }
 
 fn body(shape: Provider, code: &str, status: StatusCode, words: &str) -> Value {
-    match shape {
-        Provider::Anthropic => {
-            let kind = match status.as_u16() {
-                401 => "authentication_error",
-                413 => "request_too_large",
-                400..=499 => "invalid_request_error",
-                503 => "overloaded_error",
-                504 => "timeout_error",
-                _ => "api_error",
-            };
-            json!({"type": "error", "error": {"type": kind, "message": words}, "request_id": null})
-        }
-        Provider::OpenAi | Provider::OpenAiResponses | Provider::LangChain => {
-            json!({"error": {"message": words, "type": kind(status), "param": null, "code": code}})
-        }
-        Provider::Mistral => {
-            json!({"object": "error", "message": words, "type": kind(status), "param": null, "code": code})
-        }
-        Provider::Gemini => {
-            let kind = match status.as_u16() {
-                401 => "UNAUTHENTICATED",
-                400..=499 => "INVALID_ARGUMENT",
-                504 => "DEADLINE_EXCEEDED",
-                _ => "UNAVAILABLE",
-            };
-            json!({"error": {"code": status.as_u16(), "message": words, "status": kind}})
-        }
-        Provider::Ollama => json!({ "error": words }),
-        Provider::BedrockConverse => json!({ "message": words }),
-    }
-}
-
-fn kind(status: StatusCode) -> &'static str {
-    match status.is_client_error() {
-        true => "invalid_request_error",
-        false => "server_error",
-    }
+    shape.format().error_body(code, status.as_u16(), words)
 }
 
 /// The innermost cause says most, and names no address.

@@ -1,9 +1,11 @@
 //! Anthropic's Messages.
 
+mod exchange;
 mod messages;
 mod request;
 mod response;
 mod shapes;
+mod sound;
 #[cfg(feature = "strict")]
 pub(crate) mod strict;
 mod tools;

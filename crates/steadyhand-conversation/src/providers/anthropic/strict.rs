@@ -5,11 +5,36 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::AnthropicFormat;
-use crate::providers::strict_rules::{Refusal, StrictRules, items, str_of};
+use crate::providers::strict_rules::{EVENTS, Refusal, StrictRules, event, items, str_of};
 
 impl StrictRules for AnthropicFormat {
     fn check(&self, request: &Value) -> Result<(), Refusal> {
         anthropic(request)
+    }
+
+    fn name_in_addresses(&self) -> &'static str {
+        "anthropic"
+    }
+
+    fn path_ends(&self) -> &'static [&'static str] {
+        &["messages"]
+    }
+
+    fn not_json(&self) -> Value {
+        let error = json!({"type": "invalid_request_error", "message": "The request body is not valid JSON"});
+        json!({"type": "error", "error": error, "request_id": "req_strict"})
+    }
+
+    fn ok(&self, model: &Value) -> Value {
+        let usage = json!({"input_tokens": 1, "output_tokens": 1});
+        json!({"id": "msg_strict", "type": "message", "role": "assistant", "model": model,
+            "content": [{"type": "text", "text": "ok"}], "stop_reason": "end_turn", "stop_sequence": null, "usage": usage})
+    }
+
+    fn stream(&self, reply: &Value, _is_sse: bool) -> (&'static str, String) {
+        let mut text = String::new();
+        stream(reply, &mut text);
+        (EVENTS, text)
     }
 }
 
@@ -573,4 +598,45 @@ fn end(request: &Value, messages: &[Value]) -> Result<(), String> {
 fn of_letters(text: &str) -> bool {
     let legal = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     !text.is_empty() && text.chars().all(legal)
+}
+
+fn stream(reply: &Value, text: &mut String) {
+    let mut begun = reply.clone();
+    begun["content"] = json!([]);
+    begun["stop_reason"] = Value::Null;
+    event("message_start", json!({ "message": begun }), text);
+    let blocks = reply["content"].as_array().map_or(&[][..], Vec::as_slice);
+    for (index, block) in blocks.iter().enumerate() {
+        let mut opened = block.clone();
+        let delta = match block["type"].as_str() {
+            Some("tool_use") => {
+                opened["input"] = json!({});
+                json!({"type": "input_json_delta", "partial_json": block["input"].to_string()})
+            }
+            Some("thinking") => {
+                opened["thinking"] = json!("");
+                json!({"type": "thinking_delta", "thinking": block["thinking"]})
+            }
+            _ => {
+                opened["text"] = json!("");
+                json!({"type": "text_delta", "text": block["text"]})
+            }
+        };
+        let opened = json!({"index": index, "content_block": opened});
+        event("content_block_start", opened, text);
+        event(
+            "content_block_delta",
+            json!({"index": index, "delta": delta}),
+            text,
+        );
+        event("content_block_stop", json!({ "index": index }), text);
+    }
+    let delta = json!({"stop_reason": reply["stop_reason"], "stop_sequence": null});
+    let usage = json!({"output_tokens": 1});
+    event(
+        "message_delta",
+        json!({"delta": delta, "usage": usage}),
+        text,
+    );
+    event("message_stop", json!({}), text);
 }

@@ -1,5 +1,6 @@
 //! Amazon Bedrock's Converse, whichever model is behind it.
 
+mod exchange;
 mod messages;
 mod request;
 mod response;

@@ -11,6 +11,33 @@ impl StrictRules for ConverseFormat {
     fn check(&self, request: &Value) -> Result<(), Refusal> {
         bedrock_converse(request)
     }
+
+    fn name_in_addresses(&self) -> &'static str {
+        "bedrock"
+    }
+
+    fn path_ends(&self) -> &'static [&'static str] {
+        &["/converse"]
+    }
+
+    fn not_json(&self) -> Value {
+        json!({"message": "The request body is not valid JSON"})
+    }
+
+    fn ok(&self, _model: &Value) -> Value {
+        let message = json!({"role": "assistant", "content": [{"text": "ok"}]});
+        let usage = json!({"inputTokens": 1, "outputTokens": 1, "totalTokens": 2});
+        json!({"output": {"message": message}, "stopReason": "end_turn", "usage": usage, "metrics": {"latencyMs": 1}})
+    }
+
+    /// Its stream is binary; here it answers whole.
+    fn is_streamed(&self, _request: &Value, _path: &str) -> bool {
+        false
+    }
+
+    fn stream(&self, reply: &Value, _is_sse: bool) -> (&'static str, String) {
+        ("application/json", reply.to_string())
+    }
 }
 
 /// Checks a request as `POST /model/{modelId}/converse` does.

@@ -10,6 +10,7 @@ use crate::problem::Log;
 use crate::providers::arguments;
 use crate::providers::ids;
 
+pub(super) mod exchange;
 mod mend;
 pub(super) mod response;
 pub(super) mod shapes;

@@ -1,6 +1,7 @@
 //! Google's `generateContent`.
 
 mod declaration;
+mod exchange;
 mod messages;
 mod request;
 mod response;

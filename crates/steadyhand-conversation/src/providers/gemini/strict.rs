@@ -3,11 +3,43 @@
 use serde_json::{Value, json};
 
 use super::GeminiFormat;
-use crate::providers::strict_rules::{Refusal, StrictRules, items, str_of};
+use crate::providers::strict_rules::{EVENTS, Refusal, StrictRules, data, items, str_of};
 
 impl StrictRules for GeminiFormat {
     fn check(&self, request: &Value) -> Result<(), Refusal> {
         gemini(request)
+    }
+
+    fn name_in_addresses(&self) -> &'static str {
+        "gemini"
+    }
+
+    fn path_ends(&self) -> &'static [&'static str] {
+        &[":generateContent", ":streamGenerateContent"]
+    }
+
+    fn not_json(&self) -> Value {
+        json!({"error": {"code": 400, "message": "Invalid JSON payload received.", "status": "INVALID_ARGUMENT"}})
+    }
+
+    fn ok(&self, _model: &Value) -> Value {
+        let content = json!({"role": "model", "parts": [{"text": "ok"}]});
+        let usage = json!({"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2});
+        json!({"candidates": [{"content": content, "finishReason": "STOP", "index": 0}], "usageMetadata": usage})
+    }
+
+    /// The address says it.
+    fn is_streamed(&self, _request: &Value, path: &str) -> bool {
+        path.contains(":streamGenerateContent")
+    }
+
+    fn stream(&self, reply: &Value, is_sse: bool) -> (&'static str, String) {
+        if !is_sse {
+            return ("application/json", json!([reply]).to_string());
+        }
+        let mut text = String::new();
+        data(reply, &mut text);
+        (EVENTS, text)
     }
 }
 

@@ -1,5 +1,6 @@
 //! LangChain's messages, in any of its shapes.
 
+mod exchange;
 mod messages;
 mod request;
 mod response;

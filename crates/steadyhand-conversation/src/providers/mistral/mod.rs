@@ -1,5 +1,6 @@
 //! Mistral's chat completions.
 
+mod exchange;
 mod request;
 mod response;
 mod roles;

@@ -5,11 +5,35 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::MistralFormat;
-use crate::providers::strict_rules::{Refusal, StrictRules, is_json, items, str_of};
+use crate::providers::strict_rules::{
+    EVENTS, Refusal, StrictRules, chat_ok, chat_stream, is_json, items, str_of,
+};
 
 impl StrictRules for MistralFormat {
     fn check(&self, request: &Value) -> Result<(), Refusal> {
         mistral(request)
+    }
+
+    fn name_in_addresses(&self) -> &'static str {
+        "mistral"
+    }
+
+    fn path_ends(&self) -> &'static [&'static str] {
+        &["chat/completions"]
+    }
+
+    fn not_json(&self) -> Value {
+        json!({"object": "error", "message": "Invalid JSON", "type": "invalid_request_error", "param": null, "code": null})
+    }
+
+    fn ok(&self, model: &Value) -> Value {
+        chat_ok(model)
+    }
+
+    fn stream(&self, reply: &Value, _is_sse: bool) -> (&'static str, String) {
+        let mut text = String::new();
+        chat_stream(reply, &mut text);
+        (EVENTS, text)
     }
 }
 

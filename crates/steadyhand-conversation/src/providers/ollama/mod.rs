@@ -1,5 +1,6 @@
 //! Ollama's own `/api/chat`.
 
+mod exchange;
 mod request;
 mod response;
 mod shapes;

@@ -9,6 +9,39 @@ impl StrictRules for OllamaFormat {
     fn check(&self, request: &Value) -> Result<(), Refusal> {
         ollama(request)
     }
+
+    fn name_in_addresses(&self) -> &'static str {
+        "ollama"
+    }
+
+    fn path_ends(&self) -> &'static [&'static str] {
+        &["api/chat"]
+    }
+
+    fn not_json(&self) -> Value {
+        json!({"error": "invalid character in the body: it is no JSON"})
+    }
+
+    fn ok(&self, model: &Value) -> Value {
+        json!({"model": model, "created_at": "2026-01-01T00:00:00Z",
+            "message": {"role": "assistant", "content": "ok"}, "done": true, "done_reason": "stop"})
+    }
+
+    /// It streams where it is not told otherwise.
+    fn is_streamed(&self, request: &Value, _path: &str) -> bool {
+        request["stream"] != false
+    }
+
+    fn stream(&self, reply: &Value, _is_sse: bool) -> (&'static str, String) {
+        let mut said = reply.clone();
+        said["done"] = json!(false);
+        if let Some(fields) = said.as_object_mut() {
+            fields.shift_remove("done_reason");
+        }
+        let mut done = reply.clone();
+        done["message"] = json!({"role": "assistant", "content": ""});
+        ("application/x-ndjson", format!("{said}\n{done}\n"))
+    }
 }
 
 /// Checks a request as `POST /api/chat` does. Calls and results that do not match, which the real one

@@ -1,9 +1,11 @@
 //! OpenAI's Chat Completions, and the many services that speak it.
 
 mod deepseek;
+mod exchange;
 mod request;
 mod response;
 mod shapes;
+mod sound;
 #[cfg(feature = "strict")]
 pub(crate) mod strict;
 mod tools;

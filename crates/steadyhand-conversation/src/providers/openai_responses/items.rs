@@ -133,8 +133,9 @@ pub(super) fn parted_reasoning(items: &mut [Value], base: &str, log: &mut Log) {
         let id = id.to_owned();
         let is_passed = |item: &Value| item.is_null() || text(item, "type") == Some("reasoning");
         let next = (index + 1..items.len()).find(|next| !is_passed(&items[*next]));
-        let is_parted = next
-            .is_some_and(|next| wire.is_model(&items[next]) && wire::id(&items[next], "id").is_none());
+        let is_parted = next.is_some_and(|next| {
+            wire.is_model(&items[next]) && wire::id(&items[next], "id").is_none()
+        });
         let Some(next) = next.filter(|_| is_parted) else {
             index += 1;
             continue;

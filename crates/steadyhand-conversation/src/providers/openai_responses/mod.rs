@@ -1,5 +1,6 @@
 //! OpenAI's Responses.
 
+mod exchange;
 mod items;
 mod messages;
 mod request;

@@ -5,11 +5,42 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Value, json};
 
 use super::ResponsesFormat;
-use crate::providers::strict_rules::{Refusal, StrictRules, is_object, items, str_of};
+use crate::providers::strict_rules::{
+    EVENTS, Refusal, StrictRules, event, is_object, items, openai_not_json, str_of,
+};
 
 impl StrictRules for ResponsesFormat {
     fn check(&self, request: &Value) -> Result<(), Refusal> {
         openai_responses(request)
+    }
+
+    fn name_in_addresses(&self) -> &'static str {
+        "openai"
+    }
+
+    fn base_path(&self) -> &'static str {
+        "/v1"
+    }
+
+    fn path_ends(&self) -> &'static [&'static str] {
+        &["responses"]
+    }
+
+    fn not_json(&self) -> Value {
+        openai_not_json()
+    }
+
+    fn ok(&self, model: &Value) -> Value {
+        let content = json!([{"type": "output_text", "text": "ok", "annotations": []}]);
+        let item = json!({"type": "message", "id": "msg_strict", "role": "assistant", "status": "completed", "content": content});
+        json!({"id": "resp_strict", "object": "response", "created_at": 0, "status": "completed", "model": model,
+            "output": [item], "parallel_tool_calls": true, "tool_choice": "auto", "tools": []})
+    }
+
+    fn stream(&self, reply: &Value, _is_sse: bool) -> (&'static str, String) {
+        let mut text = String::new();
+        stream(reply, &mut text);
+        (EVENTS, text)
     }
 }
 
@@ -278,4 +309,26 @@ fn pairs(input: &[Value], is_stored: bool) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn stream(reply: &Value, text: &mut String) {
+    let mut begun = reply.clone();
+    begun["output"] = json!([]);
+    begun["status"] = json!("in_progress");
+    event(
+        "response.created",
+        json!({"response": begun, "sequence_number": 0}),
+        text,
+    );
+    let items = reply["output"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut number = 0;
+    for (index, item) in items.iter().enumerate() {
+        for name in ["response.output_item.added", "response.output_item.done"] {
+            number += 1;
+            let told = json!({"output_index": index, "item": item, "sequence_number": number});
+            event(name, told, text);
+        }
+    }
+    let done = json!({"response": reply, "sequence_number": number + 1});
+    event("response.completed", done, text);
 }

@@ -29,7 +29,6 @@ use super::upstream::{Execute, Upstream};
 use crate::http::Caller;
 use offer::Offer;
 
-pub(super) use grow::said;
 pub(super) use hidden::Hidden;
 pub(super) use tell::Telling;
 
@@ -204,6 +203,7 @@ impl Executing {
     /// Runs the calls of an answer that are ours.
     async fn next(&self, inside: &mut Inside, answer: Value) -> Result<Next, Trouble> {
         let provider = self.chat.provider;
+        let format = provider.format();
         let is_ours = |name: &str| self.offer.is_ours(name);
         let all = Turn::read(provider, &answer);
         let count = all
@@ -217,10 +217,12 @@ impl Executing {
         }
         if inside.rounds >= self.rounds_max {
             // It was told to answer, and calls once more: nobody would answer that call.
-            let theirs = grow::with_calls(provider, answer, |name| !is_ours(name));
+            let mut theirs = answer;
+            format.keep_calls(&mut theirs, &|name| !is_ours(name));
             return Ok(Next::Final(theirs, true));
         }
-        let own = grow::with_calls(provider, answer.clone(), is_ours);
+        let mut own = answer.clone();
+        format.keep_calls(&mut own, &is_ours);
         let turn = Turn::read_named(provider, &own, |name| self.offer.original(name));
         let calls = turn.calls().iter();
         let calls = calls.map(|call| self.caller.of(call.clone())).collect();
@@ -234,14 +236,15 @@ impl Executing {
         drop(held);
         if count < all.calls().len() {
             // Ours are answered here, theirs by the client: the model sees one after the other.
-            let own = grow::without_words(provider, own);
-            inside.hidden.extend(grow::said(provider, &own));
+            format.leave_out_words(&mut own);
+            inside.hidden.extend(format.answer_messages(&own));
             inside.hidden.extend(results);
-            let theirs = grow::with_calls(provider, answer, |name| !is_ours(name));
+            let mut theirs = answer;
+            format.keep_calls(&mut theirs, &|name| !is_ours(name));
             self.remember(inside, &Turn::read(provider, &theirs));
             return Ok(Next::Final(theirs, true));
         }
-        let mut turn = grow::said(provider, &answer);
+        let mut turn = format.answer_messages(&answer);
         turn.extend(results);
         inside.hidden.extend(turn.iter().cloned());
         let mut request = std::mem::take(&mut inside.request);

@@ -28,7 +28,7 @@ impl Offer {
         settings: &Execute,
         request: &Value,
     ) -> Option<Offer> {
-        if forbids(provider, request) {
+        if provider.format().forbids_tools(request) {
             return None;
         }
         let theirs = declared(provider, request.get("tools"));
@@ -80,81 +80,21 @@ impl Offer {
 
     /// A call that had to be made has been made: the next one need not.
     pub(super) fn relax(&self, request: &mut Value) {
-        match self.provider {
-            Provider::Anthropic if request["tool_choice"]["type"] == "any" => {
-                request["tool_choice"]["type"] = json!("auto");
-            }
-            Provider::OpenAi | Provider::Mistral | Provider::OpenAiResponses
-                if request["tool_choice"] == "required" || request["tool_choice"] == "any" =>
-            {
-                request["tool_choice"] = json!("auto");
-            }
-            Provider::Gemini => {
-                let mode = request.pointer_mut("/toolConfig/functionCallingConfig/mode");
-                if let Some(mode) = mode.filter(|mode| **mode == "ANY") {
-                    *mode = json!("AUTO");
-                }
-            }
-            _ => {}
-        }
+        self.provider.format().let_answer(request);
     }
 
     /// No more calls: the model is to answer now.
     pub(super) fn end(&self, request: &mut Value) {
-        let Some(fields) = request.as_object_mut() else {
-            return;
-        };
-        match self.provider {
-            Provider::Anthropic => {
-                fields.insert("tool_choice".to_owned(), json!({"type": "none"}));
-            }
-            Provider::OpenAi | Provider::Mistral | Provider::OpenAiResponses => {
-                fields.insert("tool_choice".to_owned(), json!("none"));
-            }
-            Provider::Gemini => {
-                let config = json!({"functionCallingConfig": {"mode": "NONE"}});
-                fields.insert("toolConfig".to_owned(), config);
-            }
-            // It has no way to forbid tools but not to have them.
-            Provider::BedrockConverse => {
-                fields.shift_remove("toolConfig");
-            }
-            Provider::Ollama | Provider::LangChain => {
-                fields.shift_remove("tools");
-            }
+        if request.is_object() {
+            self.provider.format().forbid_tools(request);
         }
-    }
-}
-
-/// Whether the client wants no tool to be called.
-fn forbids(provider: Provider, request: &Value) -> bool {
-    match provider {
-        Provider::Anthropic => request["tool_choice"]["type"] == "none",
-        Provider::Gemini => {
-            request.pointer("/toolConfig/functionCallingConfig/mode") == Some(&json!("NONE"))
-        }
-        _ => request["tool_choice"] == "none",
     }
 }
 
 /// The names of tools in a request's own shape.
 fn declared(provider: Provider, tools: Option<&Value>) -> HashSet<String> {
-    let tools = tools.and_then(Value::as_array).into_iter().flatten();
-    let name = |tool: &Value| tool["name"].as_str().map(str::to_owned);
-    match provider {
-        Provider::Anthropic | Provider::OpenAiResponses | Provider::LangChain => {
-            tools.filter_map(name).collect()
-        }
-        Provider::OpenAi | Provider::Mistral | Provider::Ollama => {
-            tools.filter_map(|tool| name(&tool["function"])).collect()
-        }
-        Provider::BedrockConverse => tools.filter_map(|tool| name(&tool["toolSpec"])).collect(),
-        Provider::Gemini => tools
-            .flat_map(|tool| {
-                let of = |key: &str| tool.get(key).and_then(Value::as_array);
-                let list = of("functionDeclarations").or_else(|| of("function_declarations"));
-                list.into_iter().flatten().filter_map(name)
-            })
-            .collect(),
-    }
+    let tools = tools
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
+    provider.format().tool_names(tools)
 }

@@ -5,7 +5,6 @@ use steadyhand_conversation::Provider;
 use steadyhand_models::wire::{Assembler, Line, Lines};
 use steadyhand_models::{Dialect, ModelError, ModelErrorKind, Told};
 
-use super::super::end_mark;
 use super::super::tap::{Framing, of_pieces};
 use super::super::trouble::Trouble;
 
@@ -130,7 +129,7 @@ impl Pieces {
         }
         let mut pieces = self.pieces.iter();
         let unfinished = Trouble::Unfinished(Provider::Gemini);
-        if !pieces.any(|piece| end_mark::is(Provider::Gemini, piece)) {
+        if !pieces.any(|piece| Provider::Gemini.format().is_end_mark(piece)) {
             return Err(unfinished);
         }
         of_pieces(self.pieces).answer.ok_or(unfinished)

@@ -12,7 +12,6 @@ use steadyhand::CooperativeBudget;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::grow;
 use super::read::Reader;
 use super::speak::Speaker;
 use super::{Executing, Inside, Next};
@@ -96,7 +95,7 @@ impl Telling {
             let (answer, mut rest) = reader.finish(provider)?;
             if is_silent && rest.is_empty() {
                 // Some say nothing on the way, and all of it at the end.
-                let words = grow::words(provider, &answer);
+                let words = provider.format().words(&answer);
                 rest.extend((!words.is_empty()).then_some(words));
             }
             for words in rest {

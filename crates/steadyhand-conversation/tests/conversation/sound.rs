@@ -1,9 +1,13 @@
 //! What is sound at a glance, held against the repair.
 
-use super::*;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
-use steadyhand_conversation::repair;
+use steadyhand_conversation::{Provider, SoundRequest, repair};
+
+use super::corpus::shared;
+
+fn glance(provider: Provider, bytes: &[u8]) -> Option<SoundRequest> {
+    provider.format().sound_request(bytes)
+}
 
 /// Sound means that the repair has nothing to do.
 fn check(provider: Provider, request: &Value) -> bool {
@@ -43,7 +47,7 @@ fn the_usual_conversations_are_sound_at_a_glance() {
     assert!(check(Provider::Anthropic, &anthropic()));
     assert!(check(Provider::OpenAi, &openai()));
     let sound = glance(Provider::Anthropic, anthropic().to_string().as_bytes());
-    let expected = Sound {
+    let expected = SoundRequest {
         model: Some("m".to_owned()),
         streams: true,
     };
@@ -129,11 +133,11 @@ fn nothing_that_must_be_mended_is_sound_at_a_glance() {
 
 #[test]
 fn what_real_clients_send_is_judged_as_the_repair_judges_it() {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let folder = std::env::var_os("STEADYHAND_SHARED").map_or_else(beside, PathBuf::from);
-    let Ok(corpus) = std::fs::read_to_string(folder.join("data/provider-corpus.jsonl")) else {
+    // It says so where there are none.
+    let Some(path) = shared("data/provider-corpus.jsonl") else {
         return;
     };
+    let corpus = std::fs::read_to_string(path).expect("the corpus can be read");
     let (mut seen, mut sound) = (0, 0);
     for line in corpus.lines() {
         let row: Value = serde_json::from_str(line).expect("JSON");

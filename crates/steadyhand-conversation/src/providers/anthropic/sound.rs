@@ -1,45 +1,20 @@
-//! Conversations that are sound at a glance: the usual shapes, every call answered right behind it, nothing unusual
-//! anywhere. They are most of all traffic, and are forwarded without being taken apart. Whatever is in doubt is not
-//! sound, and is looked at closely; a test holds this against the repair itself.
+//! Requests to Anthropic that are sound at a glance.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use steadyhand_conversation::Provider;
 
-/// OpenAI's limits, which are the narrowest.
-const ID_BYTES_MAX: usize = 40;
-const NAME_BYTES_MAX: usize = 64;
+use crate::providers::format::SoundRequest;
+use crate::providers::sound::{Object, Words, is_id, is_name, says_something};
 
-/// What is to be known of a conversation that is sound.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Sound {
-    pub(super) model: Option<String>,
-    pub(super) streams: bool,
-}
-
-/// Whether a request is sound at a glance. None says nothing.
-pub(super) fn glance(provider: Provider, bytes: &[u8]) -> Option<Sound> {
-    match provider {
-        Provider::Anthropic => {
-            let request: Anthropic<'_> = serde_json::from_slice(bytes).ok()?;
-            request.sound()
-        }
-        Provider::OpenAi => {
-            let request: Chat<'_> = serde_json::from_slice(bytes).ok()?;
-            request.sound()
-        }
-        Provider::OpenAiResponses
-        | Provider::Gemini
-        | Provider::Mistral
-        | Provider::Ollama
-        | Provider::BedrockConverse
-        | Provider::LangChain => None,
-    }
+/// What is to be known of a request, if it is sound.
+pub(super) fn request(bytes: &[u8]) -> Option<SoundRequest> {
+    let request: Anthropic<'_> = serde_json::from_slice(bytes).ok()?;
+    request.sound()
 }
 
 #[derive(Deserialize)]
@@ -111,7 +86,7 @@ enum Kind {
 }
 
 impl Anthropic<'_> {
-    fn sound(self) -> Option<Sound> {
+    fn sound(self) -> Option<SoundRequest> {
         let is_marked = self
             .system
             .is_some_and(|system| !system.get().starts_with('"'));
@@ -169,7 +144,7 @@ impl Anthropic<'_> {
         }
         // It ends with the user, and nothing is left open.
         (next == Speaker::Assistant && open.is_empty() && !self.messages.is_empty()).then(|| {
-            Sound {
+            SoundRequest {
                 model: Some(self.model.into_owned()),
                 streams: self.stream.unwrap_or(false),
             }
@@ -215,157 +190,6 @@ impl Block<'_> {
     }
 }
 
-#[derive(Deserialize)]
-struct Chat<'a> {
-    #[serde(default, borrow)]
-    model: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    messages: Vec<Message<'a>>,
-    #[serde(default)]
-    stream: Option<bool>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Message<'a> {
-    role: Role,
-    #[serde(default)]
-    content: Option<Words>,
-    #[serde(default, borrow)]
-    tool_calls: Option<Vec<Call<'a>>>,
-    #[serde(default, borrow)]
-    tool_call_id: Option<Cow<'a, str>>,
-}
-
-#[derive(Deserialize, PartialEq, Eq, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-enum Role {
-    System,
-    Developer,
-    User,
-    Assistant,
-    Tool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Call<'a> {
-    #[serde(borrow)]
-    id: Cow<'a, str>,
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    function: Function<'a>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Function<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow)]
-    arguments: Cow<'a, str>,
-}
-
-impl Chat<'_> {
-    fn sound(self) -> Option<Sound> {
-        let mut open: std::collections::VecDeque<&str> = Default::default();
-        let mut seen = HashSet::new();
-        for message in &self.messages {
-            let calls = message.tool_calls.as_deref();
-            if message.role == Role::Tool {
-                let id = message.tool_call_id.as_deref();
-                if message.content.is_none() || calls.is_some() || id != open.pop_front() {
-                    return None;
-                }
-                continue;
-            }
-            if !open.is_empty() || message.tool_call_id.is_some() {
-                return None;
-            }
-            match (message.role, calls) {
-                (Role::Assistant, Some(calls)) if !calls.is_empty() => {
-                    for call in calls {
-                        if !call.is_sound() || !seen.insert(&*call.id) {
-                            return None;
-                        }
-                        open.push_back(&call.id);
-                    }
-                }
-                (_, Some(_)) => return None,
-                (_, None) if message.content.is_none() => return None,
-                (_, None) => {}
-            }
-        }
-        let last = self.messages.last()?.role;
-        let is_over = open.is_empty() && matches!(last, Role::User | Role::Tool);
-        is_over.then(|| Sound {
-            model: self.model.map(Cow::into_owned),
-            streams: self.stream.unwrap_or(false),
-        })
-    }
-}
-
-impl Call<'_> {
-    fn is_sound(&self) -> bool {
-        let arguments: Result<Object, _> = serde_json::from_str(&self.function.arguments);
-        self.kind == "function"
-            && is_id(&self.id)
-            && is_name(&self.function.name)
-            && arguments.is_ok()
-    }
-}
-
-fn is_id(id: &str) -> bool {
-    (1..=ID_BYTES_MAX).contains(&id.len()) && id.bytes().all(is_plain)
-}
-
-fn is_name(name: &str) -> bool {
-    let first = name.bytes().next();
-    first.is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')
-        && name.len() <= NAME_BYTES_MAX
-        && name.bytes().all(is_plain)
-}
-
-fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
-}
-
-/// A text that says something.
-struct Words;
-
-impl<'de> Deserialize<'de> for Words {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Words, D::Error> {
-        struct Text;
-
-        impl Visitor<'_> for Text {
-            type Value = Words;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text")
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Words, E> {
-                match says_something(text) {
-                    true => Ok(Words),
-                    false => Err(E::custom("in doubt")),
-                }
-            }
-        }
-
-        from.deserialize_str(Text)
-    }
-}
-
-/// Whether a text has something in it besides spaces. False where that takes a closer look.
-fn says_something(text: &str) -> bool {
-    let first = text
-        .trim_start_matches([' ', '\n', '\t', '\r'])
-        .bytes()
-        .next();
-    first.is_some_and(|byte| byte.is_ascii_graphic())
-}
-
 impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Content<'a>, D::Error> {
         /// One pass over all of it: contents are most of a conversation.
@@ -398,30 +222,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     }
 }
 
-/// An object, whatever is in it.
-struct Object;
-
-impl<'de> Deserialize<'de> for Object {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Object, D::Error> {
-        struct Any;
-
-        impl<'de> Visitor<'de> for Any {
-            type Value = Object;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Object)
-            }
-        }
-
-        from.deserialize_map(Any)
-    }
-}
-
 /// How long a list is; marks of a cache in it are counted elsewhere.
 struct Count(usize);
 
@@ -451,6 +251,3 @@ impl<'de> Deserialize<'de> for Count {
         from.deserialize_seq(List)
     }
 }
-
-#[cfg(test)]
-mod tests;
