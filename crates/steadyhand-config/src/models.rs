@@ -100,3 +100,16 @@ pub enum Provider {
     /// A fixed script: no key, no network.
     Scripted,
 }
+
+impl Provider {
+    /// Its name in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Provider::Anthropic => "anthropic",
+            Provider::Ollama => "ollama",
+            Provider::OpenAi => "openai",
+            Provider::OpenAiResponses => "openai-responses",
+            Provider::Scripted => "scripted",
+        }
+    }
+}

@@ -10,6 +10,11 @@ pub fn key(provider: Provider) -> &'static str {
     provider.rules().messages_key()
 }
 
+/// Whether a request has a text where others have messages, and its provider takes that.
+pub fn is_one_text(provider: Provider, request: &Value) -> bool {
+    provider.rules().takes_one_text() && request[key(provider)].is_string()
+}
+
 /// The messages in what was given: a list of them, or a request that has one.
 pub fn messages(provider: Provider, value: &Value) -> Option<&[Value]> {
     let list = value

@@ -21,6 +21,8 @@
 //! assert!(validate(Provider::Anthropic, What::Match, &repaired).is_empty());
 //! ```
 
+pub mod client;
+mod converted;
 mod counts;
 mod engine;
 mod envelope;
@@ -44,19 +46,22 @@ mod trim;
 mod turn;
 mod what;
 
+pub use converted::{Converted, LeftOut};
 pub use counts::fixes_made;
-pub use envelope::{key as messages_key, messages};
+pub use envelope::{is_one_text, key as messages_key, messages};
 pub use explain::explain;
 pub use host::Host;
 pub use options::{Fate, Options};
 pub use problem::{Code, Fix, Problem};
+pub use providers::client::ClientFormat;
+pub use providers::client::thinking::{ThinkingFilter, apart as without_thinking};
 pub use providers::format::{ProviderFormat, SoundRequest};
 pub use providers::{Provider, UnknownProvider};
 pub use recover::{recover, recover_calls};
 pub use response::error_response;
 pub use results::{error_result, result_messages};
 pub use stream_state::StreamState;
-pub use tools::{Converted, LeftOut, convert_tools, mcp_tools, short_name};
+pub use tools::{convert_tools, mcp_tools, short_name};
 pub use trim::{Trimmed, trim, trim_by};
 pub use turn::Turn;
 pub use what::What;

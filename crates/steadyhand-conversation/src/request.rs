@@ -30,10 +30,7 @@ fn check_fields(provider: Provider, options: &Options, value: &Value, log: &mut 
     let rules = provider.rules();
     let key = rules.messages_key();
     let Some(request) = value.as_object() else {
-        if !value
-            .as_array()
-            .is_some_and(|messages| !messages.is_empty())
-        {
+        if value.as_array().is_none_or(Vec::is_empty) {
             no_messages(rules, "", log);
         }
         return;

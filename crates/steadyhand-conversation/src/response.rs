@@ -140,7 +140,8 @@ pub(super) fn mend(provider: Provider, mut value: Value, log: &mut Log) -> Value
     if rules.is_error(&value) || rules.is_stream(&value) {
         return value;
     }
-    if !value.is_object() && !(value.is_array() && rules.may_be_list()) {
+    let may_be = value.is_object() || (value.is_array() && rules.may_be_list());
+    if !may_be {
         let fault = "this is no response of a model";
         log.found("", Code::NoMessages, fault)
             .fixed("a response that says so takes its place");

@@ -1,10 +1,11 @@
 //! Tool definitions as each provider wants them, from the one LangChain-shaped definition (SPEC V18, V19).
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::converted::{Converted, LeftOut};
 use crate::providers::Provider;
 use crate::providers::names::{is_legal_name, legal_name};
 use crate::providers::rules::Rules;
@@ -12,32 +13,6 @@ use crate::providers::wire::text;
 use steadyhand::check_schema;
 use steadyhand::cut::json_bytes;
 use steadyhand::schema_limits::SCHEMA_BYTES_MAX;
-
-/// Tools in a provider's own shape.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Converted {
-    /// What goes into the request's `tools`.
-    pub tools: Vec<Value>,
-    /// The tools that the provider would not take, each with the reason; the others are not affected.
-    pub left_out: Vec<LeftOut>,
-    names: HashMap<String, String>,
-}
-
-/// A tool that a provider does not get.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct LeftOut {
-    /// The tool.
-    pub name: String,
-    /// Why.
-    pub reason: String,
-}
-
-impl Converted {
-    /// The tool that the provider knows under this name.
-    pub fn original<'a>(&'a self, name: &'a str) -> &'a str {
-        self.names.get(name).map_or(name, String::as_str)
-    }
-}
 
 /// The name a provider knows a tool by: its own, or a short one that the provider takes.
 pub fn short_name(provider: Provider, name: &str) -> Cow<'_, str> {

@@ -13,13 +13,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use steadyhand::{AiMessage, Arguments, Message, ToolCall, ToolExecutor};
-use steadyhand_conversation::recover_calls;
+use steadyhand_conversation::{ThinkingFilter, recover_calls, without_thinking};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::ModelError;
 use crate::model::{Model, ModelRequest, Notice, NoticeCode, Reply, Stop, Told};
 use crate::model::{ToolChoice, Usage};
-use crate::wire::{ThinkingFilter, without_thinking};
 use guard::Guard;
 
 /// Who is told what happens. It is called from within the loop: what takes long belongs elsewhere.

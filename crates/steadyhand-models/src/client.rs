@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::error::ModelError;
 use crate::http::Http;
 use crate::model::{Delivery, Model, ModelRequest, Notice, NoticeCode, Reply, Retry, Told};
-use crate::settings::{Dialect, ModelSettings};
+use crate::settings::ModelSettings;
 use crate::wire::{self, Encoded};
 
 /// A model behind HTTP. It has no tools of its own and runs none.
@@ -57,9 +57,8 @@ impl Client {
             Ok(Err(error)) => return Err(error.about(encoded.body)),
             Err(_) => return Err(self.http.too_slow(self.settings.patience.whole)),
         };
-        if self.settings.dialect == Dialect::Ollama
-            && let Some(message) = wire::context_cut(&encoded.body, &response)
-        {
+        let client = self.settings.dialect.client();
+        if let Some(message) = client.context_cut(&encoded.body, &response) {
             tell(notice(NoticeCode::ContextCut, message));
         }
         let decoded = wire::decode(self.settings.dialect, response, &encoded.tools);

@@ -216,25 +216,26 @@ impl Http {
     }
 
     fn help_for(&self, kind: ModelErrorKind) -> Option<String> {
+        let client = self.dialect.client();
         match kind {
             ModelErrorKind::Unauthorized => self
                 .dialect
                 .key_variable()
                 .map(|variable| format!("check {variable}, or the key of this model")),
-            ModelErrorKind::NotFound if self.dialect == Dialect::Ollama => {
-                Some(format!("get it with: ollama pull {}", self.model))
-            }
-            ModelErrorKind::NotFound => Some("check the model and its url".to_owned()),
+            ModelErrorKind::NotFound => Some(match client.how_to_get(&self.model) {
+                Some(command) => format!("get it with: {command}"),
+                None => "check the model and its url".to_owned(),
+            }),
             ModelErrorKind::Settings => {
                 Some("set the url of this model to that address".to_owned())
             }
-            ModelErrorKind::Unreachable if self.dialect == Dialect::Ollama => Some(format!(
-                "start it with: ollama serve, then: ollama pull {}",
-                self.model
-            )),
-            ModelErrorKind::Unreachable => {
-                Some("check the url of this model and the network".to_owned())
-            }
+            ModelErrorKind::Unreachable => Some(match client.how_to_start() {
+                Some(command) => {
+                    let get = client.how_to_get(&self.model).unwrap_or_default();
+                    format!("start it with: {command}, then: {get}")
+                }
+                None => "check the url of this model and the network".to_owned(),
+            }),
             _ => None,
         }
     }
@@ -314,8 +315,8 @@ impl Http {
 fn comes_at_once(dialect: Dialect, response: &Response) -> bool {
     let kind = response.headers().get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    // Ollama's stream of one line says so, too; it is read either way.
-    dialect != Dialect::Ollama && kind.starts_with("application/json")
+    // A stream of one line says so, too; it is read either way.
+    !dialect.client().streams_lines() && kind.starts_with("application/json")
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {

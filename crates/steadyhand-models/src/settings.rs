@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 use serde_json::{Map, Value};
-use steadyhand_conversation::Provider;
+use steadyhand_conversation::client::RequestSettings;
+use steadyhand_conversation::{ClientFormat, Provider};
 
 /// Whose protocol a model speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,32 +45,32 @@ impl Dialect {
         self.provider().as_str()
     }
 
+    /// How it is spoken.
+    pub fn client(self) -> &'static dyn ClientFormat {
+        self.provider().format().client()
+    }
+
+    /// The one that speaks to this provider: its own, or OpenAI's.
+    pub fn of(provider: Provider) -> Dialect {
+        let spoken = provider.format().client().provider();
+        let mut all = Dialect::ALL.into_iter();
+        all.find(|dialect| dialect.provider() == spoken)
+            .unwrap_or(Dialect::OpenAi)
+    }
+
     /// Where its makers serve it.
     pub fn public_url(self) -> &'static str {
-        match self {
-            Dialect::Anthropic => "https://api.anthropic.com",
-            Dialect::Ollama => "http://127.0.0.1:11434",
-            Dialect::OpenAi | Dialect::OpenAiResponses => "https://api.openai.com/v1",
-        }
+        self.client().public_url()
     }
 
     /// The environment variable that its own clients read the key from.
     pub fn key_variable(self) -> Option<&'static str> {
-        match self {
-            Dialect::Anthropic => Some("ANTHROPIC_API_KEY"),
-            Dialect::OpenAi | Dialect::OpenAiResponses => Some("OPENAI_API_KEY"),
-            Dialect::Ollama => None,
-        }
+        self.client().key_variable()
     }
 
     /// The path below the base URL.
     pub(crate) fn path(self) -> &'static str {
-        match self {
-            Dialect::Anthropic => "v1/messages",
-            Dialect::Ollama => "api/chat",
-            Dialect::OpenAi => "chat/completions",
-            Dialect::OpenAiResponses => "responses",
-        }
+        self.client().path()
     }
 }
 
@@ -139,6 +140,19 @@ impl ModelSettings {
             patience: Patience::default(),
             attempts: 3,
             response_bytes_max: RESPONSE_BYTES_MAX,
+        }
+    }
+
+    /// What requests say of it.
+    pub(crate) fn of_requests(&self) -> RequestSettings<'_> {
+        RequestSettings {
+            model: &self.model,
+            is_at_makers: self.url.is_none(),
+            max_tokens: self.max_tokens,
+            temperature: self.temperature,
+            num_ctx: self.num_ctx,
+            keep_alive: self.keep_alive.as_ref(),
+            thinking: self.thinking.as_ref(),
         }
     }
 

@@ -45,7 +45,7 @@ pub(super) fn is_of_an_answer(fields: &Map<String, Value>, key: &str) -> bool {
 /// Leaves out the fields that the provider refuses. Runs after each message was looked at by itself: what they say has
 /// been taken over.
 pub(super) fn leave_out(
-    rules: &dyn RequestRules,
+    rules: &(impl RequestRules + ?Sized),
     messages: &mut [Value],
     base: &str,
     log: &mut Log,

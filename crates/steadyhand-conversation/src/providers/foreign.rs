@@ -134,10 +134,20 @@ pub(crate) fn translate(
 
 /// By what a message is known to be somebody else's.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Mark<'a> {
+struct Mark<'a> {
+    whose: &'static str,
+    /// The field, or the type of a block, that tells.
+    what: &'a str,
+}
+
+/// A message in somebody else's shape.
+pub(crate) struct SeenShape<'a> {
+    pub(crate) index: usize,
+    pub(crate) message: &'a Value,
     pub(crate) whose: &'static str,
     /// The field, or the type of a block, that tells.
     pub(crate) what: &'a str,
+    pub(crate) is_block: bool,
 }
 
 /// The type of [`Part::Pdf`].
@@ -289,7 +299,11 @@ fn block_mark(provider: Provider, block: &Value) -> Option<Mark<'_>> {
 fn says(provider: Provider, index: usize, message: &Value, mark: Mark<'_>) -> Option<String> {
     let what = mark.what;
     let is_block = message["content"].is_array() && what != "tool" && message.get(what).is_none();
-    provider
-        .rules()
-        .says_to_shape(index, message, mark, is_block)
+    provider.rules().says_to_shape(&SeenShape {
+        index,
+        message,
+        whose: mark.whose,
+        what,
+        is_block,
+    })
 }

@@ -5,6 +5,10 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
+use super::chat::exchange;
+use super::client::ClientFormat;
+use super::openai::OpenAiFormat;
+use crate::client::StreamReader;
 use crate::stream_state::StreamState;
 
 /// A request that is sound at a glance.
@@ -16,19 +20,32 @@ pub struct SoundRequest {
     pub streams: bool,
 }
 
-/// How a provider speaks over HTTP.
+/// How a provider speaks over HTTP: as chat completions do, if it does not say otherwise.
 pub trait ProviderFormat: Sync {
+    /// How a client of ours speaks to it. Those that have no own language for that speak OpenAI's.
+    fn client(&self) -> &'static dyn ClientFormat {
+        &OpenAiFormat
+    }
+
     /// What the model said, as messages for the next request.
-    fn answer_messages(&self, answer: &Value) -> Vec<Value>;
+    fn answer_messages(&self, answer: &Value) -> Vec<Value> {
+        exchange::answer_messages(answer)
+    }
 
     /// Leaves out of an answer the calls that are not meant.
-    fn keep_calls(&self, answer: &mut Value, is_meant: &dyn Fn(&str) -> bool);
+    fn keep_calls(&self, answer: &mut Value, is_meant: &dyn Fn(&str) -> bool) {
+        exchange::keep_calls(answer, is_meant);
+    }
 
     /// Leaves out the words of an answer: they are told elsewhere.
-    fn leave_out_words(&self, answer: &mut Value);
+    fn leave_out_words(&self, answer: &mut Value) {
+        exchange::leave_out_words(answer);
+    }
 
     /// What an answer says.
-    fn words(&self, answer: &Value) -> String;
+    fn words(&self, answer: &Value) -> String {
+        exchange::words(answer)
+    }
 
     /// Whether arguments of calls must be objects, so that no client can read others.
     fn has_object_arguments(&self) -> bool {
@@ -36,7 +53,9 @@ pub trait ProviderFormat: Sync {
     }
 
     /// The names of tools in a request's own shape.
-    fn tool_names(&self, tools: &[Value]) -> HashSet<String>;
+    fn tool_names(&self, tools: &[Value]) -> HashSet<String> {
+        exchange::tool_names(tools)
+    }
 
     /// Whether a request wants no tool to be called.
     fn forbids_tools(&self, request: &Value) -> bool {
@@ -47,13 +66,19 @@ pub trait ProviderFormat: Sync {
     fn let_answer(&self, _request: &mut Value) {}
 
     /// Has the model answer without calls.
-    fn forbid_tools(&self, request: &mut Value);
+    fn forbid_tools(&self, request: &mut Value) {
+        put(request, "tool_choice", json!("none"));
+    }
 
     /// The end mark of its streams, for people.
-    fn end_mark(&self) -> &'static str;
+    fn end_mark(&self) -> &'static str {
+        "a finish_reason or [DONE]"
+    }
 
     /// Whether an event says that the answer has ended, apart from errors.
-    fn is_end(&self, event: &Value) -> bool;
+    fn is_end(&self, event: &Value) -> bool {
+        any_has(event, "choices", "finish_reason")
+    }
 
     /// Whether its streams may end with `[DONE]`.
     fn ends_with_done(&self) -> bool {
@@ -65,9 +90,24 @@ pub trait ProviderFormat: Sync {
         false
     }
 
+    /// Whether a piece of such a stream has a part of the answer.
+    fn has_answer(&self, _piece: &Value) -> bool {
+        true
+    }
+
+    /// Adds the next piece of such a stream to those before it.
+    fn add_piece(&self, _whole: &mut Value, _piece: Value) {}
+
+    /// Reads its stream, where events have their name beside them; in what is read it is their only key.
+    fn named_event_reader(&self) -> Option<Box<dyn StreamReader>> {
+        None
+    }
+
     /// Whether an event brings nothing but words. Quotes inside of JSON texts are escaped, so what is looked for cannot be
     /// something that the model says.
-    fn brings_words_only(&self, event: &[u8]) -> bool;
+    fn brings_words_only(&self, event: &[u8]) -> bool {
+        exchange::brings_words_only(event)
+    }
 
     /// What the ids of its answers begin with.
     fn id_prefix(&self) -> &'static str {
@@ -75,18 +115,25 @@ pub trait ProviderFormat: Sync {
     }
 
     /// Writes the beginning of a stream.
-    fn write_begin(&self, _stream: &mut StreamState) -> String {
-        String::new()
+    fn write_begin(&self, stream: &mut StreamState) -> String {
+        exchange::write_begin(stream)
     }
 
     /// Writes words.
-    fn write_words(&self, stream: &mut StreamState, words: &str) -> String;
+    fn write_words(&self, stream: &mut StreamState, words: &str) -> String {
+        exchange::write_words(stream, words)
+    }
 
     /// Writes the end: the calls of the last answer, its reason and its counts.
-    fn write_end(&self, stream: &mut StreamState, answer: &Value) -> String;
+    fn write_end(&self, stream: &mut StreamState, answer: &Value) -> String {
+        exchange::write_end(stream, answer)
+    }
 
     /// The body of an error.
-    fn error_body(&self, code: &str, status: u16, words: &str) -> Value;
+    fn error_body(&self, code: &str, status: u16, words: &str) -> Value {
+        let kind = kind_of(status);
+        json!({"error": {"message": words, "type": kind, "param": null, "code": code}})
+    }
 
     /// The last event of a stream that breaks off, with this error.
     fn error_event(&self, _code: &str, body: &Value, _words: &str) -> String {

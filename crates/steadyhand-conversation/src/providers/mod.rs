@@ -4,6 +4,7 @@ pub(crate) mod anthropic;
 mod arguments;
 pub(crate) mod bedrock_converse;
 mod chat;
+pub(crate) mod client;
 mod extra_fields;
 pub(crate) mod foreign;
 pub(crate) mod format;

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 use steadyhand::Arguments;
 
-use super::foreign::{Given, Mark, Part, Said};
+use super::chat::response::{self, CHOICES};
+use super::extra_fields;
+use super::foreign::{Given, Part, Said, SeenShape};
 use super::ids;
 use super::mender::Mender;
 use super::names;
@@ -118,7 +120,11 @@ pub(crate) trait RequestRules: Sync {
     }
 
     /// Mends what is there twice or has lost its neighbour, after each message was looked at by itself.
-    fn settle(&self, _host: Host, _messages: &mut [Value], _base: &str, _log: &mut Log) {}
+    fn settle(&self, host: Host, messages: &mut [Value], base: &str, log: &mut Log) {
+        if host.is_strict() {
+            extra_fields::leave_out(self, messages, base, log);
+        }
+    }
 
     /// Has the user speak first, where that must be. `origins` says which message that was given each of them was.
     fn begin(
@@ -212,11 +218,11 @@ pub(crate) struct AnswerPlace {
     pub(crate) own: [&'static str; 2],
 }
 
-/// What a response says, and where.
+/// What a response says, and where: as chat completions do, if a provider does not say otherwise.
 pub(crate) trait ResponseRules: Sync {
     /// Where the answer is. None where the response is the answer.
     fn answer_place(&self) -> Option<AnswerPlace> {
-        None
+        Some(CHOICES)
     }
 
     /// The messages of the model in a response, or in what is one itself, each with its place.
@@ -254,11 +260,14 @@ pub(crate) trait ResponseRules: Sync {
     }
 
     /// Why the model stopped, in the provider's word.
-    fn stop_reason<'a>(&self, response: &'a Value) -> Option<&'a str>;
+    fn stop_reason<'a>(&self, response: &'a Value) -> Option<&'a str> {
+        response.pointer("/choices/0/finish_reason")?.as_str()
+    }
 
     /// Whether it says that the model stopped to have tools run.
-    fn stops_for_tools(&self, _response: &Value) -> bool {
-        false
+    fn stops_for_tools(&self, response: &Value) -> bool {
+        let reason = response.pointer("/choices/0/finish_reason");
+        reason.is_some_and(|reason| reason == "tool_calls")
     }
 
     /// Leaves out what an answer has beside the message that it is.
@@ -275,7 +284,9 @@ pub(crate) trait ResponseRules: Sync {
     }
 
     /// The parts of a message among which its calls are. None where a message is one call.
-    fn parts<'a>(&self, message: &'a Value) -> Option<&'a Value>;
+    fn parts<'a>(&self, message: &'a Value) -> Option<&'a Value> {
+        Some(&message["tool_calls"])
+    }
 
     /// The place of arguments that come as an object, which cannot show where it broke off.
     fn object_place(&self, _part: usize) -> Option<String> {
@@ -283,13 +294,17 @@ pub(crate) trait ResponseRules: Sync {
     }
 
     /// The arguments of a call.
-    fn arguments(&self, message: &Value, part: usize) -> Arguments;
+    fn arguments(&self, message: &Value, part: usize) -> Arguments {
+        response::arguments(message, part)
+    }
 
     /// Mends an answer where that is safe.
     fn mend(&self, mender: &mut Mender<'_>, response: &mut Value);
 
     /// A response whose answer says this.
-    fn error_response(&self, model: &str, said: &str) -> Value;
+    fn error_response(&self, model: &str, said: &str) -> Value {
+        response::error_response(model, said)
+    }
 
     /// Makes a result that says an error one that says this output.
     fn succeed(&self, _result: &mut Value, _text: &str) {}
@@ -379,13 +394,7 @@ pub(crate) trait ShapeRules: Sync {
     /// A part that is neither a call nor a result.
     fn block(&self, part: Part, is_model: bool) -> Option<Value>;
 
-    fn says_to_shape(
-        &self,
-        index: usize,
-        message: &Value,
-        mark: Mark<'_>,
-        is_block: bool,
-    ) -> Option<String>;
+    fn says_to_shape(&self, seen: &SeenShape<'_>) -> Option<String>;
 
     /// Whether a message has parts, which are Google's.
     fn has_parts(&self) -> bool {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// A status and the body that goes with it.
 pub type Refusal = (u16, Value);
 
-/// A provider as strict as the real one.
+/// A provider as strict as the real one. What it does not say it does as OpenAI does.
 pub trait StrictRules: Sync {
     /// Checks a request.
     ///
@@ -29,10 +29,15 @@ pub trait StrictRules: Sync {
     fn path_ends(&self) -> &'static [&'static str];
 
     /// The body of its answer to a request that is no JSON.
-    fn not_json(&self) -> Value;
+    fn not_json(&self) -> Value {
+        let message = "We could not parse the JSON body of your request.";
+        json!({"error": {"message": message, "type": "invalid_request_error", "param": null, "code": null}})
+    }
 
     /// A reply of this model that says `ok`.
-    fn ok(&self, model: &Value) -> Value;
+    fn ok(&self, model: &Value) -> Value {
+        chat_ok(model)
+    }
 
     /// Whether a request at this path asks for a stream.
     fn is_streamed(&self, request: &Value, _path: &str) -> bool {
@@ -40,7 +45,11 @@ pub trait StrictRules: Sync {
     }
 
     /// A reply as a stream: its content type and its text. `is_sse` says that server-sent events are asked for.
-    fn stream(&self, reply: &Value, is_sse: bool) -> (&'static str, String);
+    fn stream(&self, reply: &Value, _is_sse: bool) -> (&'static str, String) {
+        let mut text = String::new();
+        chat_stream(reply, &mut text);
+        (EVENTS, text)
+    }
 }
 
 /// The type of server-sent events.
@@ -58,7 +67,7 @@ pub(crate) fn event(name: &str, mut value: Value, text: &mut String) {
 }
 
 /// A reply in the form of chat completions.
-pub(crate) fn chat_ok(model: &Value) -> Value {
+fn chat_ok(model: &Value) -> Value {
     let message = json!({"role": "assistant", "content": "ok"});
     let usage = json!({"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2});
     json!({"id": "chatcmpl-strict", "object": "chat.completion", "created": 0, "model": model,
@@ -66,7 +75,7 @@ pub(crate) fn chat_ok(model: &Value) -> Value {
 }
 
 /// Its stream.
-pub(crate) fn chat_stream(reply: &Value, text: &mut String) {
+fn chat_stream(reply: &Value, text: &mut String) {
     let choice = &reply["choices"][0];
     let mut delta = choice["message"].clone();
     let calls = delta.get_mut("tool_calls").and_then(Value::as_array_mut);
@@ -83,12 +92,6 @@ pub(crate) fn chat_stream(reply: &Value, text: &mut String) {
         data(&chunk, text);
     }
     text.push_str("data: [DONE]\n\n");
-}
-
-/// What OpenAI says to what is no JSON.
-pub(crate) fn openai_not_json() -> Value {
-    let message = "We could not parse the JSON body of your request.";
-    json!({"error": {"message": message, "type": "invalid_request_error", "param": null, "code": null}})
 }
 
 pub(crate) fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {

@@ -9,6 +9,7 @@ mod fuzz;
 #[path = "../../../steadyhand/tests/shared/fuzzing.rs"]
 #[allow(dead_code, reason = "other crates use more of it")]
 mod fuzzing;
+mod homes;
 mod hosts;
 mod limits;
 mod open_turns;

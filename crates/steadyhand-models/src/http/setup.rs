@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use secrecy::ExposeSecret;
 
 use crate::error::{ModelError, ModelErrorKind};
-use crate::settings::{Dialect, ModelSettings};
+use crate::settings::ModelSettings;
 
 const USER_AGENT: &str = concat!("steadyhand/", env!("CARGO_PKG_VERSION"));
 /// Shorter than servers commonly keep a silent connection, so that we seldom write into a closing one.
@@ -26,11 +26,7 @@ pub(super) fn address(settings: &ModelSettings) -> Result<Url, ModelError> {
         None => dialect.public_url(),
     };
     let base = base.trim().trim_end_matches('/');
-    // Anthropic's own clients take it without, others are told to write it.
-    let base = match dialect {
-        Dialect::Anthropic => base.strip_suffix("/v1").unwrap_or(base),
-        Dialect::Ollama | Dialect::OpenAi | Dialect::OpenAiResponses => base,
-    };
+    let base = dialect.client().base(base);
     let url = Url::parse(&format!("{base}/{}", dialect.path()))
         .map_err(|error| wrong(steadyhand::plain_words::address(&error).to_owned()))?;
     match url.scheme() {
@@ -42,20 +38,15 @@ pub(super) fn address(settings: &ModelSettings) -> Result<Url, ModelError> {
 pub(super) fn headers(settings: &ModelSettings) -> Result<HeaderMap, ModelError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if settings.dialect == Dialect::Anthropic {
-        let version = HeaderName::from_static("anthropic-version");
-        headers.insert(version, HeaderValue::from_static("2023-06-01"));
+    let client = settings.dialect.client();
+    for (name, value) in client.headers() {
+        let name = HeaderName::from_static(name);
+        headers.insert(name, HeaderValue::from_static(value));
     }
     let Some(key) = &settings.key else {
         return Ok(headers);
     };
-    let key = key.expose_secret();
-    let (name, value) = match settings.dialect {
-        Dialect::Anthropic => (HeaderName::from_static("x-api-key"), key.to_owned()),
-        Dialect::Ollama | Dialect::OpenAi | Dialect::OpenAiResponses => {
-            (AUTHORIZATION, format!("Bearer {key}"))
-        }
-    };
+    let (name, value) = client.key_header(key.expose_secret());
     let mut value = HeaderValue::from_str(&value).map_err(|_| {
         let message = format!(
             "the key for {} has characters that no key has",
@@ -65,7 +56,7 @@ pub(super) fn headers(settings: &ModelSettings) -> Result<HeaderMap, ModelError>
             .help("look for a line break or a quote at its end")
     })?;
     value.set_sensitive(true);
-    headers.insert(name, value);
+    headers.insert(HeaderName::from_static(name), value);
     Ok(headers)
 }
 

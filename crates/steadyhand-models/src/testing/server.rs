@@ -85,9 +85,9 @@ impl StrictProvider {
 
     /// The base URL as its makers' SDKs take it.
     pub fn url(&self) -> String {
-        match self.shared.dialect {
-            Dialect::Anthropic | Dialect::Ollama => self.url.clone(),
-            Dialect::OpenAi | Dialect::OpenAiResponses => format!("{}/v1", self.url),
+        match self.shared.dialect.public_url().ends_with(VERSION) {
+            true => format!("{}{VERSION}", self.url),
+            false => self.url.clone(),
         }
     }
 
@@ -158,10 +158,7 @@ impl Shared {
             return whole(status, &refusal);
         }
         // What streams unless told otherwise.
-        let streams = match self.dialect {
-            Dialect::Ollama => body["stream"] != false,
-            _ => body["stream"] == true,
-        };
+        let streams = strict::stand_in(self.dialect.provider()).is_streamed(&body, "");
         let model = body["model"].as_str().unwrap_or_default().to_owned();
         let (line, first_id) = {
             let mut log = self.log();
@@ -180,19 +177,19 @@ impl Shared {
     /// What is wrong before the body is looked at.
     fn head(&self, request: &Request<Incoming>) -> Option<(u16, String)> {
         let header = |name: &str| request.headers().get(name)?.to_str().ok();
-        if self.dialect == Dialect::Anthropic && header("anthropic-version").is_none() {
-            return Some((400, "anthropic-version: header is required".to_owned()));
+        let client = self.dialect.client();
+        let mut wanted = client.headers().iter().map(|(name, _)| name);
+        if let Some(name) = wanted.find(|name| header(name).is_none()) {
+            return Some((400, format!("{name}: header is required")));
         }
         let is_json =
             header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
-        if !is_json && self.dialect != Dialect::Ollama {
+        if !is_json && !client.streams_lines() {
             return Some((415, "Unsupported content type".to_owned()));
         }
         let wanted = self.log().key.clone()?;
-        let given = match self.dialect {
-            Dialect::Anthropic => header("x-api-key"),
-            _ => header("authorization").and_then(|value| value.strip_prefix("Bearer ")),
-        };
+        let (name, before) = client.key_header("");
+        let given = header(name).and_then(|value| value.strip_prefix(&before));
         // Providers quote what they do not take.
         (given != Some(wanted.as_str())).then(|| {
             let given = given.unwrap_or("(none)");
@@ -215,10 +212,11 @@ impl Shared {
                 false => shown.whole().to_string(),
             }
         };
-        let kind = match (streams, dialect) {
+        let is_lines = dialect.client().streams_lines();
+        let kind = match (streams, is_lines) {
             (false, _) => "application/json",
-            (true, Dialect::Ollama) => "application/x-ndjson",
-            (true, _) => "text/event-stream; charset=utf-8",
+            (true, true) => "application/x-ndjson",
+            (true, false) => "text/event-stream; charset=utf-8",
         };
         let (body, end) = match line {
             Line::Says(said) => (text(said, None).into_bytes(), End::Closed),
@@ -230,10 +228,7 @@ impl Shared {
                 // What ends an answer is left out: it failed before.
                 let whole = body.len() * 2 / 3;
                 let at = body[..body.floor_char_boundary(whole)].rfind('\n');
-                let separator = match dialect {
-                    Dialect::Ollama => "\n",
-                    _ => "\n\n",
-                };
+                let separator = if is_lines { "\n" } else { "\n\n" };
                 let at = at.and_then(|at| body[..=at].rfind(separator));
                 body.truncate(at.map_or(0, |at| at + separator.len()));
                 body.push_str(&render::midway(dialect, why));
@@ -294,12 +289,14 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-fn path(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::Anthropic => "/v1/messages",
-        Dialect::OpenAi => "/v1/chat/completions",
-        Dialect::OpenAiResponses => "/v1/responses",
-        Dialect::Ollama => "/api/chat",
+/// The end of base URLs that have the version in them.
+const VERSION: &str = "/v1";
+
+fn path(dialect: Dialect) -> String {
+    let path = dialect.client().path();
+    match dialect.public_url().ends_with(VERSION) {
+        true => format!("{VERSION}/{path}"),
+        false => format!("/{path}"),
     }
 }
 

@@ -3,23 +3,14 @@
 //! A stream is put together to the response that it amounts to, and read like one that came at once: so both
 //! ways of delivery cannot differ.
 
-mod anthropic;
-mod calls;
-mod chat;
 mod events;
-mod ollama;
-mod parts;
 mod refusal;
-mod responses;
 mod stream;
-mod thinking;
 
 pub use events::{Line, Lines, TooLong};
 pub use stream::Assembler;
 
-pub(crate) use ollama::context_cut;
 pub(crate) use refusal::refusal;
-pub(crate) use thinking::{ThinkingFilter, apart as without_thinking};
 
 use memchr::memmem;
 use serde_json::Value;
@@ -45,12 +36,8 @@ pub struct Encoded {
 pub fn encode(settings: &ModelSettings, request: &ModelRequest<'_>) -> Encoded {
     let provider = settings.dialect.provider();
     let tools = convert_tools(provider, request.tools);
-    let mut body = match settings.dialect {
-        Dialect::Anthropic => anthropic::encode(settings, request, &tools),
-        Dialect::Ollama => ollama::encode(settings, request, &tools),
-        Dialect::OpenAi => chat::encode(settings, request, &tools),
-        Dialect::OpenAiResponses => responses::encode(settings, request, &tools),
-    };
+    let client = settings.dialect.client();
+    let mut body = client.encode(&settings.of_requests(), request, &tools);
     body["stream"] = Value::Bool(request.delivery == Delivery::Streaming);
     if let Some(fields) = body.as_object_mut() {
         for (key, value) in &settings.more {
@@ -71,12 +58,8 @@ pub fn decode(dialect: Dialect, response: Value, tools: &Converted) -> Result<Re
         let message = format!("{dialect} answered with an error: {said}");
         return Err(ModelError::new(ModelErrorKind::Provider, message));
     }
-    match dialect {
-        Dialect::Anthropic => anthropic::decode(response, tools),
-        Dialect::Ollama => ollama::decode(response, tools),
-        Dialect::OpenAi => chat::decode(response, tools),
-        Dialect::OpenAiResponses => responses::decode(response, tools),
-    }
+    let read = dialect.client().decode(response, tools);
+    read.map_err(|what| unreadable(dialect, what))
 }
 
 /// A name that is there twice in an answer that has tool calls: what would be run can be read in two ways.
@@ -113,19 +96,6 @@ fn unreadable(dialect: Dialect, what: &str) -> ModelError {
     let message = format!("what came is no answer of {dialect}'s protocol: {what}");
     ModelError::new(ModelErrorKind::Unreadable, message)
         .help("check the url and the provider of this model")
-}
-
-fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
-    value.get(key).and_then(Value::as_str)
-}
-
-fn number(value: &Value, key: &str) -> u64 {
-    value.get(key).and_then(Value::as_u64).unwrap_or_default()
-}
-
-fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    let list = value.get(key).and_then(Value::as_array);
-    list.map_or(&[], Vec::as_slice)
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::text;
 use crate::settings::Dialect;
 
 /// The longest text of a provider's that is shown.
@@ -26,16 +25,7 @@ pub(crate) fn refusal(body: &[u8]) -> String {
 
 /// The error that a body is, where it is one.
 pub(super) fn in_body(dialect: Dialect, body: &Value) -> Option<String> {
-    let has_error = body.get("error").is_some_and(|error| !error.is_null());
-    let is_error = match dialect {
-        Dialect::Anthropic => text(body, "type") == Some("error"),
-        Dialect::Ollama => has_error,
-        // An answer with an error beside it is an answer.
-        Dialect::OpenAi => has_error && body.get("choices").is_none(),
-        Dialect::OpenAiResponses => {
-            has_error && (text(body, "status") == Some("failed") || body.get("output").is_none())
-        }
-    };
+    let is_error = dialect.client().is_error(body);
     let said = is_error.then(|| words(body).unwrap_or_else(|| body.to_string()))?;
     Some(steadyhand::cut::text(&said, SHOWN_MAX))
 }
@@ -62,4 +52,8 @@ fn words(value: &Value) -> Option<String> {
         Some(place) if !said.contains(place) => format!("{said} ({place})"),
         _ => said,
     })
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key).and_then(Value::as_str)
 }

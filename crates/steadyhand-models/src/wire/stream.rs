@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 use steadyhand::with_exact_integers;
+use steadyhand_conversation::ThinkingFilter;
+use steadyhand_conversation::client::StreamReader;
 
 use super::events::{Line, Lines, TooLong};
-use super::thinking::ThinkingFilter;
-use super::{anthropic, chat, ollama, refusal, responses};
+use super::refusal;
 use crate::error::{ModelError, ModelErrorKind};
 use crate::model::Told;
 use crate::settings::Dialect;
@@ -30,18 +31,10 @@ pub struct Assembler {
     lines: Lines,
     /// The data of the event that is being read.
     event: Vec<u8>,
-    so_far: SoFar,
+    so_far: Box<dyn StreamReader>,
     thinking: ThinkingFilter,
     bytes_left: usize,
     bytes_max: usize,
-}
-
-#[derive(Debug)]
-enum SoFar {
-    Anthropic(anthropic::Stream),
-    Chat(chat::Stream),
-    Responses(responses::Stream),
-    Ollama(ollama::Stream),
 }
 
 impl Assembler {
@@ -51,12 +44,7 @@ impl Assembler {
             dialect,
             lines: Lines::new(bytes_max),
             event: Vec::new(),
-            so_far: match dialect {
-                Dialect::Anthropic => SoFar::Anthropic(anthropic::Stream::default()),
-                Dialect::OpenAi => SoFar::Chat(chat::Stream::default()),
-                Dialect::OpenAiResponses => SoFar::Responses(responses::Stream::default()),
-                Dialect::Ollama => SoFar::Ollama(ollama::Stream::default()),
-            },
+            so_far: dialect.client().stream_reader(),
             thinking: ThinkingFilter::default(),
             bytes_left: bytes_max,
             bytes_max,
@@ -77,8 +65,8 @@ impl Assembler {
         let thinking = &mut self.thinking;
         let tell = &mut |told: Told| thinking.take(told, tell);
         while let Some(line) = self.lines.next_line() {
-            if self.dialect == Dialect::Ollama {
-                take(self.dialect, &mut self.so_far, line, tell)?;
+            if self.dialect.client().streams_lines() {
+                take(self.dialect, self.so_far.as_mut(), line, tell)?;
                 continue;
             }
             match Line::of(line) {
@@ -90,7 +78,7 @@ impl Assembler {
                 }
                 Line::End => {
                     let event = std::mem::take(&mut self.event);
-                    take(self.dialect, &mut self.so_far, &event, tell)?;
+                    take(self.dialect, self.so_far.as_mut(), &event, tell)?;
                 }
                 Line::Event(_) | Line::Other => {}
             }
@@ -100,12 +88,7 @@ impl Assembler {
 
     /// Whether all has come that belongs to the answer.
     pub fn is_complete(&self) -> bool {
-        match &self.so_far {
-            SoFar::Anthropic(stream) => stream.is_complete(),
-            SoFar::Chat(stream) => stream.is_complete(),
-            SoFar::Responses(stream) => stream.is_complete(),
-            SoFar::Ollama(stream) => stream.is_complete(),
-        }
+        self.so_far.is_complete()
     }
 
     /// The stream has ended: the response, as it would have come at once.
@@ -118,7 +101,7 @@ impl Assembler {
         let mut rest = std::mem::take(&mut self.event);
         let line = self.lines.rest();
         match Line::of(line) {
-            _ if self.dialect == Dialect::Ollama => rest = line.to_vec(),
+            _ if self.dialect.client().streams_lines() => rest = line.to_vec(),
             Line::Data(data) => rest.extend_from_slice(data),
             Line::Event(_) | Line::Other | Line::End => {}
         }
@@ -126,19 +109,14 @@ impl Assembler {
         if rest.trim_ascii() == b"[DONE]" || serde_json::from_slice::<Value>(&rest).is_ok() {
             let thinking = &mut self.thinking;
             let tell = &mut |told: Told| thinking.take(told, tell);
-            take(self.dialect, &mut self.so_far, &rest, tell)?;
+            take(self.dialect, self.so_far.as_mut(), &rest, tell)?;
         }
         self.thinking.finish(tell);
         if !self.is_complete() {
             let message = format!("the answer of {} broke off", self.dialect);
             return Err(ModelError::new(ModelErrorKind::BrokeOff, message));
         }
-        Ok(match self.so_far {
-            SoFar::Anthropic(stream) => stream.into_response(),
-            SoFar::Chat(stream) => stream.into_response(),
-            SoFar::Responses(stream) => stream.into_response(),
-            SoFar::Ollama(stream) => stream.into_response(),
-        })
+        Ok(self.so_far.into_response())
     }
 
     fn too_large(&self) -> ModelError {
@@ -153,7 +131,7 @@ impl Assembler {
 /// One event, or one line of Ollama's.
 fn take(
     dialect: Dialect,
-    so_far: &mut SoFar,
+    so_far: &mut dyn StreamReader,
     data: &[u8],
     tell: &mut dyn FnMut(Told),
 ) -> Result<(), ModelError> {
@@ -162,9 +140,7 @@ fn take(
         return Ok(());
     }
     if data == b"[DONE]" {
-        if let SoFar::Chat(stream) = so_far {
-            stream.done();
-        }
+        so_far.done();
         return Ok(());
     }
     let text = String::from_utf8_lossy(data);
@@ -184,24 +160,15 @@ fn take(
         let message = format!("{dialect} failed in the middle of its answer: {said}");
         return Err(ModelError::new(ModelErrorKind::Provider, message));
     }
-    match so_far {
-        SoFar::Anthropic(stream) => stream.take(event, tell),
-        SoFar::Chat(stream) => stream.take(event, tell),
-        SoFar::Responses(stream) => stream.take(event, tell),
-        SoFar::Ollama(stream) => stream.take(event, tell),
-    }
+    so_far.take(event, tell);
     Ok(())
 }
 
+/// The error that an event tells of.
 fn error_in(dialect: Dialect, event: &Value) -> Option<String> {
-    let failed = event["type"] == "response.failed";
-    if dialect == Dialect::OpenAiResponses && failed {
-        return refusal::in_body(dialect, &event["response"])
-            .or_else(|| Some("(it did not say why)".to_owned()));
-    }
-    if dialect == Dialect::OpenAiResponses && event["type"] == "error" {
-        let said = refusal::refusal(event.to_string().as_bytes());
-        return Some(said);
-    }
-    refusal::in_body(dialect, event)
+    Some(match dialect.client().error_in_event(event)? {
+        Value::Null => "(it did not say why)".to_owned(),
+        error => refusal::in_body(dialect, error)
+            .unwrap_or_else(|| refusal::refusal(error.to_string().as_bytes())),
+    })
 }

@@ -113,20 +113,16 @@ pub fn list(configuration: &Configuration) -> Vec<Listed> {
 }
 
 fn provider_name(provider: Provider) -> &'static str {
-    match dialect_of(provider) {
-        Some(dialect) => dialect.as_str(),
-        None => "scripted",
-    }
+    provider.as_str()
 }
 
 fn dialect_of(provider: Provider) -> Option<Dialect> {
-    match provider {
-        Provider::Anthropic => Some(Dialect::Anthropic),
-        Provider::Ollama => Some(Dialect::Ollama),
-        Provider::OpenAi => Some(Dialect::OpenAi),
-        Provider::OpenAiResponses => Some(Dialect::OpenAiResponses),
-        Provider::Scripted => None,
-    }
+    dialect_called(provider.as_str())
+}
+
+fn dialect_called(name: &str) -> Option<Dialect> {
+    let mut all = Dialect::ALL.into_iter();
+    all.find(|dialect| dialect.as_str() == name)
 }
 
 fn demo(name: &str) -> Chosen {
@@ -230,9 +226,7 @@ fn for_client(
 /// `anthropic/claude-sonnet-4-5`: a model that is in no configuration.
 fn by_provider(name: &str) -> Option<(Dialect, &str)> {
     let (provider, model) = name.split_once('/')?;
-    let dialect = Dialect::ALL
-        .into_iter()
-        .find(|dialect| dialect.as_str() == provider)?;
+    let dialect = dialect_called(provider)?;
     (!model.is_empty()).then_some((dialect, model))
 }
 

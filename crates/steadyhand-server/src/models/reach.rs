@@ -98,11 +98,7 @@ impl Reach {
         let Ok(client) = client.build() else {
             return Answer::Broken("outgoing HTTP cannot be set up".to_owned());
         };
-        let (path, list, field) = match self.dialect {
-            Dialect::Ollama => ("api/tags", "models", "name"),
-            Dialect::Anthropic => ("v1/models", "data", "id"),
-            Dialect::OpenAi | Dialect::OpenAiResponses => ("models", "data", "id"),
-        };
+        let (path, list, field) = self.dialect.client().model_list();
         let base = self.base.as_str().trim_end_matches('/');
         let request = client.get(format!("{base}/{path}")).headers(self.headers());
         let response = match request.send().await {
@@ -133,15 +129,16 @@ impl Reach {
         let Some(key) = &self.key else {
             return headers;
         };
-        let (name, value) = match self.dialect {
-            Dialect::Anthropic => ("x-api-key", key.expose_secret().to_owned()),
-            _ => ("authorization", format!("Bearer {}", key.expose_secret())),
-        };
+        let client = self.dialect.client();
+        let (name, value) = client.key_header(key.expose_secret());
         if let Ok(mut value) = HeaderValue::from_str(&value) {
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
         }
-        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        for (name, value) in client.headers() {
+            let name = HeaderName::from_static(name);
+            headers.insert(name, HeaderValue::from_static(value));
+        }
         headers
     }
 }

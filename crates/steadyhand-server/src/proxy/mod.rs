@@ -6,7 +6,7 @@
 //! ask.rs        sent once, within the time there is                   client.rs    sent again where it was not processed
 //! pool.rs       connections that are safe to use again                connection.rs  one connection, dialled and watched
 //! passing.rs    a stream on its way, with an end to every wait        tap.rs       its calls are checked on the side
-//! aws_events.rs, converse_stream.rs   Bedrock's streams              sigv4.rs     Amazon's signatures, made anew
+//! aws_events.rs Amazon's binary messages                             sigv4.rs     Amazon's signatures, made anew
 //! cut.rs        what was given is sent before a connection is cut     sanitize.rs  a whole answer, mended where that is safe
 //! trouble.rs    no answer, told in the provider's own shape           report.rs    counted, logged, kept in history, told live
 //! execute/      tools registered here are offered, run and answered inside
@@ -21,7 +21,6 @@ mod cases;
 mod client;
 mod coding;
 mod connection;
-mod converse_stream;
 mod cut;
 mod endpoint;
 mod execute;

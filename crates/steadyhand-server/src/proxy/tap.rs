@@ -4,13 +4,13 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value;
+use steadyhand_conversation::client::StreamReader;
 use steadyhand_conversation::{Code, Problem, Provider, What, validate};
 use steadyhand_models::Dialect;
 use steadyhand_models::wire::{Assembler, Line, Lines};
 
 use super::aws_events::Messages;
 use super::coding::{Decoder, Unreadable};
-use super::converse_stream::ConverseStream;
 
 /// What is held of one stream. The calls of one with more than this are not checked.
 const HELD_BYTES_MAX: usize = 1024 * 1024;
@@ -35,6 +35,7 @@ pub(super) enum Framing {
 pub(super) struct Tap {
     provider: Provider,
     framing: Framing,
+    has_named_events: bool,
     decoder: Decoder,
     lines: Lines,
     messages: Messages,
@@ -57,10 +58,10 @@ pub(super) struct Tap {
 
 enum SoFar {
     Assembler(Box<Assembler>),
-    /// Google's pieces are answers of their own.
-    Gemini(Vec<Value>),
+    /// Pieces that are answers of their own.
+    Pieces(Vec<Value>),
     Array(Vec<u8>),
-    Converse(Box<ConverseStream>),
+    NamedEvents(Box<dyn StreamReader>),
 }
 
 /// What was seen.
@@ -81,22 +82,22 @@ impl Tap {
         decoder: Option<Decoder>,
         wants_all: bool,
     ) -> Tap {
-        let assembler =
-            |dialect| SoFar::Assembler(Box::new(Assembler::new(dialect, HELD_BYTES_MAX)));
-        let so_far = match (provider, framing) {
-            (_, Framing::Array) => SoFar::Array(Vec::new()),
-            (Provider::Gemini, _) => SoFar::Gemini(Vec::new()),
-            (Provider::Anthropic, _) => assembler(Dialect::Anthropic),
-            (Provider::Ollama, _) => assembler(Dialect::Ollama),
-            (Provider::OpenAiResponses, _) => assembler(Dialect::OpenAiResponses),
-            (Provider::BedrockConverse, _) => SoFar::Converse(Box::default()),
-            (Provider::OpenAi | Provider::Mistral | Provider::LangChain, _) => {
-                assembler(Dialect::OpenAi)
+        let format = provider.format();
+        let named_events = format.named_event_reader();
+        let has_named_events = named_events.is_some();
+        let so_far = match (framing, named_events) {
+            (Framing::Array, _) => SoFar::Array(Vec::new()),
+            _ if format.streams_array() => SoFar::Pieces(Vec::new()),
+            (_, Some(reader)) => SoFar::NamedEvents(reader),
+            (_, None) => {
+                let assembler = Assembler::new(Dialect::of(provider), HELD_BYTES_MAX);
+                SoFar::Assembler(Box::new(assembler))
             }
         };
         Tap {
             provider,
             framing,
+            has_named_events,
             is_unreadable: decoder.is_none(),
             decoder: decoder.unwrap_or(Decoder::Plain),
             lines: Lines::new(LINE_BYTES_MAX),
@@ -115,7 +116,7 @@ impl Tap {
     /// Looks for the end mark and for nothing else.
     pub(super) fn for_its_end(mut self) -> Tap {
         self.is_skipped = true;
-        self.so_far = SoFar::Gemini(Vec::new());
+        self.so_far = SoFar::Pieces(Vec::new());
         self
     }
 
@@ -160,13 +161,13 @@ impl Tap {
                 Ok(answer) => checked(self.provider, answer),
                 Err(_) => Seen::default(),
             },
-            SoFar::Gemini(pieces) => of_pieces(pieces),
-            SoFar::Converse(stream) => checked(self.provider, stream.into_response()),
+            SoFar::Pieces(pieces) => of_pieces(self.provider, pieces),
+            SoFar::NamedEvents(reader) => checked(self.provider, reader.into_response()),
             SoFar::Array(bytes) => match serde_json::from_slice::<Value>(&bytes) {
                 Ok(Value::Array(pieces)) => {
                     let mut pieces_seen = pieces.iter();
                     self.has_ended = pieces_seen.any(|one| self.provider.format().is_end_mark(one));
-                    of_pieces(pieces)
+                    of_pieces(self.provider, pieces)
                 }
                 Ok(answer) => {
                     self.has_ended = true;
@@ -215,7 +216,7 @@ impl Tap {
             if message.is_exception {
                 self.has_ended = true;
                 self.is_skipped = true;
-            } else if self.provider == Provider::BedrockConverse {
+            } else if self.has_named_events {
                 let mut event = format!("{{\"{}\":", message.kind).into_bytes();
                 event.extend_from_slice(payload);
                 event.push(b'}');
@@ -280,7 +281,7 @@ impl Tap {
             self.is_skipped = true;
         }
         if self.is_skipped {
-            self.so_far = SoFar::Gemini(Vec::new());
+            self.so_far = SoFar::Pieces(Vec::new());
         }
         Ok(())
     }
@@ -303,13 +304,14 @@ impl Tap {
                 }
                 push(b"\n")
             }
-            SoFar::Gemini(pieces) => {
+            SoFar::Pieces(pieces) => {
                 let piece = serde_json::from_slice(event).map_err(|_| Unreadable)?;
                 pieces.push(piece);
                 Ok(())
             }
-            SoFar::Converse(stream) => {
-                stream.take(serde_json::from_slice(event).map_err(|_| Unreadable)?);
+            SoFar::NamedEvents(reader) => {
+                let event = serde_json::from_slice(event).map_err(|_| Unreadable)?;
+                reader.take(event, &mut |_| {});
                 Ok(())
             }
             SoFar::Array(_) => Ok(()),
@@ -320,7 +322,7 @@ impl Tap {
         self.is_unreadable = true;
         self.event = Vec::new();
         self.lines = Lines::new(0);
-        self.so_far = SoFar::Gemini(Vec::new());
+        self.so_far = SoFar::Pieces(Vec::new());
     }
 }
 
@@ -336,40 +338,23 @@ pub(super) fn checked(provider: Provider, answer: Value) -> Seen {
     }
 }
 
-/// Google's pieces: each brings whole calls; together they are one answer.
-pub(super) fn of_pieces(pieces: Vec<Value>) -> Seen {
+/// Pieces that are answers of their own: each brings whole calls; together they are one answer.
+pub(super) fn of_pieces(provider: Provider, pieces: Vec<Value>) -> Seen {
+    let format = provider.format();
     let mut problems = Vec::new();
     let mut whole: Option<Value> = None;
     for piece in pieces {
-        let has_content = piece.pointer("/candidates/0/content/parts").is_some();
-        if has_content {
-            problems.extend(checked(Provider::Gemini, piece.clone()).problems);
+        if format.has_answer(&piece) {
+            problems.extend(checked(provider, piece.clone()).problems);
         }
         match &mut whole {
             None => whole = Some(piece),
-            Some(whole) => add_piece(whole, piece),
+            Some(whole) => format.add_piece(whole, piece),
         }
     }
     Seen {
         problems,
         answer: whole,
         is_unfinished: false,
-    }
-}
-
-fn add_piece(whole: &mut Value, mut piece: Value) {
-    let parts = piece
-        .pointer_mut("/candidates/0/content/parts")
-        .map(Value::take);
-    let there = whole.pointer_mut("/candidates/0/content/parts");
-    if let (Some(Value::Array(there)), Some(Value::Array(parts))) = (there, parts) {
-        there.extend(parts);
-    }
-    if let Some(reason) = piece
-        .pointer_mut("/candidates/0/finishReason")
-        .map(Value::take)
-        && let Some(Value::Object(candidate)) = whole.pointer_mut("/candidates/0")
-    {
-        candidate.insert("finishReason".to_owned(), reason);
     }
 }

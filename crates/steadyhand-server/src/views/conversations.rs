@@ -45,7 +45,7 @@ pub(crate) fn is_what_is_said(provider: Provider, what: Option<What>, value: &Va
 
 /// Whether there is something to repair: what is no conversation cannot be said to be in order.
 pub(crate) fn is_conversation(provider: Provider, value: &Value) -> bool {
-    let is_one_text = provider == Provider::OpenAiResponses && value["input"].is_string();
+    let is_one_text = conversation::is_one_text(provider, value);
     is_one_text || conversation::messages(provider, value).is_some()
 }
 

@@ -5,12 +5,17 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::{AnthropicFormat, sound};
+use crate::providers::client::ClientFormat;
 use crate::providers::format::{
     ProviderFormat, SoundRequest, event, has, is_named, keep, name_of, put, texts,
 };
 use crate::stream_state::StreamState;
 
 impl ProviderFormat for AnthropicFormat {
+    fn client(&self) -> &'static dyn ClientFormat {
+        &AnthropicFormat
+    }
+
     fn answer_messages(&self, answer: &Value) -> Vec<Value> {
         vec![json!({"role": "assistant", "content": answer["content"]})]
     }

@@ -1,5 +1,6 @@
 //! Anthropic's Messages.
 
+mod client;
 mod exchange;
 mod messages;
 mod request;

@@ -7,10 +7,15 @@ use super::AnthropicFormat;
 use crate::problem::Code;
 use crate::providers::arguments;
 use crate::providers::mender::Mender;
-use crate::providers::rules::ResponseRules;
+use crate::providers::rules::{AnswerPlace, ResponseRules};
 use crate::providers::wire::text;
 
 impl ResponseRules for AnthropicFormat {
+    /// The response is the answer.
+    fn answer_place(&self) -> Option<AnswerPlace> {
+        None
+    }
+
     fn is_error(&self, response: &Value) -> bool {
         text(response, "type") == Some("error")
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::AnthropicFormat;
-use crate::providers::foreign::{ANTHROPIC, Mark, OPENAI, PDF, Part, Role, Said, split};
+use crate::providers::foreign::{ANTHROPIC, OPENAI, PDF, Part, Role, Said, SeenShape, split};
 use crate::providers::rules::ShapeRules;
 
 impl ShapeRules for AnthropicFormat {
@@ -27,18 +27,13 @@ impl ShapeRules for AnthropicFormat {
         Some(block(part))
     }
 
-    fn says_to_shape(
-        &self,
-        index: usize,
-        _message: &Value,
-        mark: Mark<'_>,
-        is_block: bool,
-    ) -> Option<String> {
-        Some(match is_block {
+    fn says_to_shape(&self, seen: &SeenShape<'_>) -> Option<String> {
+        let index = seen.index;
+        Some(match seen.is_block {
             true => format!("messages.{index}.content.0: Input should be an object"),
             false => format!(
                 "messages.{index}.{}: Extra inputs are not permitted",
-                mark.what
+                seen.what
             ),
         })
     }

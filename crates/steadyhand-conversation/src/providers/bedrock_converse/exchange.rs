@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::ConverseFormat;
+use super::stream::ConverseStream;
+use crate::client::StreamReader;
 use crate::providers::format::{
     ProviderFormat, found, has, is_named, is_there, keep, name_of, remove, texts,
 };
@@ -56,6 +58,14 @@ impl ProviderFormat for ConverseFormat {
         has(event, "\"contentBlockDelta\"")
             && !has(event, "\"toolUse\"")
             && !has(event, "\"messageStop\"")
+    }
+
+    fn named_event_reader(&self) -> Option<Box<dyn StreamReader>> {
+        Some(Box::<ConverseStream>::default())
+    }
+
+    fn write_begin(&self, _stream: &mut StreamState) -> String {
+        String::new()
     }
 
     fn write_words(&self, _stream: &mut StreamState, _words: &str) -> String {

@@ -5,6 +5,7 @@ mod messages;
 mod request;
 mod response;
 mod shapes;
+mod stream;
 #[cfg(feature = "strict")]
 pub(crate) mod strict;
 mod tools;

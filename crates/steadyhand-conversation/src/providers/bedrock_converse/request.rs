@@ -7,7 +7,7 @@ use super::{ConverseFormat, whole_request};
 use crate::host::Host;
 use crate::place::Places;
 use crate::problem::{Code, Log};
-use crate::providers::extra_fields::{self, OF_CHAT, is_of_an_answer};
+use crate::providers::extra_fields::{OF_CHAT, is_of_an_answer};
 use crate::providers::rules::RequestRules;
 use crate::providers::wire::Wire;
 use crate::providers::{ids, opening};
@@ -40,12 +40,6 @@ impl RequestRules for ConverseFormat {
         Some(
             "The messages field in the request is empty. Add a message to the messages field and try again.",
         )
-    }
-
-    fn settle(&self, host: Host, messages: &mut [Value], base: &str, log: &mut Log) {
-        if host.is_strict() {
-            extra_fields::leave_out(self, messages, base, log);
-        }
     }
 
     fn begin(

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::ConverseFormat;
-use crate::providers::foreign::{CONVERSE, Mark, Part, Role, Said, split};
+use crate::providers::foreign::{CONVERSE, Part, Role, Said, SeenShape, split};
 use crate::providers::ids;
 use crate::providers::rules::ShapeRules;
 
@@ -27,16 +27,11 @@ impl ShapeRules for ConverseFormat {
         Some(block(part))
     }
 
-    fn says_to_shape(
-        &self,
-        index: usize,
-        message: &Value,
-        _mark: Mark<'_>,
-        is_block: bool,
-    ) -> Option<String> {
-        let mut blocks = message["content"].as_array().into_iter().flatten();
+    fn says_to_shape(&self, seen: &SeenShape<'_>) -> Option<String> {
+        let index = seen.index;
+        let mut blocks = seen.message["content"].as_array().into_iter().flatten();
         let is_typed = |block: &Value| block.get("type").is_some();
-        let part = match is_block {
+        let part = match seen.is_block {
             true => format!(".content.{}", blocks.position(is_typed).unwrap_or_default()),
             false => String::new(),
         };

@@ -4,12 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::providers::format::{self, any_has, found, has, is_named, keep, kind_of, name_of, put};
+use crate::providers::format::{found, has, is_named, keep, name_of};
 use crate::stream_state::StreamState;
-
-pub(crate) use format::let_answer;
-
-pub(crate) const END_MARK: &str = "a finish_reason or [DONE]";
 
 pub(crate) fn answer_messages(answer: &Value) -> Vec<Value> {
     found(answer, "/choices/0/message")
@@ -35,14 +31,6 @@ pub(crate) fn words(answer: &Value) -> String {
 pub(crate) fn tool_names(tools: &[Value]) -> HashSet<String> {
     let names = tools.iter().filter_map(|tool| name_of(&tool["function"]));
     names.collect()
-}
-
-pub(crate) fn forbid_tools(request: &mut Value) {
-    put(request, "tool_choice", json!("none"));
-}
-
-pub(crate) fn is_end(event: &Value) -> bool {
-    any_has(event, "choices", "finish_reason")
 }
 
 pub(crate) fn brings_words_only(event: &[u8]) -> bool {
@@ -99,8 +87,4 @@ fn chunk(stream: &StreamState, delta: &Value, reason: &Value, usage: Value) -> S
         chunk["usage"] = usage;
     }
     format!("data: {chunk}\n\n")
-}
-
-pub(crate) fn error_body(code: &str, status: u16, words: &str) -> Value {
-    json!({"error": {"message": words, "type": kind_of(status), "param": null, "code": code}})
 }

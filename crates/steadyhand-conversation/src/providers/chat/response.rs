@@ -176,11 +176,6 @@ pub(crate) fn error_response(model: &str, said: &str) -> Value {
     })
 }
 
-/// Why the model stopped.
-pub(crate) fn finish_reason(response: &Value) -> Option<&str> {
-    response.pointer("/choices/0/finish_reason")?.as_str()
-}
-
 /// A call that a model wrote as text.
 pub(crate) fn native_call(id: &str, name: &str, arguments: &Value) -> Value {
     json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments.to_string()}})

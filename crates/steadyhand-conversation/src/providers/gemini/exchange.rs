@@ -71,6 +71,25 @@ impl ProviderFormat for GeminiFormat {
         true
     }
 
+    fn has_answer(&self, piece: &Value) -> bool {
+        piece.pointer(PARTS).is_some()
+    }
+
+    fn add_piece(&self, whole: &mut Value, mut piece: Value) {
+        let parts = piece.pointer_mut(PARTS).map(Value::take);
+        let there = whole.pointer_mut(PARTS);
+        if let (Some(Value::Array(there)), Some(Value::Array(parts))) = (there, parts) {
+            there.extend(parts);
+        }
+        if let Some(reason) = piece
+            .pointer_mut("/candidates/0/finishReason")
+            .map(Value::take)
+            && let Some(Value::Object(candidate)) = whole.pointer_mut("/candidates/0")
+        {
+            candidate.insert("finishReason".to_owned(), reason);
+        }
+    }
+
     fn brings_words_only(&self, event: &[u8]) -> bool {
         let others = [
             "\"functionCall\"",
@@ -79,6 +98,10 @@ impl ProviderFormat for GeminiFormat {
             "\"error\"",
         ];
         !others.iter().any(|other| has(event, other))
+    }
+
+    fn write_begin(&self, _stream: &mut StreamState) -> String {
+        String::new()
     }
 
     fn write_words(&self, stream: &mut StreamState, words: &str) -> String {

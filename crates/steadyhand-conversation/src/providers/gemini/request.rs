@@ -9,7 +9,7 @@ use crate::place::Places;
 use crate::problem::Log;
 use crate::providers::rules::RequestRules;
 use crate::providers::wire::Wire;
-use crate::providers::{extra_fields, names, opening};
+use crate::providers::{names, opening};
 
 impl RequestRules for GeminiFormat {
     fn wire(&self, _host: Host) -> &'static dyn Wire {
@@ -47,12 +47,6 @@ impl RequestRules for GeminiFormat {
 
     fn says_to_no_messages(&self) -> Option<&'static str> {
         Some("* GenerateContentRequest.contents: contents is not specified")
-    }
-
-    fn settle(&self, host: Host, messages: &mut [Value], base: &str, log: &mut Log) {
-        if host.is_strict() {
-            extra_fields::leave_out(self, messages, base, log);
-        }
     }
 
     /// Somebody must have spoken before the first call.

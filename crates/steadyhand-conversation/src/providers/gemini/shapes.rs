@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::GeminiFormat;
-use crate::providers::foreign::{GEMINI, Mark, PDF, Part, Role, Said, split};
+use crate::providers::foreign::{GEMINI, PDF, Part, Role, Said, SeenShape, split};
 use crate::providers::rules::ShapeRules;
 
 impl ShapeRules for GeminiFormat {
@@ -27,16 +27,11 @@ impl ShapeRules for GeminiFormat {
         parts(part, &HashMap::new()).into_iter().next()
     }
 
-    fn says_to_shape(
-        &self,
-        index: usize,
-        _message: &Value,
-        mark: Mark<'_>,
-        is_block: bool,
-    ) -> Option<String> {
-        let key = match is_block || mark.what == "tool" {
+    fn says_to_shape(&self, seen: &SeenShape<'_>) -> Option<String> {
+        let index = seen.index;
+        let key = match seen.is_block || seen.what == "tool" {
             true => "content",
-            false => mark.what,
+            false => seen.what,
         };
         Some(format!(
             "Invalid JSON payload received. Unknown name \"{key}\" at 'contents[{index}]': Cannot find field."

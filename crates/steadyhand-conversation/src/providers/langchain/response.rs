@@ -6,9 +6,14 @@ use steadyhand::Arguments;
 use super::{LangChainFormat, body_and_place};
 use crate::providers::arguments;
 use crate::providers::mender::{Mender, says_something};
-use crate::providers::rules::ResponseRules;
+use crate::providers::rules::{AnswerPlace, ResponseRules};
 
 impl ResponseRules for LangChainFormat {
+    /// The response is the answer.
+    fn answer_place(&self) -> Option<AnswerPlace> {
+        None
+    }
+
     fn is_error(&self, _response: &Value) -> bool {
         false
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::LangChainFormat;
 use crate::providers::chat::shapes as chat;
-use crate::providers::foreign::{LANGCHAIN, Mark, OPENAI, Part, Role, Said, chat_part, split};
+use crate::providers::foreign::{LANGCHAIN, OPENAI, Part, Role, Said, SeenShape, chat_part, split};
 use crate::providers::rules::ShapeRules;
 
 const STYLE: chat::Style = chat::Style {
@@ -30,13 +30,7 @@ impl ShapeRules for LangChainFormat {
         None
     }
 
-    fn says_to_shape(
-        &self,
-        _index: usize,
-        _message: &Value,
-        _mark: Mark<'_>,
-        _is_block: bool,
-    ) -> Option<String> {
+    fn says_to_shape(&self, _seen: &SeenShape<'_>) -> Option<String> {
         None
     }
 }

@@ -3,9 +3,7 @@
 use serde_json::Value;
 
 use super::LangChainFormat;
-use crate::providers::strict_rules::{
-    EVENTS, Refusal, StrictRules, chat_ok, chat_stream, openai_not_json,
-};
+use crate::providers::strict_rules::{Refusal, StrictRules};
 
 impl StrictRules for LangChainFormat {
     fn check(&self, _request: &Value) -> Result<(), Refusal> {
@@ -23,19 +21,5 @@ impl StrictRules for LangChainFormat {
 
     fn path_ends(&self) -> &'static [&'static str] {
         &[]
-    }
-
-    fn not_json(&self) -> Value {
-        openai_not_json()
-    }
-
-    fn ok(&self, model: &Value) -> Value {
-        chat_ok(model)
-    }
-
-    fn stream(&self, reply: &Value, _is_sse: bool) -> (&'static str, String) {
-        let mut text = String::new();
-        chat_stream(reply, &mut text);
-        (EVENTS, text)
     }
 }

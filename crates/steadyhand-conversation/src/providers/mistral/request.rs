@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::place::Places;
 use crate::problem::Log;
 use crate::providers::chat::Chat;
-use crate::providers::extra_fields::{self, is_of_an_answer};
+use crate::providers::extra_fields::is_of_an_answer;
 use crate::providers::rules::RequestRules;
 use crate::providers::wire::Wire;
 use crate::providers::{ids, opening};
@@ -59,12 +59,6 @@ impl RequestRules for MistralFormat {
 
     fn prepare(&self, messages: &mut [Value], base: &str, log: &mut Log) {
         roles::follow(messages, base, log);
-    }
-
-    fn settle(&self, host: Host, messages: &mut [Value], base: &str, log: &mut Log) {
-        if host.is_strict() {
-            extra_fields::leave_out(self, messages, base, log);
-        }
     }
 
     /// It overlooks calls in the first message.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::MistralFormat;
 use crate::providers::chat::shapes::{Style, write};
-use crate::providers::foreign::{Mark, OPENAI, PDF, Part, Said, chat_part, data_url};
+use crate::providers::foreign::{OPENAI, PDF, Part, Said, SeenShape, chat_part, data_url};
 use crate::providers::rules::ShapeRules;
 
 const STYLE: Style = Style {
@@ -14,7 +14,7 @@ const STYLE: Style = Style {
     has_images_beside: false,
     takes_objects: false,
     name_of_results: Some("name"),
-    part: part,
+    part,
 };
 
 impl ShapeRules for MistralFormat {
@@ -30,17 +30,11 @@ impl ShapeRules for MistralFormat {
         Some(self::part(part))
     }
 
-    fn says_to_shape(
-        &self,
-        _index: usize,
-        _message: &Value,
-        mark: Mark<'_>,
-        is_block: bool,
-    ) -> Option<String> {
-        Some(match is_block {
+    fn says_to_shape(&self, seen: &SeenShape<'_>) -> Option<String> {
+        Some(match seen.is_block {
             true => format!(
                 "Input tag '{}' found using 'type' does not match any of the expected tags",
-                mark.what
+                seen.what
             ),
             false => "Extra inputs are not permitted".to_owned(),
         })

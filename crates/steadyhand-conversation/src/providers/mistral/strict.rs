@@ -5,9 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::MistralFormat;
-use crate::providers::strict_rules::{
-    EVENTS, Refusal, StrictRules, chat_ok, chat_stream, is_json, items, str_of,
-};
+use crate::providers::strict_rules::{Refusal, StrictRules, is_json, items, str_of};
 
 impl StrictRules for MistralFormat {
     fn check(&self, request: &Value) -> Result<(), Refusal> {
@@ -24,16 +22,6 @@ impl StrictRules for MistralFormat {
 
     fn not_json(&self) -> Value {
         json!({"object": "error", "message": "Invalid JSON", "type": "invalid_request_error", "param": null, "code": null})
-    }
-
-    fn ok(&self, model: &Value) -> Value {
-        chat_ok(model)
-    }
-
-    fn stream(&self, reply: &Value, _is_sse: bool) -> (&'static str, String) {
-        let mut text = String::new();
-        chat_stream(reply, &mut text);
-        (EVENTS, text)
     }
 }
 

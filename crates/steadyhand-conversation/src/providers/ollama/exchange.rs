@@ -1,15 +1,17 @@
 //! How Ollama speaks over HTTP: a JSON value a line.
 
-use std::collections::HashSet;
-
 use serde_json::{Value, json};
 
 use super::OllamaFormat;
-use crate::providers::chat::exchange;
+use crate::providers::client::ClientFormat;
 use crate::providers::format::{ProviderFormat, found, has, is_named, keep, remove};
 use crate::stream_state::StreamState;
 
 impl ProviderFormat for OllamaFormat {
+    fn client(&self) -> &'static dyn ClientFormat {
+        &OllamaFormat
+    }
+
     fn answer_messages(&self, answer: &Value) -> Vec<Value> {
         found(answer, "/message")
     }
@@ -35,10 +37,6 @@ impl ProviderFormat for OllamaFormat {
         true
     }
 
-    fn tool_names(&self, tools: &[Value]) -> HashSet<String> {
-        exchange::tool_names(tools)
-    }
-
     fn forbid_tools(&self, request: &mut Value) {
         remove(request, "tools");
     }
@@ -53,6 +51,10 @@ impl ProviderFormat for OllamaFormat {
 
     fn brings_words_only(&self, event: &[u8]) -> bool {
         !has(event, "\"tool_calls\"") && has(event, "\"done\":false")
+    }
+
+    fn write_begin(&self, _stream: &mut StreamState) -> String {
+        String::new()
     }
 
     fn write_words(&self, stream: &mut StreamState, words: &str) -> String {

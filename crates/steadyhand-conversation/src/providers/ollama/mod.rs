@@ -1,5 +1,6 @@
 //! Ollama's own `/api/chat`.
 
+mod client;
 mod exchange;
 mod request;
 mod response;

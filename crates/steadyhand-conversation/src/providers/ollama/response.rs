@@ -1,7 +1,6 @@
 //! What Ollama answers.
 
 use serde_json::{Value, json};
-use steadyhand::Arguments;
 
 use super::OllamaFormat;
 use crate::providers::chat::response::{self, ArgumentsAs, Style};
@@ -29,16 +28,8 @@ impl ResponseRules for OllamaFormat {
         text(response, "done_reason")
     }
 
-    fn parts<'a>(&self, message: &'a Value) -> Option<&'a Value> {
-        Some(&message["tool_calls"])
-    }
-
     fn object_place(&self, part: usize) -> Option<String> {
         Some(format!("/tool_calls/{part}/function/arguments"))
-    }
-
-    fn arguments(&self, message: &Value, part: usize) -> Arguments {
-        response::arguments(message, part)
     }
 
     fn mend(&self, mender: &mut Mender<'_>, response: &mut Value) {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::OllamaFormat;
 use crate::providers::chat::shapes::{Style, write};
-use crate::providers::foreign::{Mark, OLLAMA, OPENAI, Part, Said, chat_part};
+use crate::providers::foreign::{OLLAMA, OPENAI, Part, Said, SeenShape, chat_part};
 use crate::providers::rules::ShapeRules;
 
 const STYLE: Style = Style {
@@ -30,13 +30,7 @@ impl ShapeRules for OllamaFormat {
         Some(chat_part(part))
     }
 
-    fn says_to_shape(
-        &self,
-        _index: usize,
-        _message: &Value,
-        _mark: Mark<'_>,
-        _is_block: bool,
-    ) -> Option<String> {
+    fn says_to_shape(&self, _seen: &SeenShape<'_>) -> Option<String> {
         None
     }
 }

@@ -1,5 +1,6 @@
 //! OpenAI's Chat Completions, and the many services that speak it.
 
+mod client;
 mod deepseek;
 mod exchange;
 mod request;

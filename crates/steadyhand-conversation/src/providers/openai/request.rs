@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::place::Places;
 use crate::problem::{Code, Log};
 use crate::providers::chat::Chat;
-use crate::providers::extra_fields::{self, is_of_an_answer};
+use crate::providers::extra_fields::is_of_an_answer;
 use crate::providers::rules::RequestRules;
 use crate::providers::wire::{Wire, text};
 
@@ -60,12 +60,6 @@ impl RequestRules for OpenAiFormat {
 
     fn check_fields(&self, request: &Value, log: &mut Log) {
         tool_choice(request, log);
-    }
-
-    fn settle(&self, host: Host, messages: &mut [Value], base: &str, log: &mut Log) {
-        if host.is_strict() {
-            extra_fields::leave_out(self, messages, base, log);
-        }
     }
 
     fn mend_request(

@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use super::OpenAiFormat;
 use crate::providers::chat::shapes::{Style, write};
-use crate::providers::foreign::{CONVERSE, Mark, OLD_CALLS, OLLAMA, OPENAI, Part, Said, chat_part};
+use crate::providers::foreign::{
+    CONVERSE, OLD_CALLS, OLLAMA, OPENAI, Part, Said, SeenShape, chat_part,
+};
 use crate::providers::rules::ShapeRules;
 
 const STYLE: Style = Style {
@@ -30,19 +32,14 @@ impl ShapeRules for OpenAiFormat {
         Some(chat_part(part))
     }
 
-    fn says_to_shape(
-        &self,
-        index: usize,
-        _message: &Value,
-        mark: Mark<'_>,
-        is_block: bool,
-    ) -> Option<String> {
-        let what = mark.what;
-        Some(match mark.whose {
-            CONVERSE if is_block => {
+    fn says_to_shape(&self, seen: &SeenShape<'_>) -> Option<String> {
+        let index = seen.index;
+        let what = seen.what;
+        Some(match seen.whose {
+            CONVERSE if seen.is_block => {
                 format!("Missing required parameter: 'messages[{index}].content[0].type'.")
             }
-            _ if is_block => format!(
+            _ if seen.is_block => format!(
                 "Invalid value: '{what}'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', 'audio', and 'file'."
             ),
             OLLAMA => format!("Unknown parameter: 'messages[{index}].images'."),

@@ -3,9 +3,7 @@
 use serde_json::{Value, json};
 
 use super::OpenAiFormat;
-use crate::providers::strict_rules::{
-    EVENTS, Refusal, StrictRules, chat_ok, chat_stream, is_object, items, openai_not_json, str_of,
-};
+use crate::providers::strict_rules::{Refusal, StrictRules, is_object, items, str_of};
 
 impl StrictRules for OpenAiFormat {
     fn check(&self, request: &Value) -> Result<(), Refusal> {
@@ -22,20 +20,6 @@ impl StrictRules for OpenAiFormat {
 
     fn path_ends(&self) -> &'static [&'static str] {
         &["chat/completions"]
-    }
-
-    fn not_json(&self) -> Value {
-        openai_not_json()
-    }
-
-    fn ok(&self, model: &Value) -> Value {
-        chat_ok(model)
-    }
-
-    fn stream(&self, reply: &Value, _is_sse: bool) -> (&'static str, String) {
-        let mut text = String::new();
-        chat_stream(reply, &mut text);
-        (EVENTS, text)
     }
 }
 

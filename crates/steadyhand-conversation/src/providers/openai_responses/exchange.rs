@@ -5,11 +5,15 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::ResponsesFormat;
-use crate::providers::chat::exchange;
+use crate::providers::client::ClientFormat;
 use crate::providers::format::{self, ProviderFormat, event, has, is_named, keep, name_of, texts};
 use crate::stream_state::StreamState;
 
 impl ProviderFormat for ResponsesFormat {
+    fn client(&self) -> &'static dyn ClientFormat {
+        &ResponsesFormat
+    }
+
     fn answer_messages(&self, answer: &Value) -> Vec<Value> {
         let output = answer.get("output").and_then(Value::as_array);
         output.cloned().unwrap_or_default()
@@ -39,10 +43,6 @@ impl ProviderFormat for ResponsesFormat {
 
     fn let_answer(&self, request: &mut Value) {
         format::let_answer(request);
-    }
-
-    fn forbid_tools(&self, request: &mut Value) {
-        exchange::forbid_tools(request);
     }
 
     fn end_mark(&self) -> &'static str {
@@ -134,10 +134,6 @@ impl ProviderFormat for ResponsesFormat {
         };
         out += &numbered(stream, name, json!({ "response": response }));
         out
-    }
-
-    fn error_body(&self, code: &str, status: u16, words: &str) -> Value {
-        exchange::error_body(code, status, words)
     }
 
     fn error_event(&self, code: &str, _body: &Value, words: &str) -> String {

@@ -1,5 +1,6 @@
 //! OpenAI's Responses.
 
+mod client;
 mod exchange;
 mod items;
 mod messages;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::ResponsesFormat;
 use crate::providers::foreign::{
-    FILE_NAME, Mark, PDF, Part, RESPONSES, Role, Said, chat_part, data_url, split,
+    FILE_NAME, PDF, Part, RESPONSES, Role, Said, SeenShape, chat_part, data_url, split,
 };
 use crate::providers::rules::ShapeRules;
 
@@ -23,16 +23,11 @@ impl ShapeRules for ResponsesFormat {
         Some(part_of(part, is_model))
     }
 
-    fn says_to_shape(
-        &self,
-        index: usize,
-        _message: &Value,
-        mark: Mark<'_>,
-        is_block: bool,
-    ) -> Option<String> {
-        let what = mark.what;
+    fn says_to_shape(&self, seen: &SeenShape<'_>) -> Option<String> {
+        let index = seen.index;
+        let what = seen.what;
         Some(match what {
-            _ if is_block => format!(
+            _ if seen.is_block => format!(
                 "Invalid value: '{what}'. Supported values are: 'input_text', 'input_image', 'output_text', 'refusal', 'input_file', 'computer_screenshot', and 'summary_text'."
             ),
             "tool" => "Invalid value: 'tool'. Supported values are: 'assistant', 'system', 'developer', and 'user'."

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::ResponsesFormat;
 use crate::providers::strict_rules::{
-    EVENTS, Refusal, StrictRules, event, is_object, items, openai_not_json, str_of,
+    EVENTS, Refusal, StrictRules, event, is_object, items, str_of,
 };
 
 impl StrictRules for ResponsesFormat {
@@ -24,10 +24,6 @@ impl StrictRules for ResponsesFormat {
 
     fn path_ends(&self) -> &'static [&'static str] {
         &["responses"]
-    }
-
-    fn not_json(&self) -> Value {
-        openai_not_json()
     }
 
     fn ok(&self, model: &Value) -> Value {

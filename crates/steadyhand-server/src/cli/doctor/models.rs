@@ -1,7 +1,7 @@
 //! Models: is there a key, and does something answer. Those on this machine are asked, others with `--online`.
 
 use futures_util::future::join_all;
-use steadyhand_models::{Dialect, ModelError};
+use steadyhand_models::ModelError;
 
 use super::Patient;
 use super::check::{Check, Group, State};
@@ -74,9 +74,9 @@ fn answered(reach: &Reach, answer: &Answer, check: impl Fn(State, String) -> Che
             let text = format!("{host} answers and does not have {model}");
             let check =
                 check(State::Fix, text).because([format!("it has: {}{more}", shown.join(", "))]);
-            match reach.dialect {
-                Dialect::Ollama => check.next(format!("Get it: ollama pull {model}")),
-                _ => check.next("Name one of those in model = \"…\""),
+            match reach.dialect.client().how_to_get(model) {
+                Some(command) => check.next(format!("Get it: {command}")),
+                None => check.next("Name one of those in model = \"…\""),
             }
         }
         Answer::Status(status @ (401 | 403)) => check(
@@ -90,9 +90,10 @@ fn answered(reach: &Reach, answer: &Answer, check: impl Fn(State, String) -> Che
             .next("Ask it something: steadyhand chat --model NAME hello"),
         Answer::Nobody => {
             let check = check(State::Fix, format!("nothing listens on {host}"));
-            match (reach.dialect, is_here(reach.url())) {
-                (Dialect::Ollama, true) => check.next("Start it: ollama serve"),
-                (_, true) => check.next("Start it, or change its url"),
+            let start = reach.dialect.client().how_to_start();
+            match (start, is_here(reach.url())) {
+                (Some(command), true) => check.next(format!("Start it: {command}")),
+                (None, true) => check.next("Start it, or change its url"),
                 (_, false) => check.next(
                     "Is there a way out of this machine? A proxy may be needed (HTTPS_PROXY)",
                 ),

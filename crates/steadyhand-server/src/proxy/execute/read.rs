@@ -14,11 +14,12 @@ const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Reads one stream.
 pub(super) enum Reader {
     Assembler(Box<Assembler>),
-    Gemini(Box<Pieces>),
+    Pieces(Box<Pieces>),
 }
 
 /// Google's pieces are answers of their own.
 pub(super) struct Pieces {
+    provider: Provider,
     framing: Framing,
     lines: Lines,
     event: Vec<u8>,
@@ -28,26 +29,19 @@ pub(super) struct Pieces {
 
 impl Reader {
     pub(super) fn new(provider: Provider, framing: Framing) -> Reader {
-        let dialect = match provider {
-            Provider::Anthropic => Dialect::Anthropic,
-            Provider::Ollama => Dialect::Ollama,
-            Provider::OpenAiResponses => Dialect::OpenAiResponses,
-            // Tools are run here only for whole answers of it: its stream is binary.
-            Provider::OpenAi
-            | Provider::Mistral
-            | Provider::BedrockConverse
-            | Provider::LangChain => Dialect::OpenAi,
-            Provider::Gemini => {
-                return Reader::Gemini(Box::new(Pieces {
-                    framing,
-                    lines: Lines::new(BYTES_MAX),
-                    event: Vec::new(),
-                    pieces: Vec::new(),
-                    bytes: 0,
-                }));
-            }
-        };
-        Reader::Assembler(Box::new(Assembler::new(dialect, BYTES_MAX)))
+        // Tools are run only for whole answers of Bedrock's: its stream is binary.
+        if !provider.format().streams_array() {
+            let assembler = Assembler::new(Dialect::of(provider), BYTES_MAX);
+            return Reader::Assembler(Box::new(assembler));
+        }
+        Reader::Pieces(Box::new(Pieces {
+            provider,
+            framing,
+            lines: Lines::new(BYTES_MAX),
+            event: Vec::new(),
+            pieces: Vec::new(),
+            bytes: 0,
+        }))
     }
 
     /// Takes in what has come; gives back the words in it.
@@ -62,7 +56,7 @@ impl Reader {
                 });
                 pushed.map_err(trouble)?;
             }
-            Reader::Gemini(pieces) => pieces.push(bytes, &mut words)?,
+            Reader::Pieces(pieces) => pieces.push(bytes, &mut words)?,
         }
         Ok(words)
     }
@@ -82,7 +76,7 @@ impl Reader {
                     _ => trouble(error),
                 })?
             }
-            Reader::Gemini(pieces) => pieces.finish(&mut words)?,
+            Reader::Pieces(pieces) => pieces.finish(&mut words)?,
         };
         Ok((answer, words))
     }
@@ -127,12 +121,15 @@ impl Pieces {
             words.extend(rest.iter().flat_map(texts));
             self.pieces.extend(rest);
         }
+        let format = self.provider.format();
         let mut pieces = self.pieces.iter();
-        let unfinished = Trouble::Unfinished(Provider::Gemini);
-        if !pieces.any(|piece| Provider::Gemini.format().is_end_mark(piece)) {
+        let unfinished = Trouble::Unfinished(self.provider);
+        if !pieces.any(|piece| format.is_end_mark(piece)) {
             return Err(unfinished);
         }
-        of_pieces(self.pieces).answer.ok_or(unfinished)
+        of_pieces(self.provider, self.pieces)
+            .answer
+            .ok_or(unfinished)
     }
 }
 

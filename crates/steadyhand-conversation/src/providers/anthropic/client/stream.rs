@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use steadyhand::{InexactInteger, RepeatedName};
 
-use crate::model::Told;
-use crate::wire::text;
+use crate::client::{StreamReader, Told};
+use crate::providers::wire::text;
 
 /// What has come so far.
 #[derive(Debug, Default)]
-pub(in crate::wire) struct Stream {
+pub(super) struct Stream {
     message: Map<String, Value>,
     blocks: BTreeMap<u64, Block>,
     has_ended: bool,
@@ -23,8 +23,8 @@ struct Block {
     input: Option<String>,
 }
 
-impl Stream {
-    pub(in crate::wire) fn take(&mut self, mut event: Value, tell: &mut dyn FnMut(Told)) {
+impl StreamReader for Stream {
+    fn take(&mut self, mut event: Value, tell: &mut dyn FnMut(Told)) {
         let index = event["index"].as_u64().unwrap_or_default();
         match event["type"].as_str() {
             Some("message_start") => {
@@ -55,6 +55,20 @@ impl Stream {
         }
     }
 
+    fn is_complete(&self) -> bool {
+        self.has_ended
+    }
+
+    fn into_response(self: Box<Self>) -> Value {
+        let mut this = *self;
+        let blocks: Vec<Value> = this.blocks.into_values().map(Block::into_value).collect();
+        this.message
+            .insert("content".to_owned(), Value::Array(blocks));
+        Value::Object(this.message)
+    }
+}
+
+impl Stream {
     fn begin(&mut self, index: u64, block: Value, tell: &mut dyn FnMut(Told)) {
         let Value::Object(fields) = block else { return };
         let kind = fields.get("type").and_then(Value::as_str);
@@ -82,17 +96,6 @@ impl Stream {
         if let Value::Object(usage) = usage {
             usage.extend(counts.into_iter().filter(|(_, count)| !count.is_null()));
         }
-    }
-
-    pub(in crate::wire) fn is_complete(&self) -> bool {
-        self.has_ended
-    }
-
-    pub(in crate::wire) fn into_response(mut self) -> Value {
-        let blocks: Vec<Value> = self.blocks.into_values().map(Block::into_value).collect();
-        self.message
-            .insert("content".to_owned(), Value::Array(blocks));
-        Value::Object(self.message)
     }
 }
 

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::Told;
-use crate::wire::text;
+use crate::client::{StreamReader, Told};
+use crate::providers::wire::text;
 
 /// What has come so far.
 #[derive(Debug, Default)]
-pub(in crate::wire) struct Stream {
+pub(super) struct Stream {
     response: Map<String, Value>,
     message: Map<String, Value>,
     calls: Vec<Call>,
@@ -25,8 +25,8 @@ struct Call {
     more: Map<String, Value>,
 }
 
-impl Stream {
-    pub(in crate::wire) fn take(&mut self, mut chunk: Value, tell: &mut dyn FnMut(Told)) {
+impl StreamReader for Stream {
+    fn take(&mut self, mut chunk: Value, tell: &mut dyn FnMut(Told)) {
         let choice = chunk["choices"]
             .as_array_mut()
             .and_then(|choices| {
@@ -62,14 +62,42 @@ impl Stream {
         self.choice.extend(choice);
     }
 
-    pub(in crate::wire) fn done(&mut self) {
+    fn done(&mut self) {
         self.is_done = true;
     }
 
-    pub(in crate::wire) fn is_complete(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.finish_reason.is_some() || self.is_done
     }
 
+    fn into_response(self: Box<Self>) -> Value {
+        let mut this = *self;
+        if !this.calls.is_empty() {
+            let calls: Vec<Value> = this.calls.into_iter().map(Call::into_value).collect();
+            this.message
+                .insert("tool_calls".to_owned(), Value::Array(calls));
+        }
+        this.message
+            .entry("role")
+            .or_insert_with(|| json!("assistant"));
+        this.message.entry("content").or_insert(Value::Null);
+        let mut choice = Map::new();
+        choice.insert("index".to_owned(), json!(0));
+        choice.insert("message".to_owned(), Value::Object(this.message));
+        choice.insert(
+            "finish_reason".to_owned(),
+            this.finish_reason.unwrap_or(Value::Null),
+        );
+        choice.extend(this.choice);
+        if let Some(object) = this.response.get_mut("object") {
+            *object = json!("chat.completion");
+        }
+        this.response.insert("choices".to_owned(), json!([choice]));
+        Value::Object(this.response)
+    }
+}
+
+impl Stream {
     fn grow(&mut self, mut delta: Map<String, Value>, tell: &mut dyn FnMut(Told)) {
         if let Some(Value::Array(pieces)) = delta.shift_remove("tool_calls") {
             for piece in &pieces {
@@ -178,31 +206,6 @@ impl Stream {
         let is_whole = serde_json::from_str::<Value>(&last.arguments).is_ok();
         let is_next = begins && (is_whole || last.name != name);
         (!is_next).then(|| self.calls.len() - 1)
-    }
-
-    pub(in crate::wire) fn into_response(mut self) -> Value {
-        if !self.calls.is_empty() {
-            let calls: Vec<Value> = self.calls.into_iter().map(Call::into_value).collect();
-            self.message
-                .insert("tool_calls".to_owned(), Value::Array(calls));
-        }
-        self.message
-            .entry("role")
-            .or_insert_with(|| json!("assistant"));
-        self.message.entry("content").or_insert(Value::Null);
-        let mut choice = Map::new();
-        choice.insert("index".to_owned(), json!(0));
-        choice.insert("message".to_owned(), Value::Object(self.message));
-        choice.insert(
-            "finish_reason".to_owned(),
-            self.finish_reason.unwrap_or(Value::Null),
-        );
-        choice.extend(self.choice);
-        if let Some(object) = self.response.get_mut("object") {
-            *object = json!("chat.completion");
-        }
-        self.response.insert("choices".to_owned(), json!([choice]));
-        Value::Object(self.response)
     }
 }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::client::{StreamReader, Told};
+
 /// What has come so far.
 #[derive(Debug, Default)]
 pub(super) struct ConverseStream {
@@ -15,9 +17,9 @@ pub(super) struct ConverseStream {
     usage: Option<Value>,
 }
 
-impl ConverseStream {
+impl StreamReader for ConverseStream {
     /// Takes an event in: its name, and its fields below it.
-    pub(super) fn take(&mut self, mut event: Value) {
+    fn take(&mut self, mut event: Value, _tell: &mut dyn FnMut(Told)) {
         if let Some(start) = event.get_mut("messageStart") {
             self.role = Some(start["role"].take());
         }
@@ -37,6 +39,33 @@ impl ConverseStream {
         }
     }
 
+    fn is_complete(&self) -> bool {
+        self.stop_reason.is_some()
+    }
+
+    fn into_response(self: Box<Self>) -> Value {
+        let mut this = *self;
+        for (index, input) in this.inputs {
+            let block = this.blocks.entry(index).or_insert_with(|| json!({}));
+            // What is no JSON stays a text, and is found to be none.
+            let read = match input.trim() {
+                "" => Ok(json!({})),
+                input => serde_json::from_str(input),
+            };
+            block["toolUse"]["input"] = read.unwrap_or(Value::String(input));
+        }
+        let is_known =
+            |block: &Value| block.get("toolUse").is_some() || block.get("text").is_some();
+        let content: Vec<Value> = this.blocks.into_values().filter(is_known).collect();
+        json!({
+            "output": {"message": {"role": this.role.unwrap_or(json!("assistant")), "content": content}},
+            "stopReason": this.stop_reason,
+            "usage": this.usage,
+        })
+    }
+}
+
+impl ConverseStream {
     fn grow(&mut self, index: u64, delta: Value) {
         if let Some(piece) = delta["toolUse"]["input"].as_str() {
             self.inputs.entry(index).or_default().push_str(piece);
@@ -49,25 +78,5 @@ impl ConverseStream {
             // Reasoning and citations are not checked.
             (None, _) => {}
         }
-    }
-
-    pub(super) fn into_response(mut self) -> Value {
-        for (index, input) in self.inputs {
-            let block = self.blocks.entry(index).or_insert_with(|| json!({}));
-            // What is no JSON stays a text, and is found to be none.
-            let read = match input.trim() {
-                "" => Ok(json!({})),
-                input => serde_json::from_str(input),
-            };
-            block["toolUse"]["input"] = read.unwrap_or(Value::String(input));
-        }
-        let is_known =
-            |block: &Value| block.get("toolUse").is_some() || block.get("text").is_some();
-        let content: Vec<Value> = self.blocks.into_values().filter(is_known).collect();
-        json!({
-            "output": {"message": {"role": self.role.unwrap_or(json!("assistant")), "content": content}},
-            "stopReason": self.stop_reason,
-            "usage": self.usage,
-        })
     }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::Told;
-use crate::wire::text;
+use crate::client::{StreamReader, Told};
+use crate::providers::wire::text;
 
 /// What has come so far.
 #[derive(Debug, Default)]
-pub(in crate::wire) struct Stream {
+pub(super) struct Stream {
     response: Map<String, Value>,
     items: Vec<(Key, Value)>,
     has_ended: bool,
@@ -29,8 +29,8 @@ impl Key {
     }
 }
 
-impl Stream {
-    pub(in crate::wire) fn take(&mut self, mut event: Value, tell: &mut dyn FnMut(Told)) {
+impl StreamReader for Stream {
+    fn take(&mut self, mut event: Value, tell: &mut dyn FnMut(Told)) {
         let kind = text(&event, "type").unwrap_or_default().to_owned();
         let delta = text(&event, "delta").unwrap_or_default().to_owned();
         match kind.as_str() {
@@ -69,24 +69,27 @@ impl Stream {
         }
     }
 
-    pub(in crate::wire) fn is_complete(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.has_ended
     }
 
-    pub(in crate::wire) fn into_response(mut self) -> Value {
-        let has_output = self
+    fn into_response(self: Box<Self>) -> Value {
+        let mut this = *self;
+        let has_output = this
             .response
             .get("output")
             .and_then(Value::as_array)
             .is_some_and(|output| !output.is_empty());
         if !has_output {
-            let items: Vec<Value> = self.items.into_iter().map(|(_, item)| item).collect();
-            self.response
+            let items: Vec<Value> = this.items.into_iter().map(|(_, item)| item).collect();
+            this.response
                 .insert("output".to_owned(), Value::Array(items));
         }
-        Value::Object(self.response)
+        Value::Object(this.response)
     }
+}
 
+impl Stream {
     fn about(&mut self, response: Value) {
         if let Value::Object(response) = response {
             self.response.extend(response);

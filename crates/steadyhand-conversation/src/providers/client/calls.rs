@@ -4,36 +4,35 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 use steadyhand::{AiMessage, Extra, InexactInteger, InvalidToolCall, RepeatedName, ToolCall};
-use steadyhand_conversation::Converted;
 
-use crate::model::{Stop, Usage};
-use crate::settings::Dialect;
-
-/// The key under which arguments that are no object are sent back, as the engine's repair has it.
-const UNREADABLE: &str = "unreadable_arguments";
+use crate::client::{Stop, Usage};
+use crate::converted::Converted;
+use crate::providers::Provider;
+use crate::providers::wire::text;
+use crate::texts::UNREADABLE;
 
 /// Collects the calls of one answer.
 #[derive(Default)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     valid: Vec<ToolCall>,
     invalid: Vec<InvalidToolCall>,
     ids: HashSet<String>,
 }
 
 /// One call as it was found.
-pub(super) struct Found<'a> {
-    pub(super) id: Option<&'a str>,
-    pub(super) name: &'a str,
-    pub(super) args: Option<&'a Value>,
+pub(crate) struct Found<'a> {
+    pub(crate) id: Option<&'a str>,
+    pub(crate) name: &'a str,
+    pub(crate) args: Option<&'a Value>,
     /// What else the provider said about it.
-    pub(super) extra: Map<String, Value>,
+    pub(crate) extra: Map<String, Value>,
     /// It is the last thing in an answer that ran out of tokens.
-    pub(super) may_be_cut: bool,
+    pub(crate) may_be_cut: bool,
 }
 
 impl Calls {
     /// Takes one call in, and gives the id it has from now on.
-    pub(super) fn take(&mut self, found: Found<'_>, tools: &Converted) -> String {
+    pub(crate) fn take(&mut self, found: Found<'_>, tools: &Converted) -> String {
         let name = tools.original(found.name).to_owned();
         let given = found.id.filter(|id| !id.is_empty());
         let id = match given {
@@ -61,12 +60,12 @@ impl Calls {
         id
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.valid.is_empty() && self.invalid.is_empty()
     }
 
     /// Puts them into their message.
-    pub(super) fn into(self, message: &mut AiMessage) {
+    pub(crate) fn into(self, message: &mut AiMessage) {
         message.tool_calls = self.valid;
         message.invalid_tool_calls = self.invalid;
     }
@@ -143,7 +142,7 @@ fn as_text(args: Option<&Value>) -> String {
 }
 
 /// The arguments of a call that could not be read, as the object that providers want.
-pub(super) fn unreadable(call: &InvalidToolCall) -> Map<String, Value> {
+pub(crate) fn unreadable(call: &InvalidToolCall) -> Map<String, Value> {
     let text = call.args.clone().unwrap_or_default();
     if let Ok(Value::Object(fields)) = serde_json::from_str(&text) {
         return fields;
@@ -154,7 +153,7 @@ pub(super) fn unreadable(call: &InvalidToolCall) -> Map<String, Value> {
 }
 
 /// All calls of a message as they go back to a provider: id, name, arguments, what else was said.
-pub(super) fn sent(
+pub(crate) fn sent(
     ai: &AiMessage,
 ) -> impl Iterator<Item = (&str, &str, Map<String, Value>, &Extra)> {
     let valid = ai.tool_calls.iter().map(|call| {
@@ -174,22 +173,22 @@ pub(super) fn sent(
 }
 
 /// What LangChain has beside an answer: who gave it, why it ended, what it took.
-pub(super) fn metadata(
+pub(crate) fn metadata(
     message: &mut AiMessage,
-    dialect: Dialect,
+    provider: Provider,
     response: &Value,
     stop: &Stop,
     usage: Usage,
 ) {
     let mut about = Map::new();
-    about.insert("model_provider".to_owned(), json!(dialect.as_str()));
-    if let Some(model) = super::text(response, "model") {
+    about.insert("model_provider".to_owned(), json!(provider.as_str()));
+    if let Some(model) = text(response, "model") {
         about.insert("model_name".to_owned(), json!(model));
     }
     about.insert("stop_reason".to_owned(), json!(stop.as_str()));
     let extra = &mut message.extra;
     extra.insert("response_metadata".to_owned(), Value::Object(about));
-    if let Some(id) = super::text(response, "id") {
+    if let Some(id) = text(response, "id") {
         extra.insert("id".to_owned(), json!(id));
     }
     if usage != Usage::default() {
@@ -203,7 +202,7 @@ pub(super) fn metadata(
 }
 
 /// Whether a message came from a model of this dialect: only then is what only it understands sent back.
-pub(super) fn is_from(ai: &AiMessage, dialect: Dialect) -> bool {
+pub(crate) fn is_from(ai: &AiMessage, provider: Provider) -> bool {
     let about = ai.extra.get("response_metadata");
-    about.is_some_and(|about| about["model_provider"] == dialect.as_str())
+    about.is_some_and(|about| about["model_provider"] == provider.as_str())
 }

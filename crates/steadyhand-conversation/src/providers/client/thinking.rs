@@ -7,8 +7,8 @@
 use serde_json::Value;
 use steadyhand::Content;
 
-use super::text;
-use crate::model::Told;
+use crate::client::Told;
+use crate::providers::wire::text;
 
 /// How thinking begins and ends: Qwen, DeepSeek and most others; Gemini; Mistral; Seed; Kimi. Letters of either case.
 const TAGS: [(&str, &str); 6] = [
@@ -24,7 +24,7 @@ const CALL: &str = "<tool_call>";
 
 /// Splits a text that comes in pieces into what is said and what is thought.
 #[derive(Debug, Default)]
-pub(crate) struct ThinkingFilter {
+pub struct ThinkingFilter {
     /// The end of what has come, where a tag may have begun.
     held: String,
     /// The tag that ends the thinking that has begun.
@@ -76,7 +76,7 @@ impl Code {
 
 impl ThinkingFilter {
     /// Takes what is told in; words are split, the rest passes.
-    pub(crate) fn take(&mut self, told: Told, tell: &mut dyn FnMut(Told)) {
+    pub fn take(&mut self, told: Told, tell: &mut dyn FnMut(Told)) {
         match told {
             Told::Text(piece) => self.push(&piece, tell),
             Told::Call(_) => {
@@ -88,7 +88,7 @@ impl ThinkingFilter {
     }
 
     /// Nothing more comes.
-    pub(crate) fn finish(&mut self, tell: &mut dyn FnMut(Told)) {
+    pub fn finish(&mut self, tell: &mut dyn FnMut(Told)) {
         self.flush(tell);
         let leading = std::mem::take(&mut self.leading);
         if !leading.is_empty() && !self.has_thought {
@@ -233,7 +233,7 @@ fn unopened(whole: &str) -> Option<(usize, usize)> {
 }
 
 /// The content without the thinking in its words, and that thinking. Nothing is changed where there is none.
-pub(crate) fn apart(content: Content) -> (Content, String) {
+pub fn apart(content: Content) -> (Content, String) {
     match content {
         Content::Text(whole) if has_tag(&whole) => {
             let (said, thought) = split(&whole);
@@ -248,7 +248,7 @@ pub(crate) fn apart(content: Content) -> (Content, String) {
 }
 
 /// Thinking may begin in one block and end in another.
-pub(super) fn apart_in_blocks(blocks: Vec<Value>) -> (Vec<Value>, String) {
+pub(crate) fn apart_in_blocks(blocks: Vec<Value>) -> (Vec<Value>, String) {
     if !blocks.iter().any(block_has_tag) {
         return (blocks, String::new());
     }

@@ -3,11 +3,11 @@
 use serde_json::Value;
 use steadyhand::Content;
 
-use super::text;
+use crate::providers::wire::text;
 
 /// A part of what is said.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Part<'a> {
+pub(crate) enum Part<'a> {
     Text(&'a str),
     /// Base64, with its kind.
     Picture {
@@ -21,7 +21,7 @@ pub(super) enum Part<'a> {
 }
 
 /// The parts of a content, empty texts left out.
-pub(super) fn parts(content: &Content) -> Vec<Part<'_>> {
+pub(crate) fn parts(content: &Content) -> Vec<Part<'_>> {
     match content {
         Content::Text(text) if text.is_empty() => Vec::new(),
         Content::Text(text) => vec![Part::Text(text)],
@@ -70,13 +70,13 @@ fn picture(block: &Value) -> Option<Part<'_>> {
 }
 
 /// What stands for a part that a provider cannot be given.
-pub(super) fn stand_in(block: &Value) -> String {
+pub(crate) fn stand_in(block: &Value) -> String {
     let kind = text(block, "type").unwrap_or("unknown");
     format!("[a part of type {kind}, which this model cannot be given]")
 }
 
 /// Whether a block is of a model's own making and means nothing to the others: thinking, calls.
-pub(super) fn is_inner(block: &Value) -> bool {
+pub(crate) fn is_inner(block: &Value) -> bool {
     matches!(
         text(block, "type"),
         Some(
@@ -93,6 +93,6 @@ pub(super) fn is_inner(block: &Value) -> bool {
 }
 
 /// The address of a picture that has its data in it.
-pub(super) fn data_address(kind: &str, data: &str) -> String {
+pub(crate) fn data_address(kind: &str, data: &str) -> String {
     format!("data:{kind};base64,{data}")
 }
