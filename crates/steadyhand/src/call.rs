@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::failure::option_ms;
+use crate::luggage::Luggage;
 use crate::permit::{Permission, Permit};
 
 /// One request to run one tool. Goes into [`ToolExecutor::execute`](crate::ToolExecutor::execute).
@@ -155,22 +156,6 @@ impl fmt::Debug for OnProgress {
     }
 }
 
-/// Something a call carries for its tool: see [`Invocation::luggage`](crate::Invocation::luggage).
-#[derive(Clone)]
-pub struct Luggage(Arc<dyn Any + Send + Sync>);
-
-impl Luggage {
-    pub(crate) fn get<T: Any>(&self) -> Option<&T> {
-        self.0.downcast_ref()
-    }
-}
-
-impl fmt::Debug for Luggage {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Luggage")
-    }
-}
-
 impl Call {
     /// A call with an id of our making. Arguments are a JSON value, or the text a model sent.
     pub fn new(name: impl Into<String>, args: impl Into<Arguments>) -> Call {
@@ -279,7 +264,7 @@ impl Call {
 
     /// See [`Call::luggage`](struct.Call.html#structfield.luggage).
     pub fn luggage<T: Any + Send + Sync>(mut self, luggage: Arc<T>) -> Call {
-        self.luggage = Some(Luggage(luggage));
+        self.luggage = Some(Luggage::new(luggage));
         self
     }
 

@@ -8,13 +8,13 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::call::{Arguments, Call};
-use crate::clock;
+use crate::clock::{self, after};
 use crate::cut;
 use crate::event::Event;
-use crate::executor::after;
 use crate::failure::{Effect, Failure, FailureCode};
 use crate::failures;
 use crate::fair_queue::FairQueue;
+use crate::gate::ApprovalListener;
 use crate::guard::retry::Next;
 use crate::lent_arguments::{LentArguments, lock};
 use crate::manager::Entry;
@@ -524,6 +524,12 @@ fn sent(args: &Arguments) -> (Value, Secrets) {
             let shown = redact::text(&cut::text(text, SENT_BYTES_MAX)).into_owned();
             (Value::String(shown), Secrets::default())
         }
+    }
+}
+
+impl ApprovalListener for Case<'_> {
+    fn approved(&self, by: &str) {
+        self.progress.tell_approved(&self.call, by);
     }
 }
 

@@ -2,7 +2,9 @@
 //!
 //! Every wait and every measurement uses tokio's clock, so that tests can pause it.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
 
 /// Milliseconds since 1970, for timestamps that people and databases read.
 #[allow(
@@ -22,4 +24,10 @@ pub fn new_id() -> String {
     fastrand::fill(&mut random);
     let id = uuid::Builder::from_unix_timestamp_millis(wall_ms(), &random).into_uuid();
     id.hyphenated().to_string()
+}
+
+/// A moment so much later; a duration that reaches beyond time means "in thirty years".
+pub(crate) fn after(start: Instant, duration: Duration) -> Instant {
+    const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
+    start.checked_add(duration.min(FAR)).unwrap_or(start)
 }

@@ -1,6 +1,5 @@
 //! The seam to what runs a tool: one trait, and what a run is told about its call.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -9,11 +8,12 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::call::{Luggage, OnProgress};
-use crate::clock;
+use crate::call::OnProgress;
+use crate::clock::{self, after};
 use crate::cut;
 use crate::event::Event;
-use crate::executor::after;
+use crate::guard::patience::Patience;
+use crate::luggage::Luggage;
 use crate::observer::Observers;
 use crate::output::Output;
 use crate::state::States;
@@ -94,13 +94,7 @@ impl<'a> Invocation<'a> {
         self.attempt = attempt;
         self.trace = OnceLock::new();
         self.until = after(now, timeout).min(latest);
-        self.patience = Patience {
-            start: now,
-            until: self.until,
-            timeout,
-            latest,
-            moved: AtomicU64::new(0),
-        };
+        self.patience = Patience::of_attempt(now, self.until, timeout, latest);
     }
 
     /// The attempt is over: whatever still works for it is told so. Gives back when it would have been cut off.
@@ -193,40 +187,6 @@ impl<'a> Invocation<'a> {
             observers: Arc::clone(self.observers),
             on_progress: self.on_progress.cloned(),
         }
-    }
-}
-
-/// How long an attempt may take: its time limit, renewed by signs of life.
-pub(crate) struct Patience {
-    start: Instant,
-    until: Instant,
-    timeout: Duration,
-    latest: Instant,
-    /// Nanoseconds from the start to where the limit was moved; 0 if it was not.
-    moved: AtomicU64,
-}
-
-impl Patience {
-    fn new(until: Instant) -> Patience {
-        Patience {
-            start: until,
-            until,
-            timeout: Duration::ZERO,
-            latest: until,
-            moved: AtomicU64::new(0),
-        }
-    }
-
-    fn renew(&self) {
-        let until = after(Instant::now(), self.timeout).min(self.latest);
-        let moved = until.saturating_duration_since(self.start).as_nanos();
-        self.moved.fetch_max(moved as u64, Ordering::Relaxed);
-    }
-
-    /// When the attempt is cut off, as things stand now.
-    pub(crate) fn until(&self) -> Instant {
-        let moved = Duration::from_nanos(self.moved.load(Ordering::Relaxed));
-        (self.start + moved).max(self.until)
     }
 }
 

@@ -1,27 +1,18 @@
 //! Idempotency keys that outlive the process: the seam to whatever keeps them, and how a call uses it.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::call::Call;
-use crate::case::Case;
-use crate::executor::{MayFallBack, ToolExecutor};
-use crate::failure::{Effect, Failure, FailureCode};
-use crate::idempotency::conflict;
+use crate::failure::{Effect, Failure};
 use crate::outcome::Outcome;
 use crate::output::{Cut, Output};
-use crate::permit::Permission;
+use crate::permit::KeyCaller;
 use crate::schema::Coercion;
-use crate::tool_error::friendly_text;
 
-/// How long a call waits for its key to be written down before it is refused.
-const TAKING_MAX: Duration = Duration::from_secs(5);
 /// How long its caller waits for the outcome to be; the tool has run by then.
 const SETTLING_MAX: Duration = Duration::from_secs(2);
 
@@ -62,25 +53,6 @@ pub trait KeyStore: fmt::Debug + Send + Sync {
     }
 }
 
-/// Whom a key counts for. Who is no [permit](crate::Permit)'s business is nobody: the application itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeyCaller<'a> {
-    /// Who the caller has proved to be, or the address it comes from; never what it calls itself.
-    pub name: &'a str,
-    /// It may use what is kept for operators.
-    pub uses_reserve: bool,
-}
-
-impl<'a> KeyCaller<'a> {
-    /// One that has its share, and nothing of what is kept for operators.
-    pub fn new(name: &'a str) -> KeyCaller<'a> {
-        KeyCaller {
-            name,
-            uses_reserve: false,
-        }
-    }
-}
-
 /// What a key was, when it was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Taken {
@@ -99,75 +71,8 @@ pub enum Taken {
 #[error("{0}")]
 pub struct KeyStoreError(pub String);
 
-impl ToolExecutor {
-    /// The first call of a key in this process: perhaps not the first of all.
-    pub(crate) async fn run_kept(&self, call: Call, key: &str, digest: [u8; 32]) -> Outcome {
-        let Some(store) = self.key_store.clone() else {
-            return self.run(call, MayFallBack::Yes).await;
-        };
-        let patience = call.deadline.unwrap_or(TAKING_MAX).min(TAKING_MAX);
-        let permit = call.permit.clone();
-        let caller = permit.as_ref().and_then(Permission::key_caller);
-        let taking = store.take_for(caller, key, &digest);
-        let taken = match tokio::time::timeout(patience, taking).await {
-            Ok(taken) => taken,
-            Err(_) => {
-                // It may still be written; what it would mark has not run. The store is asked now, not in a task that
-                // starts some time: by then the next call of this key might be marked, and would lose its mark.
-                let (store, key) = (Arc::clone(&store), key.to_owned());
-                let mut releasing = Box::pin(async move { store.release(&key).await });
-                if (&mut releasing).now_or_never().is_none() {
-                    tokio::spawn(releasing);
-                }
-                Err(KeyStoreError(format!("no answer within {patience:?}")))
-            }
-        };
-        if let Ok(Taken::New) = taken {
-            let outcome = self.run(call, MayFallBack::Yes).await;
-            settle(&*store, key, &outcome).await;
-            return outcome;
-        }
-        self.answer_for(call, taken)
-    }
-
-    /// The call is not run; this is why.
-    fn answer_for(&self, call: Call, taken: Result<Taken, KeyStoreError>) -> Outcome {
-        let catalogue = self.tools.catalogue();
-        let entry = catalogue.find(&call.name);
-        let mut case = Case::open(call, entry.map(|entry| &**entry), self.tools.observers());
-        if let Some(entry) = entry {
-            case.found(entry);
-        }
-        let (code, effect, message) = match taken {
-            Ok(Taken::Finished(text)) => match Outcome::from_kept(&text) {
-                Ok(outcome) => return case.close_joined(&outcome),
-                Err(error) => unfinished(&format!(" (its outcome cannot be read: {error})")),
-            },
-            Ok(Taken::New | Taken::Unfinished) => unfinished(""),
-            Ok(Taken::Conflict) => conflict(),
-            Err(error) => (
-                FailureCode::Overloaded,
-                Effect::None,
-                format!(
-                    "its idempotency key could not be stored, and without it the call might run twice: {error}"
-                ),
-            ),
-        };
-        let failure =
-            Failure::new(code, effect, message).for_people(friendly_text(code, &case.call.name));
-        case.close(Err(Box::new(failure)), None)
-    }
-}
-
-fn unfinished(why: &str) -> (FailureCode, Effect, String) {
-    let message = format!(
-        "an earlier call with the same idempotency key was started, and its end is not on record{why}; this call was \
-         not started. Find out what the earlier one did; use a new key to run it again"
-    );
-    (FailureCode::Cancelled, Effect::Unknown, message)
-}
-
-async fn settle(store: &dyn KeyStore, key: &str, outcome: &Outcome) {
+/// Writes down how the first call of a key ended, or gives the key back where its tool was never reached.
+pub(crate) async fn settle(store: &dyn KeyStore, key: &str, outcome: &Outcome) {
     let never_ran = outcome
         .failure()
         .is_some_and(|failure| failure.effect == Effect::None);
@@ -234,7 +139,7 @@ impl Outcome {
         serde_json::to_string(&kept).unwrap_or_default()
     }
 
-    fn from_kept(text: &str) -> Result<Outcome, String> {
+    pub(crate) fn from_kept(text: &str) -> Result<Outcome, String> {
         let kept: KeptOutcome = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let result = match (kept.output, kept.failure) {
             (Some(output), None) => Ok(output.whole()),

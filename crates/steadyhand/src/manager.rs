@@ -25,9 +25,9 @@ use crate::near_names::{COMPARED_CHARS_MAX, COMPARED_NAMES_MAX};
 use crate::observer::Observers;
 use crate::policy::Policy;
 use crate::schema::{self, CheckFailure, Mended, Rules, STEPS_MAX, Schema};
-use crate::source::{SourceError, ToolSource};
 use crate::state::States;
 use crate::tool::Tool;
+use crate::tool_source::{SourceError, ToolSource};
 
 const NAME_BYTES_MAX: usize = 256;
 const SUGGESTIONS_MAX: usize = 3;

@@ -3,13 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::case::Case;
 use crate::failure::{Effect, Failure, FailureCode};
-use crate::failures;
 use crate::gate::Asked;
-use crate::guard::attempt::contained;
-use crate::key_store::KeyCaller;
-use crate::manager::Entry;
 use crate::tool_error::ToolError;
 
 /// What one caller may use.
@@ -35,6 +30,25 @@ pub trait Permit: Send + Sync {
     /// Asked once for each call that would be run, its arguments checked: a budget may be used up.
     fn admit(&self, _asked: &Asked<'_>) -> Result<(), ToolError> {
         Ok(())
+    }
+}
+
+/// Whom a key counts for. Who is no [permit](Permit)'s business is nobody: the application itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyCaller<'a> {
+    /// Who the caller has proved to be, or the address it comes from; never what it calls itself.
+    pub name: &'a str,
+    /// It may use what is kept for operators.
+    pub uses_reserve: bool,
+}
+
+impl<'a> KeyCaller<'a> {
+    /// One that has its share, and nothing of what is kept for operators.
+    pub fn new(name: &'a str) -> KeyCaller<'a> {
+        KeyCaller {
+            name,
+            uses_reserve: false,
+        }
     }
 }
 
@@ -72,20 +86,9 @@ impl Permission {
         Err(Box::new(failure.for_people(friendly)))
     }
 
-    pub(crate) fn admit(&self, case: &Case<'_>, entry: &Entry) -> Result<(), Box<Failure>> {
-        let asked = Asked::of(case, entry);
-        match contained(|| self.0.admit(&asked)) {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => {
-                let failure = error.never_started().into_failure(entry.tool.name());
-                Err(Box::new(failure))
-            }
-            Err(panic) => {
-                let mut failure = failures::panicked(&panic, entry, asked.args);
-                failure.effect = Effect::None;
-                Err(failure)
-            }
-        }
+    /// What the call was given.
+    pub(crate) fn permit(&self) -> &dyn Permit {
+        &*self.0
     }
 }
 

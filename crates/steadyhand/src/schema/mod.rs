@@ -12,6 +12,7 @@ mod surplus;
 mod unique;
 mod verdicts;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jsonschema::error::ValidationErrorKind;
@@ -38,9 +39,11 @@ use crate::cut::{self, depth_exceeds, json_bytes, surely_fits};
 use crate::exact::InexactInteger;
 use crate::failure::{Effect, Failure, FailureCode, Problem};
 use crate::repeated_name::RepeatedName;
-use crate::tool::Preparation;
 use counted::{CountedValidator, Uncompiled};
 use patterns::{BACKTRACKS_OF_NAMES, REGEX_BYTES_MAX};
+
+/// Changes arguments before they are checked.
+pub(crate) type Preparation = Arc<dyn Fn(&mut Value) + Send + Sync>;
 
 /// The largest schema of a tool, in bytes of JSON.
 pub const SCHEMA_BYTES_MAX: usize = 256 * 1024;

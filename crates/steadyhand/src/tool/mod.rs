@@ -1,5 +1,7 @@
 //! A tool: a named ability, its definition, and who runs it.
 
+mod settings;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,6 +12,7 @@ use serde_json::Value;
 use crate::gate::Gate;
 use crate::handler::Handler;
 use crate::policy::{Adjustment, Policy};
+use crate::schema::Preparation;
 use crate::state::Need;
 
 /// A named ability. Serialises to its definition in the LangChain shape (SPEC D2).
@@ -28,9 +31,6 @@ pub struct Tool {
     used_arguments: Option<Arc<[String]>>,
     gate: Option<Arc<dyn Gate>>,
 }
-
-/// Changes arguments before they are checked.
-pub(crate) type Preparation = Arc<dyn Fn(&mut Value) + Send + Sync>;
 
 impl Tool {
     /// A tool with a handler of its own; for functions see [`Tool::function`].

@@ -1,5 +1,9 @@
 //! Runs calls: find, check, guard, run. The path of a call, top to bottom.
 
+mod approval;
+mod awaited_tool;
+mod once;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,12 +13,12 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::call::Call;
 use crate::case::{Case, Progress};
+use crate::clock::{self, after};
 use crate::cut;
 use crate::event::Event;
 use crate::failure::{Effect, Failure, FailureCode, Health};
 use crate::failures;
 use crate::fallback::{Answer, Fallback};
-use crate::gate;
 use crate::guard::attempt::{Bounded, Ended, contained};
 use crate::guard::breaker::{Admission, Verdict};
 use crate::guard::limit::Place;
@@ -133,7 +137,7 @@ impl ToolExecutor {
         join_all(calls.into_iter().enumerate().map(one)).await
     }
 
-    pub(crate) async fn run(&self, call: Call, may_fall_back: MayFallBack) -> Outcome {
+    async fn run(&self, call: Call, may_fall_back: MayFallBack) -> Outcome {
         let mut catalogue = self.tools.catalogue();
         let known = catalogue.find(&call.name);
         let is_known = known.is_some();
@@ -147,7 +151,7 @@ impl ToolExecutor {
             if let Some(Err(refused)) = permit.as_ref().map(|it| it.check(&case.call.name)) {
                 return case.close(Err(refused), None);
             }
-            let arrived = Box::pin(self.tools.await_arrival(&case.call)).await;
+            let arrived = Box::pin(self.await_arrival(&case.call)).await;
             case.progress.is_ready();
             catalogue = self.tools.catalogue();
             if let (Err(failure), None) = (arrived, catalogue.find(&case.call.name)) {
@@ -169,10 +173,10 @@ impl ToolExecutor {
         if let Err(failure) = case.check_arguments(entry).await {
             return case.close_invalid(failure);
         }
-        if let Some(Err(refused)) = permit.as_ref().map(|it| it.admit(&case, entry)) {
+        if let Some(Err(refused)) = permit.as_ref().map(|it| approval::admit(it, &case, entry)) {
             return case.close(Err(refused), None);
         }
-        if let Err(failure) = gate::pass(&mut case, entry).await {
+        if let Err(failure) = approval::pass(&mut case, entry).await {
             return case.close(Err(failure), None);
         }
         let mut failure = match self.guarded(entry, &mut case).await {
@@ -493,13 +497,6 @@ impl ToolExecutor {
     }
 }
 
-/// A fallback has no fallback: there is no cycle to fall into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MayFallBack {
-    Yes,
-    No,
-}
-
 /// A call that passed the breaker. Left without a verdict, a trial's slot is given back (SPEC D9).
 struct Passage<'a> {
     entry: &'a Entry,
@@ -530,7 +527,7 @@ impl Passage<'_> {
             return;
         };
         let now_ms = || self.entry.ms(Instant::now());
-        let change = breaker.settle(generation, verdict, now_ms, crate::clock::wall_ms);
+        let change = breaker.settle(generation, verdict, now_ms, clock::wall_ms);
         self.entry
             .tell_change(change, self.executor.tools.observers());
     }
@@ -542,10 +539,11 @@ impl Drop for Passage<'_> {
     }
 }
 
-/// A moment so much later; a duration that reaches beyond time means "in thirty years".
-pub(crate) fn after(start: Instant, duration: Duration) -> Instant {
-    const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
-    start.checked_add(duration.min(FAR)).unwrap_or(start)
+/// A fallback has no fallback: there is no cycle to fall into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MayFallBack {
+    Yes,
+    No,
 }
 
 /// A place for a call of one of several callers; none if there is no room, or somebody else needs it more.
