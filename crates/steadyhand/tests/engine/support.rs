@@ -108,3 +108,16 @@ pub(crate) fn ms(millis: u64) -> Duration {
 pub(crate) fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
+
+/// A scripted tool that takes what the schema allows.
+pub(crate) fn taking(schema: Value) -> Script {
+    script("t").schema(schema).answers("ran")
+}
+
+pub(crate) fn keyed(key: &str, args: Value) -> Call {
+    call("t", args).idempotency_key(key)
+}
+
+pub(crate) fn ill() -> Tool {
+    script("t").fails(ToolError::new("ill")).tool().no_retry()
+}
