@@ -21,7 +21,7 @@ fn home() -> Option<PathBuf> {
     home
 }
 
-fn announce(message: &str) {
+pub(crate) fn announce(message: &str) {
     // Straight to the terminal's standard error, past the test harness's capture.
     let _ = writeln!(std::io::stderr(), "steadyhand-math: {message}");
 }

@@ -8,23 +8,19 @@ use steadyhand_models::wire::{Assembler, decode, encode};
 use steadyhand_models::{Delivery, Dialect, ModelRequest, ModelSettings, ToolChoice};
 
 fn corpus() -> Option<String> {
-    let beside =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/provider-corpus.jsonl");
-    let places = [
-        beside,
-        PathBuf::from("/work/shared/data/provider-corpus.jsonl"),
-    ];
-    let found = places
-        .iter()
-        .find_map(|place| std::fs::read_to_string(place).ok());
-    if found.is_none() {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let folder = std::env::var_os("STEADYHAND_SHARED").map_or_else(beside, PathBuf::from);
+    let path = folder.join("data/provider-corpus.jsonl");
+    if !path.exists() {
         use std::io::Write;
         let _ = writeln!(
             std::io::stderr(),
-            "skipped: provider-corpus.jsonl is not beside the project"
+            "skipped: {} is absent; set STEADYHAND_SHARED to the folder with the recordings",
+            path.display()
         );
+        return None;
     }
-    found
+    Some(std::fs::read_to_string(path).expect("the recordings can be read"))
 }
 
 fn dialect_of(path: &str) -> Option<Dialect> {
