@@ -2,10 +2,11 @@
 //! the process: whoever exports metrics reads it.
 
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
+use parking_lot::Mutex;
 
 /// The bounds that the conventions name, in seconds; what takes longer counts behind the last one.
 pub const BOUNDS_SECONDS: [f64; 14] = [
@@ -75,7 +76,7 @@ pub(crate) fn record(measure: Measure, attributes: Attributes, took: Duration) {
     let seconds = took.as_secs_f64();
     let place = BOUNDS_SECONDS.partition_point(|bound| *bound < seconds);
     let mut key = (measure, attributes);
-    let mut series = SERIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut series = SERIES.lock();
     if series.len() >= SERIES_MAX && !series.contains_key(&key) {
         let is_a_name = |name: &str| matches!(name, "gen_ai.tool.name" | "gen_ai.prompt.name");
         key.1.retain(|(name, _)| !is_a_name(name));
@@ -87,7 +88,7 @@ pub(crate) fn record(measure: Measure, attributes: Attributes, took: Duration) {
 
 /// What was counted so far, in a fixed order.
 pub fn durations(measure: Measure) -> Vec<(Attributes, Durations)> {
-    let series = SERIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let series = SERIES.lock();
     let of_it = series.iter().filter(|((it, _), _)| *it == measure);
     let mut all: Vec<_> = of_it
         .map(|((_, attributes), durations)| (attributes.clone(), durations.clone()))

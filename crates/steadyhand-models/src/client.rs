@@ -1,8 +1,7 @@
 //! A provider's model over HTTP: one thin client for all dialects.
 
-use std::sync::{Mutex, PoisonError};
-
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::Value;
 use steadyhand_conversation::Provider;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -104,7 +103,7 @@ impl Client {
     }
 
     fn tell_changes(&self, encoded: &Encoded, tell: &mut (dyn FnMut(Told) + Send)) {
-        let mut known = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.left_out.lock();
         for tool in &encoded.tools.left_out {
             if known.contains(&tool.name) {
                 continue;

@@ -1,9 +1,9 @@
 //! Models that are no AI: what they say is written down beforehand. They take the same path as the others.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use steadyhand::{AiMessage, ToolCall};
 use steadyhand_conversation::Provider;
@@ -73,8 +73,8 @@ impl Scripted {
         self
     }
 
-    fn lines(&self) -> std::sync::MutexGuard<'_, VecDeque<Result<AiMessage, ModelError>>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lines(&self) -> parking_lot::MutexGuard<'_, VecDeque<Result<AiMessage, ModelError>>> {
+        self.lines.lock()
     }
 }
 

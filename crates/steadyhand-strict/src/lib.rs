@@ -20,8 +20,9 @@ mod server;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use steadyhand_conversation::{Provider, strict};
 use tokio::net::TcpListener;
@@ -118,11 +119,11 @@ struct Memory {
 
 impl Memory {
     fn heard(&self) -> MutexGuard<'_, VecDeque<Heard>> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+        self.heard.lock()
     }
 
     fn prepared(&self) -> MutexGuard<'_, HashMap<Provider, VecDeque<Value>>> {
-        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
+        self.prepared.lock()
     }
 
     fn remember(&self, heard: Heard) {

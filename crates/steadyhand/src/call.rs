@@ -2,10 +2,11 @@
 
 use std::any::Any;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -134,7 +135,7 @@ impl CallProgress {
 
     fn approval(&self) -> MutexGuard<'_, ApprovalWait> {
         // Each change leaves it whole.
-        self.approval.lock().unwrap_or_else(PoisonError::into_inner)
+        self.approval.lock()
     }
 }
 

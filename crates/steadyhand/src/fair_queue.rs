@@ -3,8 +3,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 /// So many turns at the same time. Cheap to clone; clones are the same queue.
@@ -102,7 +103,7 @@ impl FairQueue {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Each change is complete before anything else can panic.
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 }
 
@@ -187,7 +188,7 @@ mod tests {
         let (entered, order) = (queue.clone(), Arc::clone(order));
         tokio::spawn(async move {
             let turn = entered.take(owner).await;
-            order.lock().expect("no panic").push(owner);
+            order.lock().push(owner);
             drop(turn);
         });
         while queue.waiting() == before {
@@ -210,7 +211,7 @@ mod tests {
         while Arc::strong_count(&order) > 1 {
             tokio::task::yield_now().await;
         }
-        let order = order.lock().expect("no panic");
+        let order = order.lock();
         assert_eq!(order.len(), 503);
         let place = |owner: &str| order.iter().rposition(|it| *it == owner).expect("it ran");
         assert!(

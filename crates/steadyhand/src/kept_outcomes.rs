@@ -2,9 +2,10 @@
 //! that has most of it makes room, so that no other caller's outcomes go.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -128,7 +129,7 @@ impl KeptOutcomes {
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
         // A panic between two changes leaves it usable: a number that leads nowhere is skipped.
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock()
     }
 }
 

@@ -2,8 +2,9 @@
 //! check is over, or when its call is.
 
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 /// Arguments taken out of a call. Dropped, it puts them back. A large value takes a while to be copied, so the thread
@@ -32,7 +33,7 @@ impl Drop for LentArguments<'_> {
 }
 
 pub(crate) fn lock(shared: &Mutex<Value>) -> MutexGuard<'_, Value> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
+    shared.lock()
 }
 
 #[cfg(test)]

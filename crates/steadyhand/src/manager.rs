@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use foldhash::fast::RandomState;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -297,10 +298,7 @@ impl ToolManager {
 
     fn writing(&self) -> MutexGuard<'_, ()> {
         // Nothing is left half done by a panic: what is published is whole.
-        self.inner
-            .writing
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.inner.writing.lock()
     }
 
     fn put(
@@ -557,17 +555,13 @@ impl Entry {
     pub(crate) fn breaker_counts(&self, failure: &Failure, call_id: &str) {
         if self.breaker.is_some() {
             let last = LastFailure::of(failure, call_id);
-            *self
-                .last_failure
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = Some(last);
+            *self.last_failure.lock() = Some(last);
         }
     }
 
     /// The last failure that the breaker counted.
     pub(crate) fn last_failure(&self) -> Option<LastFailure> {
-        let last = self.last_failure.lock();
-        last.unwrap_or_else(PoisonError::into_inner).clone()
+        self.last_failure.lock().clone()
     }
 
     /// Milliseconds of this tool's breaker.

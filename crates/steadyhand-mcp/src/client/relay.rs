@@ -1,9 +1,10 @@
 //! Between a client of ours and a server behind us: what one asks, what the other asks back, what it says, raw.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -170,6 +171,6 @@ impl Passage {
     }
 
     fn answer(&self) -> MutexGuard<'_, Option<Result<HeldJson, RpcError>>> {
-        self.result.lock().unwrap_or_else(PoisonError::into_inner)
+        self.result.lock()
     }
 }

@@ -1,11 +1,12 @@
 //! One server as the rest of the program sees it: its state, its tools, a connection when one is needed.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::value::RawValue;
 use steadyhand::{ByteBudget, Category, ReservedBytes, Tool, ToolError};
 use tokio::sync::{Notify, watch};
@@ -373,11 +374,11 @@ impl Inner {
 
     /// The era it was found to speak.
     pub(crate) fn era(&self) -> Option<Era> {
-        *self.era.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.era.lock()
     }
 
     pub(crate) fn remember(&self, era: Option<Era>) {
-        *self.era.lock().unwrap_or_else(PoisonError::into_inner) = era;
+        *self.era.lock() = era;
     }
 
     /// Known to be down: no retry, and no mark against the tool (SPEC D17).
@@ -532,7 +533,7 @@ impl Inner {
     }
 
     pub(crate) fn offer(&self) -> MutexGuard<'_, Offer> {
-        self.offer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.offer.lock()
     }
 }
 

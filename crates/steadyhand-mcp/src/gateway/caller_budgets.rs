@@ -1,8 +1,9 @@
 //! Memory that all callers of a gateway share: each of them may have a part of it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use steadyhand::ByteBudget;
 
 /// One caller may have one part in so many.
@@ -29,7 +30,7 @@ impl CallerBudgets {
 
     /// One caller's.
     pub(super) fn of(&self, account: &str) -> ByteBudget {
-        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut callers = self.callers.lock();
         if let Some(known) = callers.get(account) {
             return known.clone();
         }

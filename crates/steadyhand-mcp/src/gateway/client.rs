@@ -1,9 +1,10 @@
 //! A client: what it speaks, what it can be asked, what it wants to hear.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
@@ -73,12 +74,12 @@ impl Client {
 
     /// The versions of the lists that it has got.
     pub(super) fn listed(&self) -> ListedVersions {
-        *self.listed.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.listed.lock()
     }
 
     /// It gets a list that is at least as new as `versions`.
     pub(super) fn gets_list(&self, method: &str, versions: Versions) {
-        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listed = self.listed.lock();
         match method {
             "tools/list" => listed.tools = Some(versions.tools),
             "prompts/list" => listed.prompts = Some(versions.prompts),
@@ -192,6 +193,6 @@ impl Questions {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Answered>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }

@@ -1,12 +1,13 @@
 //! All clients' one server: what they may ask, and who answers. It knows no transport.
 
 use std::sync::atomic::AtomicU8;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use arc_swap::{ArcSwap, Guard};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use steadyhand::{ByteBudget, Permit};
@@ -347,7 +348,7 @@ impl Inner {
 
     /// Makes the lists anew, and tells if they are others now.
     pub(super) fn renew(&self) {
-        let _renewing = self.renewing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _renewing = self.renewing.lock();
         let new = Listing::of(&*self.host);
         let old = self.listing.load_full();
         let (tools, prompts) = (new.tools != old.tools, new.prompts != old.prompts);

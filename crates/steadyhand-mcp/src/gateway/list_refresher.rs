@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -182,8 +182,7 @@ impl Inner {
     }
 
     pub(super) fn add_log_reader(&self, client: &Arc<Client>, mailbox: &Arc<Mailbox>) {
-        let readers = self.log_readers.lock();
-        let mut readers = readers.unwrap_or_else(PoisonError::into_inner);
+        let mut readers = self.log_readers.lock();
         let is_it = |other: &Weak<Client>| std::ptr::eq(other.as_ptr(), Arc::as_ptr(client));
         readers.retain(|(other, _)| other.strong_count() > 0 && !is_it(other));
         readers.push((Arc::downgrade(client), Arc::downgrade(mailbox)));
@@ -191,7 +190,6 @@ impl Inner {
 
     fn log_readers(&self) -> Vec<(Arc<Client>, Arc<Mailbox>)> {
         let readers = self.log_readers.lock();
-        let readers = readers.unwrap_or_else(PoisonError::into_inner);
         let living = readers.iter();
         living
             .filter_map(|(client, mailbox)| Some((client.upgrade()?, mailbox.upgrade()?)))

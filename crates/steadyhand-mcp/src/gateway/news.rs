@@ -1,8 +1,9 @@
 //! What a client is told of its own accord: lists that have changed, resources that are new, words of servers' logs.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::value::{RawValue, to_raw_value};
 use steadyhand::{ByteBudget, ReservedBytes};
 use tokio::sync::{Notify, watch};
@@ -151,7 +152,7 @@ impl Mailbox {
     }
 
     fn watched(&self) -> MutexGuard<'_, HashMap<Arc<str>, Option<TakenShare>>> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+        self.watched.lock()
     }
 
     async fn take(&self) -> Letter {
@@ -165,7 +166,7 @@ impl Mailbox {
     }
 
     fn letters(&self) -> MutexGuard<'_, Letters> {
-        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
+        self.letters.lock()
     }
 }
 

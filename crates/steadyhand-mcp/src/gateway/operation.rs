@@ -1,8 +1,9 @@
 //! One request of a client, as OpenTelemetry's conventions for MCP count it: how long it took, and the span of it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use steadyhand::{Traceparent, clock};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -105,20 +106,14 @@ impl Operation {
 
     /// The call that was made for it failed, with this code of ours; it is answered all the same.
     pub(super) fn tool_failed(&self, code: &'static str) {
-        let mut failed = self
-            .tool_failed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut failed = self.tool_failed.lock();
         *failed = Some(code);
     }
 
     /// It is over. None: nobody waits for the answer.
     fn end(&self, answer: Option<&Answer>) {
         let took = self.began.elapsed();
-        let failed = self
-            .tool_failed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let failed = self.tool_failed.lock();
         let mut error: Attributes = Vec::new();
         let mut own_code = None;
         let message = match (answer, *failed) {

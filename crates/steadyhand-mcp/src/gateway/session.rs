@@ -1,9 +1,10 @@
 //! A session of a client of the older protocols over HTTP.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use steadyhand::ByteBudget;
 use tokio::sync::Notify;
@@ -80,7 +81,7 @@ impl Session {
     /// A request begins.
     pub(super) fn begin(self: &Arc<Self>, id: &RawValue, inquiry: &Arc<Inquiry>) -> Running {
         let id = id.get().to_owned();
-        lock(&self.running).insert(id.clone(), Arc::clone(inquiry));
+        self.running.lock().insert(id.clone(), Arc::clone(inquiry));
         // One that was ended a moment ago has not seen it.
         if self.ended.is_cancelled() {
             inquiry.cancel();
@@ -94,7 +95,7 @@ impl Session {
 
     /// The client no longer wants to know.
     pub(super) fn cancel(&self, id: &RawValue) {
-        let inquiry = lock(&self.running).remove(id.get());
+        let inquiry = self.running.lock().remove(id.get());
         if let Some(inquiry) = inquiry {
             inquiry.cancel();
         }
@@ -104,7 +105,7 @@ impl Session {
     pub(super) fn end(&self) {
         operation::session_ended(self.client.era.version(), false, self.began.elapsed());
         self.ended.cancel();
-        let running = std::mem::take(&mut *lock(&self.running));
+        let running = std::mem::take(&mut *self.running.lock());
         running.values().for_each(|inquiry| inquiry.cancel());
     }
 
@@ -112,7 +113,7 @@ impl Session {
     pub(super) fn open_stream(&self, request: &RawValue) -> Arc<Stream> {
         let number = self.last_stream.fetch_add(1, Ordering::Relaxed) + 1;
         let stream = Stream::new(number, request, &self.kept_memory);
-        let mut streams = lock(&self.streams);
+        let mut streams = self.streams.lock();
         if streams.len() >= STREAMS_MAX
             && let Some(over) = streams.iter().position(|stream| stream.is_over())
         {
@@ -126,16 +127,16 @@ impl Session {
     }
 
     pub(super) fn stream(&self, number: u64) -> Option<Arc<Stream>> {
-        let streams = lock(&self.streams);
+        let streams = self.streams.lock();
         streams.iter().find(|it| it.number == number).cloned()
     }
 
     pub(super) fn told(&self) -> Versions {
-        *lock(&self.told)
+        *self.told.lock()
     }
 
     pub(super) fn set_told(&self, told: Versions) {
-        *lock(&self.told) = told;
+        *self.told.lock() = told;
     }
 
     /// A stream of news begins, and takes the place of the one before.
@@ -177,7 +178,7 @@ pub(super) struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let mut running = lock(&self._busy.0.running);
+        let mut running = self._busy.0.running.lock();
         // Another request may have come with the same id.
         if running
             .get(&self.id)
@@ -208,8 +209,4 @@ impl Listener {
             changed.await;
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,11 +1,12 @@
 //! All sessions: found by id, bounded in number for all and for each caller, gone when nobody uses them.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
+use parking_lot::{Mutex, MutexGuard};
 use std::hash::BuildHasher;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -115,7 +116,8 @@ impl Sessions {
         }
         // Whoever can guess an id would have someone else's session.
         let id: Arc<str> = Uuid::new_v4().simple().to_string().into();
-        lock(&self.by_account)
+        self.by_account
+            .lock()
             .entry(Arc::clone(&account))
             .or_default()
             .count += 1;
@@ -147,7 +149,7 @@ impl Sessions {
     /// Ends all of them.
     pub(super) fn end_all(&self) {
         for shard in &self.shards {
-            let sessions = std::mem::take(&mut *lock(shard));
+            let sessions = std::mem::take(&mut *shard.lock());
             for session in sessions.values() {
                 self.gone(session);
                 session.end();
@@ -161,13 +163,13 @@ impl Sessions {
 
     /// How many a caller has.
     fn of(&self, account: &str) -> usize {
-        lock(&self.by_account).get(account).map_or(0, |it| it.count)
+        self.by_account.lock().get(account).map_or(0, |it| it.count)
     }
 
     /// It is in the table no more.
     fn gone(&self, session: &Session) {
         self.count.fetch_sub(1, Ordering::Relaxed);
-        let mut by_account = lock(&self.by_account);
+        let mut by_account = self.by_account.lock();
         if let Some(of_caller) = by_account.get_mut(&session.account) {
             of_caller.count -= 1;
             if of_caller.count == 0 {
@@ -194,7 +196,7 @@ impl Sessions {
     /// Ends those that were not used for the longest time, of the caller that has most. Whoever has more than the one
     /// who asks makes room even with what it has used a moment ago.
     fn make_room(&self, account: &str) -> bool {
-        let counts = lock(&self.by_account).clone();
+        let counts = self.by_account.lock().clone();
         let of = |account: &str| counts.get(account).map_or(0, |it| it.count);
         let own = of(account);
         self.end_some(account, |idle| {
@@ -207,7 +209,9 @@ impl Sessions {
     /// there are none.
     fn end_some(&self, account: &str, rank: impl Fn(&Idle) -> Option<usize>) -> bool {
         let now = self.now_ms();
-        let again = lock(&self.by_account)
+        let again = self
+            .by_account
+            .lock()
             .get(account)
             .map(|it| it.look_again_ms);
         if again.is_some_and(|again| now < again) {
@@ -225,7 +229,7 @@ impl Sessions {
             self.end(&idle.id);
         }
         if may_go.is_empty()
-            && let Some(of_caller) = lock(&self.by_account).get_mut(account)
+            && let Some(of_caller) = self.by_account.lock().get_mut(account)
         {
             of_caller.look_again_ms = now + NO_ROOM_FOR.as_millis() as u64;
         }
@@ -244,7 +248,7 @@ impl Sessions {
                 account: Arc::clone(&session.account),
             })
         };
-        let shards = self.shards.iter().map(lock);
+        let shards = self.shards.iter().map(Mutex::lock);
         shards
             .flat_map(|shard| shard.values().filter_map(idle).collect::<Vec<_>>())
             .collect()
@@ -260,12 +264,8 @@ impl Sessions {
 
     fn shard(&self, id: &str) -> MutexGuard<'_, Shard> {
         let place = self.hasher.hash_one(id) as usize % SHARDS;
-        lock(&self.shards[place])
+        self.shards[place].lock()
     }
-}
-
-fn lock<T>(shard: &Mutex<T>) -> MutexGuard<'_, T> {
-    shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -237,7 +238,9 @@ impl Link {
     fn spawn(self: &Arc<Self>, id: &RawValue, mut work: Work, tasks: &mut JoinSet<()>) {
         let key = id.get().to_owned();
         let inquiry = Arc::clone(&work.inquiry);
-        lock(&self.running).insert(key.clone(), Arc::clone(&inquiry));
+        self.running
+            .lock()
+            .insert(key.clone(), Arc::clone(&inquiry));
         let (link, id) = (Arc::clone(self), id.to_owned());
         tasks.spawn(async move {
             let answer = loop {
@@ -253,7 +256,7 @@ impl Link {
                 }
             };
             {
-                let mut running = lock(&link.running);
+                let mut running = link.running.lock();
                 let own = running.get(&key);
                 if own.is_some_and(|own| Arc::ptr_eq(own, &inquiry)) {
                     running.remove(&key);
@@ -290,22 +293,22 @@ impl Link {
                 Err(error) => link.answer(&id, Err(error)).await,
             }
         });
-        lock(&self.listening).insert(key, task);
+        self.listening.lock().insert(key, task);
     }
 
     fn cancel(&self, id: &RawValue) {
-        let inquiry = lock(&self.running).remove(id.get());
+        let inquiry = self.running.lock().remove(id.get());
         if let Some(inquiry) = inquiry {
             inquiry.cancel();
         }
-        let listening = lock(&self.listening).remove(id.get());
+        let listening = self.listening.lock().remove(id.get());
         if let Some(listening) = listening {
             listening.abort();
         }
     }
 
     fn stop_listening(&self) {
-        let all = std::mem::take(&mut *lock(&self.listening));
+        let all = std::mem::take(&mut *self.listening.lock());
         all.values().for_each(tokio::task::AbortHandle::abort);
     }
 
@@ -372,8 +375,4 @@ fn put(message: &Message, line: &mut Vec<u8>) {
         .pieces()
         .for_each(|piece| line.extend_from_slice(piece));
     line.push(b'\n');
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

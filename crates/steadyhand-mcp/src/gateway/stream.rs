@@ -1,8 +1,9 @@
 //! What is sent on one stream of a session, kept for a while: whoever was cut off goes on where it was.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::value::RawValue;
 use steadyhand::{ByteBudget, ReservedBytes};
 use tokio::sync::Notify;
@@ -179,7 +180,7 @@ impl Stream {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 }
 

@@ -1,7 +1,9 @@
 //! Which clients want to hear of which resources. A server is asked once, for all of them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::news::{Letter, Mailbox};
 use super::shares::{CallerShares, SharedLimit, WATCHED_RESOURCES_MAX};
@@ -121,7 +123,7 @@ impl Subscriptions {
     }
 
     fn watched(&self) -> MutexGuard<'_, Watched> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+        self.watched.lock()
     }
 }
 

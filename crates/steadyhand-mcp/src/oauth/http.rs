@@ -1,10 +1,11 @@
 //! The requests of a login: discovery, registration, tokens. Their addresses are named by servers, so whoever starts us
 //! decides which of them may be reached.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use hyper::{Request, Response};
+use parking_lot::Mutex;
 use rmcp::transport::auth::{
     OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest,
 };
@@ -37,7 +38,7 @@ impl Sender {
 
     /// Why the last request that failed did.
     pub(super) fn take_trouble(&self) -> Option<String> {
-        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trouble = self.trouble.lock();
         trouble.take()
     }
 }
@@ -48,7 +49,7 @@ impl OAuthHttpClient for Sender {
         let sent = self.http.send(asked.request, follows);
         Box::pin(async move {
             sent.await.map_err(|why| {
-                let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut trouble = self.trouble.lock();
                 *trouble = Some(why.clone());
                 why.into()
             })

@@ -1,8 +1,9 @@
 //! What is kept of a login: the client we are registered as, and the tokens.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use rmcp::transport::auth::{
     AuthError, CredentialRefreshGuard, CredentialStore, OAuthClientConfig, StoredCredentials,
 };
@@ -142,7 +143,7 @@ impl Keeping {
 
     /// What tokens are kept with from here on.
     pub(super) fn keep_beside(&self, beside: Beside) {
-        *self.beside.lock().unwrap_or_else(PoisonError::into_inner) = beside;
+        *self.beside.lock() = beside;
     }
 
     /// The last challenge of the server, whether there are tokens or not.
@@ -195,7 +196,7 @@ impl CredentialStore for Keeping {
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        let beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        let beside = self.beside.lock();
         let beside = beside.clone();
         let mut credentials = serde_json::to_value(&credentials).map_err(failed)?;
         let granted = credentials["granted_scopes"].as_array();

@@ -1,7 +1,8 @@
 //! One round of calls: planned, run as one batch by the executor, answered in the order asked.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use steadyhand::{AiMessage, Arguments, Call, Content, FailureCode, InvalidToolCall, Message};
 use steadyhand::{Outcome, ToolMessage};
@@ -81,13 +82,13 @@ impl Agent {
             .execute_batch_telling(batch, |index, outcome| {
                 let one = &planned[places[index]];
                 let event = finished(outcome, finish(one, outcome));
-                told.lock().unwrap_or_else(PoisonError::into_inner)(event);
+                told.lock()(event);
             })
             .await;
         for (place, outcome) in places.iter().zip(&outcomes) {
             results[*place] = Some(finish(&planned[*place], outcome));
         }
-        let tell = told.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let tell = told.into_inner();
 
         let results: Vec<ToolMessage> = results.into_iter().flatten().collect();
         if let MayRun::Yes(guard) = may_run {

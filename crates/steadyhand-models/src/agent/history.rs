@@ -1,7 +1,6 @@
 //! What a conversation that somebody hands in says: is something open, is something asked?
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use serde_json::Value;
 use steadyhand::{AiMessage, Call, Message, ToolMessage, answer_open_calls};
 use tokio_util::sync::CancellationToken;
@@ -115,7 +114,7 @@ impl Agent {
             .executor
             .execute_batch_telling(open, |_, outcome| {
                 let event = finished(outcome, outcome.message());
-                told.lock().unwrap_or_else(PoisonError::into_inner)(event);
+                told.lock()(event);
             })
             .await;
         let results: Vec<ToolMessage> = outcomes.iter().map(|outcome| outcome.message()).collect();

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::stream::{self, BoxStream, StreamExt};
 use http_body_util::{BodyExt, Limited, StreamBody};
@@ -12,6 +12,7 @@ use hyper::header::{CONTENT_TYPE, RETRY_AFTER};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use steadyhand_conversation::strict;
 use tokio::net::TcpListener;
@@ -134,7 +135,7 @@ impl Drop for StrictProvider {
 
 impl Shared {
     fn log(&self) -> MutexGuard<'_, Log> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+        self.log.lock()
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {

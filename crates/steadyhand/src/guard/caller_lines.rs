@@ -2,8 +2,9 @@
 //! take turns. When the queue is full, whoever has most waiting makes room.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use crate::fair_queue::{FairQueue, FairTurn};
@@ -77,7 +78,7 @@ impl CallerLines {
 
     fn lines(&self) -> MutexGuard<'_, Lines> {
         // Each change is complete before anything else can panic.
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lines.lock()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Limits how many attempts of one tool run at the same time, and how many may wait (SPEC D18).
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Semaphore;
 
 /// How many at once, and how many more in the queue.
@@ -158,7 +158,7 @@ impl Limit {
     }
 
     fn queueing(&self) -> MutexGuard<'_, ()> {
-        self.queueing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queueing.lock()
     }
 
     /// Moves on from what is, unless `step` refuses; gives back what was.

@@ -4,9 +4,10 @@
 //! text, and a match that may cost more than what is left of the check is not begun.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::counted::GivenUp;
@@ -129,7 +130,7 @@ pub(super) struct Patterns {
 
 impl Patterns {
     pub(super) fn get(&self, pattern: &str) -> Option<Arc<Pattern>> {
-        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut compiled = self.compiled.lock();
         if let Some(known) = compiled.get(pattern) {
             return Some(Arc::clone(known));
         }

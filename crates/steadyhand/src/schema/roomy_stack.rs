@@ -4,10 +4,11 @@
 use std::cell::Cell;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::counted::processor_time;
@@ -101,7 +102,7 @@ impl<T: Send + 'static> Drop for DroppedThere<T> {
             .name("schema".to_owned())
             .stack_size(STACK_BYTES)
             .spawn(move || {
-                let value = theirs.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let value = theirs.lock().take();
                 drop(value);
             });
         if thread.is_err() {

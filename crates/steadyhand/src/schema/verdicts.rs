@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -32,7 +33,7 @@ pub(crate) fn verdict(schema: &Value) -> Verdict {
         return Schema::compile(schema).map(drop);
     }
     let key = hash(schema);
-    let verdicts = || VERDICTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let verdicts = || VERDICTS.lock();
     if let Some(known) = verdicts().get(&key) {
         return known.clone();
     }

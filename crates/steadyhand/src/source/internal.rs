@@ -1,9 +1,10 @@
 //! Handlers of the host application, found by name when a tool is called (SPEC F13).
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::RwLock;
 use serde_json::{Value, json};
 
 use crate::function::ToolFunction;
@@ -32,10 +33,7 @@ impl InternalHandlers {
     {
         let name = name.into();
         let tool = Tool::with_schema(name.clone(), "a service", json!({}), service);
-        self.by_name
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(name, Arc::new(tool));
+        self.by_name.write().insert(name, Arc::new(tool));
     }
 
     /// A tool that calls the service of this name, whenever it is registered.
@@ -59,7 +57,7 @@ impl InternalHandlers {
     }
 
     fn find(&self, name: &str) -> Option<Arc<Tool>> {
-        let by_name = self.by_name.read().unwrap_or_else(PoisonError::into_inner);
+        let by_name = self.by_name.read();
         by_name.get(name).cloned()
     }
 }

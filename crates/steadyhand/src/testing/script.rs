@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::future::{Future, pending};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -104,7 +105,7 @@ impl Script {
     #[must_use]
     pub fn fails(self, error: ToolError) -> Script {
         let error = Mutex::new(error);
-        self.fails_with(move || lock(&error).duplicate())
+        self.fails_with(move || error.lock().duplicate())
     }
 
     /// Fails with a new error each time.
@@ -128,7 +129,7 @@ impl Script {
     /// Does the step before this one, but takes so long for it.
     #[must_use]
     pub fn taking(self, time: Duration) -> Script {
-        let mut log = lock(&self.log);
+        let mut log = self.log.lock();
         if let Some(step) = log.steps.pop_back() {
             log.steps.push_back(Step::Takes(time, Box::new(step)));
         }
@@ -161,26 +162,26 @@ impl Script {
 
     /// What it has seen so far, one entry per attempt.
     pub fn seen(&self) -> Vec<Seen> {
-        lock(&self.log).seen.clone()
+        self.log.lock().seen.clone()
     }
 
     /// How often it was started.
     pub fn starts(&self) -> usize {
-        lock(&self.log).seen.len()
+        self.log.lock().seen.len()
     }
 
     /// How often it came to the end of a step, by answering or failing.
     pub fn ends(&self) -> u32 {
-        lock(&self.log).finished
+        self.log.lock().finished
     }
 
     fn then(self, step: Step) -> Script {
-        lock(&self.log).steps.push_back(step);
+        self.log.lock().steps.push_back(step);
         self
     }
 
     fn next_step(&self) -> Step {
-        let mut log = lock(&self.log);
+        let mut log = self.log.lock();
         match log.steps.len() {
             0 => Step::Answers(Value::Null),
             1 => log.steps[0].clone(),
@@ -195,7 +196,7 @@ impl Handler for Script {
         invocation: &'a Invocation<'a>,
     ) -> BoxFuture<'a, Result<Output, ToolError>> {
         Box::pin(async move {
-            lock(&self.log).seen.push(Seen {
+            self.log.lock().seen.push(Seen {
                 args: invocation.args.clone(),
                 call_id: invocation.call_id.to_owned(),
                 attempt: invocation.attempt,
@@ -203,7 +204,7 @@ impl Handler for Script {
                 at: tokio::time::Instant::now(),
             });
             let result = perform(self.next_step()).await;
-            lock(&self.log).finished += 1;
+            self.log.lock().finished += 1;
             result
         })
     }
@@ -229,8 +230,4 @@ async fn perform(mut step: Step) -> Result<Output, ToolError> {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::future::pending;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
@@ -77,7 +77,7 @@ impl Wishes {
 
     /// The server has been told.
     pub(crate) fn note(&self, method: &str, params: Option<&RawValue>) {
-        let mut resources = lock(&self.resources);
+        let mut resources = self.resources.lock();
         match (method, uri(params)) {
             ("resources/subscribe", Some(uri)) if resources.len() < WISHES_MAX => {
                 resources.insert(uri);
@@ -85,7 +85,7 @@ impl Wishes {
             ("resources/unsubscribe", Some(uri)) => {
                 resources.remove(&uri);
             }
-            ("logging/setLevel", _) => *lock(&self.level) = params.map(RawValue::to_owned),
+            ("logging/setLevel", _) => *self.level.lock() = params.map(RawValue::to_owned),
             _ => return,
         }
         self.count.fetch_add(1, Ordering::AcqRel);
@@ -121,7 +121,7 @@ impl Wishes {
                 filter.insert(member.to_owned(), json!(true));
             }
         }
-        let resources = lock(&self.resources);
+        let resources = self.resources.lock();
         if !resources.is_empty() {
             filter.insert("resourceSubscriptions".to_owned(), json!(*resources));
         }
@@ -144,11 +144,14 @@ pub(crate) async fn keep(server: &Inner, connection: &Connection) -> std::conver
 async fn tell_again(server: &Inner, connection: &Connection) {
     let mut wishes: Vec<(&str, Box<RawValue>)> = Vec::new();
     wishes.extend(
-        lock(&server.wishes.level)
+        server
+            .wishes
+            .level
+            .lock()
             .clone()
             .map(|level| ("logging/setLevel", level)),
     );
-    for uri in lock(&server.wishes.resources).iter() {
+    for uri in server.wishes.resources.lock().iter() {
         wishes.extend(to_raw_value(&json!({ "uri": uri })).map(|uri| ("resources/subscribe", uri)));
     }
     for (method, params) in wishes {
@@ -265,8 +268,4 @@ fn uri(params: Option<&RawValue>) -> Option<String> {
     }
     let about: About = steadyhand::typed_json::from_str(params?.get()).ok()?;
     Some(about.uri)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,10 @@
 //! Answers that cannot be read, brought to the call they belong to (SPEC V12): as soon as that is known, and not after
 //! its time limit.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::de::IgnoredAny;
 use tokio::time::sleep;
 
@@ -149,6 +150,6 @@ impl Unattributed {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Pending>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

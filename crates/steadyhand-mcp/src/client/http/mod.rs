@@ -12,7 +12,7 @@ mod sse;
 mod transport_error;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -22,6 +22,7 @@ use hyper::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
 };
 use hyper::{Method, Request, Uri};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -271,8 +272,8 @@ impl Link {
     /// broken ones have opened would keep them from it (SPEC D17).
     fn doubt(self: &Arc<Self>) {
         let now = Instant::now();
-        let last = self.last_break.lock().map(|mut last| last.replace(now));
-        if let Ok(Some(last)) = last
+        let last = self.last_break.lock().replace(now);
+        if let Some(last) = last
             && now.duration_since(last) < AT_ONCE
         {
             // It has ended, even if another has taken its place already.

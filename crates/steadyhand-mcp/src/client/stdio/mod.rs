@@ -3,9 +3,10 @@
 pub(crate) mod writer;
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use steadyhand::{BudgetExceeded, CooperativeBudget};
 use steadyhand_process::{Exit, Group, find_command};
 use tokio::io::AsyncReadExt;
@@ -135,7 +136,7 @@ pub(crate) async fn start(
         let broken = stdin_broken.clone();
         async move {
             if let Err(error) = writer.run().await {
-                *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                *why.lock() = Some(error);
                 broken.cancel();
             }
         }
@@ -175,10 +176,7 @@ impl Program {
                 End::Exited(exit.unwrap_or(Exit::Code(-1)))
             }
             None if self.stdin_broken.is_cancelled() => {
-                let mut why = self
-                    .why_broken
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
+                let mut why = self.why_broken.lock();
                 End::NotReading(why.take().unwrap_or_else(|| io::ErrorKind::TimedOut.into()))
             }
             None => End::StdoutClosed,
