@@ -8,13 +8,14 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use steadyhand::{Content, FailureCode, Outcome, Policy, ToolManager};
 
+use super::client::Client;
 use super::era::Era;
 use super::errors;
 use super::inquiry::Answer;
 use super::message::on_one_line;
 use super::splice::{Hints, passed};
+use super::url_elicitation::relayed;
 use crate::client::relay::Passage;
-use crate::wire::RpcError;
 
 pub(super) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub(super) const CALL_ID: &str = "io.steadyhand/callId";
@@ -76,15 +77,24 @@ pub(super) fn done(era: Era) -> Answer {
 pub(super) fn of_call(
     outcome: &Outcome,
     passage: Option<&Passage>,
-    era: Era,
+    client: &Client,
     tools: &ToolManager,
 ) -> Answer {
+    let era = client.era;
     match passage.and_then(Passage::take_answer) {
         Some(Ok(result)) if is_its_own(outcome, &result) && !is_cut(outcome, tools) => {
             return Ok(passed(&result, era, Some(outcome), Hints::None));
         }
-        Some(Err(error)) if is_for_client(&error, era) => return Err(error),
-        Some(_) | None => {}
+        // It is about the protocol between this client and the server, not for a model to read.
+        Some(Err(error)) if era.is_modern() && error.code == errors::MISSING_CAPABILITY => {
+            return Err(error);
+        }
+        Some(Err(error)) => {
+            if let Some(relayed) = relayed(&error, client, Some(&outcome.call_id)) {
+                return Err(relayed);
+            }
+        }
+        Some(Ok(_)) | None => {}
     }
     if let Some(failure) = outcome.failure()
         && failure.code == FailureCode::ToolNotFound
@@ -121,14 +131,6 @@ fn is_cut(outcome: &Outcome, tools: &ToolManager) -> bool {
     is_cut && {
         let policy = tools.policy(&outcome.tool_name);
         policy.is_some_and(|it| it.output_bytes_max != Policy::default().output_bytes_max)
-    }
-}
-
-/// Errors that are about the protocol between this client and the server, not for a model to read.
-fn is_for_client(error: &RpcError, era: Era) -> bool {
-    match era {
-        Era::Modern => error.code == errors::MISSING_CAPABILITY,
-        Era::Legacy(_) => era.has("2025-11-25") && error.code == errors::VISIT_NEEDED,
     }
 }
 

@@ -131,7 +131,7 @@ impl Inner {
                 operation.tool_failed(failure.code.as_str());
             }
             let (era, tools) = (client.era, inner.host.tools());
-            let answer = answer::of_call(&outcome, passage.as_deref(), era, tools)?;
+            let answer = answer::of_call(&outcome, passage.as_deref(), &client, tools)?;
             held_bytes(answer, &memory).or_else(|full| {
                 let outcome = outcome.without_result(&full.to_string());
                 answer::of(&answer::of_outcome(&outcome, era))

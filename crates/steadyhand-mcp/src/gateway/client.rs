@@ -32,6 +32,8 @@ const LEVELS: [&str; 8] = [
     "emergency",
 ];
 const UNSAID: u8 = u8::MAX;
+/// The place of `warning`.
+const WARNING: u8 = 3;
 
 /// Who asks.
 pub(super) struct Client {
@@ -116,6 +118,14 @@ impl Client {
 
     pub(super) fn level_at(place: u8) -> Option<&'static str> {
         LEVELS.get(usize::from(place)).copied()
+    }
+
+    /// The level at which it hears that messages for it were dropped. None if it wants to hear nothing.
+    pub(super) fn loss_level(&self) -> Option<&'static str> {
+        match self.level_place() {
+            None if self.era.is_modern() => None,
+            place => Client::level_at(place.unwrap_or(WARNING).max(WARNING)),
+        }
     }
 
     /// Whether it wants to hear a message of this level. Who has said nothing hears everything in the older

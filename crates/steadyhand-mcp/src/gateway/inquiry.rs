@@ -18,6 +18,7 @@ use super::caller_budgets::CallerBudgets;
 use super::client::{Answered, Client};
 use super::era::Era;
 use super::errors;
+use super::loss;
 use super::message::Message;
 use crate::client::relay::{Counterpart, Question};
 use crate::wire::{Members, RpcError};
@@ -68,6 +69,8 @@ pub(super) struct State {
     said: VecDeque<QueuedMessage>,
     /// The memory of that.
     said_held: Option<ReservedBytes>,
+    /// So many messages were dropped that the client has not heard of.
+    dropped: u64,
     /// Questions that a client of the newer protocol has to answer, and where the answers go.
     open: Vec<Open>,
     /// There are questions nobody has been told of.
@@ -187,9 +190,39 @@ impl Inquiry {
     fn say(&self, message: Message) {
         match &self.sink {
             Sink::Closed => {}
-            Sink::Out(out) => drop(out.try_send(message)),
+            Sink::Out(out) => {
+                let is_told = match self.take_loss() {
+                    Some((loss, count)) => {
+                        let is_told = out.try_send(loss).is_ok();
+                        self.state().dropped += if is_told { 0 } else { count };
+                        is_told
+                    }
+                    None => true,
+                };
+                // After what was dropped before, so that the client hears of it where it happened.
+                if !is_told || out.try_send(message).is_err() {
+                    self.state().dropped += 1;
+                }
+            }
             Sink::Own => self.change(|state| state.add_said(message, &self.told)),
         }
+    }
+
+    /// What is to be done next, if there is anything. What was dropped is told before what follows it; where messages go
+    /// elsewhere, it is told there: the work does not wait for a client that does not read.
+    pub(super) fn next(&self) -> Option<Next> {
+        let is_own = matches!(self.sink, Sink::Own) && !self.state().is_cancelled;
+        match is_own.then(|| self.take_loss()).flatten() {
+            Some((loss, _)) => Some(Next::Say(loss)),
+            None => self.state().next(),
+        }
+    }
+
+    /// What the client is told of messages that were dropped, if any were and it wants to hear of it; and how many.
+    pub(super) fn take_loss(&self) -> Option<(Message, u64)> {
+        let count = std::mem::take(&mut self.state().dropped);
+        let level = self.client.loss_level().filter(|_| count > 0)?;
+        Some((loss::message(level, count), count))
     }
 
     /// Hands over a question, which must not get lost.
@@ -332,6 +365,7 @@ impl State {
     fn add_said(&mut self, message: Message, told: &ToldMemory) {
         let bytes = message.len();
         if bytes > SAID_BYTES_MAX {
+            self.dropped += 1;
             return;
         }
         let is_full = |state: &State| {
@@ -339,6 +373,7 @@ impl State {
             state.said.len() >= SAID_MAX || held + bytes > SAID_BYTES_MAX
         };
         while is_full(self) {
+            self.dropped += 1;
             let Some(oldest) = self.said.iter().position(|said| !said.is_question) else {
                 return;
             };
@@ -347,13 +382,15 @@ impl State {
             }
         }
         let held = self.said_held.get_or_insert_with(|| told.nothing());
-        if held.grow(bytes).is_ok() {
-            let is_question = false;
-            self.said.push_back(QueuedMessage {
-                message,
-                is_question,
-            });
+        if held.grow(bytes).is_err() {
+            self.dropped += 1;
+            return;
         }
+        let is_question = false;
+        self.said.push_back(QueuedMessage {
+            message,
+            is_question,
+        });
     }
 
     fn give_back(&mut self, said: &QueuedMessage) {

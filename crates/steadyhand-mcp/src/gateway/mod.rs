@@ -25,6 +25,7 @@ mod inquiry;
 mod list_refresher;
 mod listen;
 mod listing;
+mod loss;
 mod message;
 mod news;
 mod operation;
@@ -41,6 +42,7 @@ mod stream;
 mod streamable;
 mod subscriptions;
 mod suspended;
+mod url_elicitation;
 mod work;
 
 pub use dispatch::Gateway;

@@ -8,6 +8,8 @@ use serde_json::value::{RawValue, to_raw_value};
 use steadyhand::{ByteBudget, ReservedBytes};
 use tokio::sync::{Notify, watch};
 
+use super::client::Client;
+use super::loss;
 use super::message::Message;
 use super::shares::TakenShare;
 use crate::wire::Members;
@@ -60,6 +62,10 @@ struct Letters {
     waiting: VecDeque<Letter>,
     held: ReservedBytes,
     dropped: u64,
+    /// How many of them the client has not heard of.
+    untold: u64,
+    /// Who they are for, where that is told what was dropped.
+    client: Option<Arc<Client>>,
 }
 
 impl Letter {
@@ -72,7 +78,17 @@ impl Letter {
 }
 
 impl Letters {
+    /// The next one; before it, that some were dropped, where the client hears messages at all.
     fn take(&mut self) -> Option<Letter> {
+        let untold = std::mem::take(&mut self.untold);
+        let level = self.client.as_ref().and_then(|client| client.loss_level());
+        match level {
+            Some(level) if untold > 0 => Some(Letter::Logged(loss::params(level, untold).into())),
+            _ => self.take_oldest(),
+        }
+    }
+
+    fn take_oldest(&mut self) -> Option<Letter> {
         let letter = self.waiting.pop_front()?;
         let left = self.held.bytes().saturating_sub(letter.bytes());
         self.held.shrink_to(left);
@@ -80,7 +96,7 @@ impl Letters {
     }
 
     fn drop_oldest(&mut self) -> bool {
-        let is_dropped = self.take().is_some();
+        let is_dropped = self.take_oldest().is_some();
         if is_dropped {
             self.count_dropped();
         }
@@ -89,6 +105,7 @@ impl Letters {
 
     fn count_dropped(&mut self) {
         self.dropped += 1;
+        self.untold += 1;
         if self.dropped.is_power_of_two() {
             let dropped = self.dropped;
             tracing::debug!(dropped, "a client does not take what servers tell it");
@@ -119,10 +136,17 @@ impl Mailbox {
                 waiting: VecDeque::new(),
                 held: memory.nothing(),
                 dropped: 0,
+                untold: 0,
+                client: None,
             }),
             arrived: Notify::new(),
             watched: Mutex::default(),
         }
+    }
+
+    /// Whom it is for: who is told of what was dropped.
+    pub(super) fn belong_to(&self, client: &Arc<Client>) {
+        self.letters().client = Some(Arc::clone(client));
     }
 
     /// Never waits. That a resource has changed is told once, however often it did.
@@ -264,4 +288,73 @@ pub(super) fn tagged(params: Option<&RawValue>, subscription: &RawValue) -> Box<
     let meta = meta.unwrap_or_else(|_| RawValue::NULL.to_owned());
     let members = params.and_then(Members::of).unwrap_or_default();
     members.with("_meta", &meta).to_raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::gateway::era::Era;
+
+    fn logged(data: &Value) -> Letter {
+        let params = to_raw_value(&json!({"level": "error", "data": data})).expect("JSON");
+        Letter::Logged(params.into())
+    }
+
+    async fn data_of_next(mailbox: &Mailbox) -> Value {
+        let Letter::Logged(params) = mailbox.take().await else {
+            panic!("it is a message");
+        };
+        serde_json::from_str::<Value>(params.get()).expect("JSON")["data"].clone()
+    }
+
+    #[tokio::test]
+    async fn s01_a_client_that_does_not_read_hears_what_was_dropped_and_then_what_was_kept() {
+        let client = Arc::new(Client::new(Era::settled(None), None, json!({})));
+        let mailbox = Mailbox::new(ByteBudget::new("a test", 64 * 1024 * 1024));
+        mailbox.belong_to(&client);
+        let filler = "x".repeat(1024);
+        for number in 0..5_000 {
+            mailbox.put(logged(&json!([number, filler])));
+        }
+        let held = mailbox.letters().held.bytes();
+        assert!(held <= LETTERS_BYTES_MAX, "{held}");
+        let loss = data_of_next(&mailbox).await.to_string();
+        let kept = mailbox.letters().waiting.len();
+        assert_eq!(
+            loss,
+            format!(
+                "\"{} messages were dropped, because they were not read in time\"",
+                5_000 - kept
+            )
+        );
+        for number in 5_000 - kept..5_000 {
+            assert_eq!(data_of_next(&mailbox).await[0], number);
+        }
+        // It is told once.
+        mailbox.put(logged(&json!("next")));
+        assert_eq!(data_of_next(&mailbox).await, "next");
+    }
+
+    #[tokio::test]
+    async fn s01_a_client_that_wants_to_hear_only_the_worst_hears_of_the_loss_at_that_level() {
+        let client = Arc::new(Client::new(Era::settled(None), None, json!({})));
+        assert!(client.set_level("emergency"));
+        let mailbox = Mailbox::new(ByteBudget::new("a test", 64 * 1024 * 1024));
+        mailbox.belong_to(&client);
+        for number in 0..300 {
+            mailbox.put(Letter::Updated {
+                uri: format!("test://{number}").into(),
+                params: to_raw_value(&json!({})).expect("JSON").into(),
+            });
+        }
+        let Letter::Logged(loss) = mailbox.take().await else {
+            panic!("it is told");
+        };
+        assert!(loss.get().contains("\"emergency\"") && loss.get().contains("44 messages"));
+        // One that asked for no messages gets none of ours either.
+        let silent = Arc::new(Client::new(Era::Modern, None, json!({})));
+        assert_eq!(silent.loss_level(), None);
+    }
 }

@@ -9,10 +9,11 @@ use futures_util::future::{BoxFuture, ready};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
+use steadyhand::visible;
 use tokio::time::{Instant, sleep};
 
 use super::answer;
-use super::client::Answered;
+use super::client::{Answered, Client};
 use super::dispatch::{Handled, Inner, Origin};
 use super::era::Era;
 use super::errors;
@@ -24,7 +25,9 @@ use super::shares::CallerShares;
 use super::splice::{Hints, passed};
 use super::subscriptions::{NoRoom, Then};
 use super::suspended::{self, Caller, Subject};
+use super::url_elicitation::relayed;
 use super::work::Work;
+use crate::client::calls::rpc_error::read_rpc_error;
 use crate::client::relay::{Counterpart, Passage, Question};
 use crate::client::server::Server;
 use crate::wire::{Members, RpcError};
@@ -152,14 +155,13 @@ impl Inner {
         let memory = origin.memory();
         let told = self.told_memory(&origin);
         let (client, sink) = (origin.client, origin.sink);
-        let era = client.era;
-        let inquiry = Inquiry::new(client, sink, meta.progress_token, given, told);
+        let inquiry = Inquiry::new(Arc::clone(&client), sink, meta.progress_token, given, told);
         let counterpart = Arc::clone(&inquiry);
         let passage = Arc::new(Passage::new(counterpart, meta.passed_on(), None));
         let timed = Arc::clone(&inquiry);
         let work = async move {
             let late = errors::unanswered(format!("{} took longer than it may", errand.method));
-            let asking = errand.run(&passage, era);
+            let asking = errand.run(&passage, &client);
             let answer = limited(&timed, asking).await.unwrap_or(Err(late))?;
             held_bytes(answer, &memory).map_err(|full| errors::busy(full.to_string()))
         };
@@ -355,7 +357,8 @@ struct Errand {
 }
 
 impl Errand {
-    async fn run(&self, passage: &Arc<Passage>, era: Era) -> Answer {
+    async fn run(&self, passage: &Arc<Passage>, client: &Client) -> Answer {
+        let era = client.era;
         let mut said = Err(errors::unanswered("there is no server for it"));
         for server in &self.servers {
             let until = Instant::now() + LIMIT_MAX;
@@ -370,19 +373,20 @@ impl Errand {
                             let result = hidden(server, result)?;
                             Ok(passed(&result, era, None, self.hints))
                         }
-                        Err(error) => self.refused(error, era),
+                        Err(error) => self.refused(error, client),
                     };
                 }
             }
         }
         match said {
             Ok(_) => Err(errors::unanswered("there is no server for it")),
-            Err(error) => self.refused(error, era),
+            Err(error) => self.refused(error, client),
         }
     }
 
     /// A server's error as its client is to read it.
-    fn refused(&self, mut error: RpcError, era: Era) -> Answer {
+    fn refused(&self, mut error: RpcError, client: &Client) -> Answer {
+        let era = client.era;
         match (self.method, error.code) {
             // Nothing to propose is no failure.
             ("completion/complete", errors::METHOD_NOT_FOUND) => {
@@ -393,6 +397,11 @@ impl Errand {
                 }
                 answer::of(&nothing)
             }
+            (_, errors::VISIT_NEEDED) => Err(relayed(&error, client, None).unwrap_or_else(|| {
+                // Where a person has to go is told in words: nobody sends this client there.
+                let said = read_rpc_error(error.code, &error.message, error.data.as_ref());
+                errors::unanswered(visible::text(said.message()))
+            })),
             // The method is there: it is the server that does not have it.
             (_, errors::METHOD_NOT_FOUND) => Err(errors::unanswered(error.message)),
             ("resources/read", errors::NO_SUCH_RESOURCE) if era.is_modern() => {

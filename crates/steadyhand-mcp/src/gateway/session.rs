@@ -58,12 +58,14 @@ impl Session {
         told: Versions,
         (told_memory, kept_memory): (ByteBudget, ByteBudget),
     ) -> Session {
+        let (client, mailbox) = (Arc::new(client), Arc::new(Mailbox::new(told_memory)));
+        mailbox.belong_to(&client);
         Session {
             id,
             owner,
             account,
-            client: Arc::new(client),
-            mailbox: Arc::new(Mailbox::new(told_memory)),
+            client,
+            mailbox,
             kept_memory,
             ended: CancellationToken::new(),
             running: Mutex::default(),
@@ -112,7 +114,8 @@ impl Session {
     /// A stream for a request's answer.
     pub(super) fn open_stream(&self, request: &RawValue) -> Arc<Stream> {
         let number = self.last_stream.fetch_add(1, Ordering::Relaxed) + 1;
-        let stream = Stream::new(number, request, &self.kept_memory);
+        let client = Arc::clone(&self.client);
+        let stream = Stream::new(number, request, client, &self.kept_memory);
         let mut streams = self.streams.lock();
         if streams.len() >= STREAMS_MAX
             && let Some(over) = streams.iter().position(|stream| stream.is_over())

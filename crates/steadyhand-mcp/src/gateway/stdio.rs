@@ -224,7 +224,9 @@ impl Link {
         if request.method == "initialize" {
             let began = Instant::now();
             let (client, version) = greeted(request);
-            self.client.store(Arc::new(client));
+            let client = Arc::new(client);
+            self.mailbox.belong_to(&client);
+            self.client.store(client);
             let greeting = self.inner.greeting(version);
             operation::greeted(version, true, began.elapsed());
             self.answer(request.id, greeting).await;
@@ -263,6 +265,9 @@ impl Link {
                 }
             }
             if let Some(answer) = answer {
+                if let Some((loss, _)) = inquiry.take_loss() {
+                    link.send(loss).await;
+                }
                 link.answer(&id, answer).await;
             }
         });

@@ -8,8 +8,10 @@ use serde_json::value::RawValue;
 use steadyhand::{ByteBudget, ReservedBytes};
 use tokio::sync::Notify;
 
+use super::client::Client;
 use super::errors;
 use super::events::{Frame, frame};
+use super::loss;
 use super::message::Message;
 
 /// So much is kept of one stream, but for a larger answer; who is further behind misses what came before.
@@ -27,6 +29,7 @@ const LOST: &str = "the answer was not kept: there is no memory for more answers
 pub(super) struct Stream {
     pub(super) number: u64,
     request: Box<RawValue>,
+    client: Arc<Client>,
     kept: Mutex<Kept>,
     changed: Notify,
 }
@@ -76,11 +79,17 @@ impl Kept {
 
 impl Stream {
     /// For the answer to a request. `memory` is its caller's.
-    pub(super) fn new(number: u64, request: &RawValue, memory: &ByteBudget) -> Arc<Stream> {
+    pub(super) fn new(
+        number: u64,
+        request: &RawValue,
+        client: Arc<Client>,
+        memory: &ByteBudget,
+    ) -> Arc<Stream> {
         let held = memory.reserve(STREAM_BYTES);
         Arc::new(Stream {
             number,
             request: request.to_owned(),
+            client,
             kept: Mutex::new(Kept {
                 first: 1,
                 frames: VecDeque::new(),
@@ -198,7 +207,13 @@ impl Reader {
                     return None;
                 }
                 // Who is too far behind has missed something, and goes on with what there is: the answer comes last.
-                self.reached = self.reached.max(kept.first - 1);
+                let missed = (kept.first - 1).saturating_sub(self.reached);
+                self.reached += missed;
+                if let Some(level) = self.stream.client.loss_level()
+                    && missed > 0
+                {
+                    return Some(frame(None, &loss::message(level, missed)));
+                }
                 let place = (self.reached + 1 - kept.first) as usize;
                 if let Some(frame) = kept.frames.get(place).cloned() {
                     self.reached += 1;
@@ -227,10 +242,17 @@ impl Drop for Reader {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::gateway::era::Era;
 
     fn request() -> Box<RawValue> {
         RawValue::from_string("7".to_owned()).expect("JSON")
+    }
+
+    fn client() -> Arc<Client> {
+        Arc::new(Client::new(Era::settled(None), None, json!({})))
     }
 
     fn answer(bytes: usize) -> Message {
@@ -252,7 +274,7 @@ mod tests {
     async fn s02_an_answer_there_is_no_memory_for_is_sent_once_and_its_loss_is_told() {
         let memory = ByteBudget::new("a caller", 10_000);
         // Somebody reads: it gets all of it, and nothing stays.
-        let stream = Stream::new(1, &request(), &memory);
+        let stream = Stream::new(1, &request(), client(), &memory);
         let mut reader = stream.read_after(0);
         stream.answer(&answer(100_000));
         stream.end();
@@ -265,7 +287,7 @@ mod tests {
         assert!(told.contains("\"id\":7"), "{told}");
 
         // Nobody reads: the same.
-        let unread = Stream::new(2, &request(), &memory);
+        let unread = Stream::new(2, &request(), client(), &memory);
         unread.answer(&answer(100_000));
         unread.end();
         assert!(held(&unread) < STREAM_BYTES);
@@ -273,7 +295,7 @@ mod tests {
         assert!(told.contains("look before you repeat it"), "{told}");
 
         // One that fits is kept.
-        let small = Stream::new(3, &request(), &memory);
+        let small = Stream::new(3, &request(), client(), &memory);
         drop(small.read_after(0));
         small.answer(&answer(1_000));
         small.end();
@@ -288,7 +310,7 @@ mod tests {
     async fn s02_streams_beyond_the_memory_of_their_caller_are_not_kept() {
         let memory = ByteBudget::new("a caller", 10 * STREAM_BYTES);
         let streams: Vec<_> = (0..20)
-            .map(|number| Stream::new(number, &request(), &memory))
+            .map(|number| Stream::new(number, &request(), client(), &memory))
             .collect();
         let kept = streams.iter().filter(|stream| stream.can_be_kept());
         assert_eq!(kept.count(), 10);
@@ -298,5 +320,29 @@ mod tests {
             read(&mut reader).await.contains("xxx"),
             "it works all the same"
         );
+    }
+
+    #[tokio::test]
+    async fn s01_a_reader_that_comes_late_hears_what_it_missed_and_then_what_is_kept() {
+        let memory = ByteBudget::new("a caller", 1024 * 1024);
+        let stream = Stream::new(1, &request(), client(), &memory);
+        let mut reader = stream.read_after(0);
+        let note = |number: usize| Message::notification(&format!("note/{number}"), None);
+        stream.push(&note(0));
+        assert!(read(&mut reader).await.contains("note/0"));
+        for number in 1..=1_000 {
+            stream.push(&note(number));
+        }
+        stream.end();
+        let loss = read(&mut reader).await;
+        assert!(loss.contains("744 messages were dropped"), "{loss}");
+        for number in 745..=1_000 {
+            assert!(
+                read(&mut reader)
+                    .await
+                    .contains(&format!("note/{number}\""))
+            );
+        }
+        assert!(reader.next().await.is_none());
     }
 }

@@ -102,7 +102,7 @@ impl Work {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
         if let Run::Here(work) = &mut self.run {
             // Before it is polled, so that a cancelled request does nothing more.
-            if let Some(next) = self.inquiry.state().next() {
+            if let Some(next) = self.inquiry.next() {
                 return Poll::Ready(next);
             }
             if let Poll::Ready(answer) = work.as_mut().poll(cx) {
@@ -110,7 +110,11 @@ impl Work {
                 self.inquiry.state().answer = Some(answer);
             }
         }
+        if let Some(next) = self.inquiry.next() {
+            return Poll::Ready(next);
+        }
         let mut state = self.inquiry.state();
+        // Said in between, by another thread.
         if let Some(next) = state.next() {
             return Poll::Ready(next);
         }

@@ -1,6 +1,7 @@
 //! What a program prints, or never stops printing, takes neither the time nor the memory of others.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -10,11 +11,12 @@ use steadyhand_mcp::{Phase, Protocol};
 use tokio::time::{Instant, sleep};
 
 use crate::http::well_behaved;
+use crate::relay::{Client, call, passage};
 use crate::support::{Folder, Stage, failure, python, text, until};
 
 const MB: usize = 1024 * 1024;
 
-async fn stage(attack: &str, memory: &ByteBudget) -> Stage {
+pub(crate) async fn stage(attack: &str, memory: &ByteBudget) -> Stage {
     let folder = Folder::new();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile/attacker.py");
     let words = ["-S", "-E", &script.display().to_string(), attack].map(str::to_owned);
@@ -26,7 +28,7 @@ async fn stage(attack: &str, memory: &ByteBudget) -> Stage {
     stage
 }
 
-fn budget(mb: usize) -> ByteBudget {
+pub(crate) fn budget(mb: usize) -> ByteBudget {
     ByteBudget::new("the test", mb * MB)
 }
 
@@ -64,6 +66,68 @@ async fn s01_a_flood_of_lines_breaks_no_deadline_and_holds_up_no_other_call() {
         stage.over().await;
     }
     good.over().await;
+}
+
+/// A client that never answers, and a call of it that has no more time than that.
+fn asked(client: &Arc<Client>) -> Call {
+    let soon = Duration::from_millis(700);
+    call("trouble", &passage(client, "{}"))
+        .timeout(soon)
+        .deadline(soon)
+}
+
+#[tokio::test]
+async fn s01_a_storm_of_questions_is_bounded_and_holds_up_no_other_call() {
+    let good = well_behaved().await;
+    for method in [
+        "roots/list",
+        "elicitation/create",
+        "sampling/createMessage",
+        "ping",
+    ] {
+        let memory = budget(64);
+        let stage = stage(method, &memory).await;
+        let client = Client::who(None, Duration::ZERO);
+        let began = Instant::now();
+        let flooded = async {
+            let outcome = stage.run(asked(&client)).await;
+            let (is, did, said) = failure(&outcome);
+            assert_eq!((is, did), (Timeout, Effect::Unknown), "{method}: {said}");
+            began.elapsed()
+        };
+        let others = async {
+            for _ in 0..20 {
+                good.assert_next_call_works().await;
+            }
+            began.elapsed()
+        };
+        let (flooded, others) = tokio::join!(flooded, others);
+        assert!(flooded < Duration::from_secs(5), "{method}: {flooded:?}");
+        assert!(others < flooded, "{method}: others waited for {others:?}");
+        let expected = if method == "ping" { 0 } else { 64 };
+        assert_eq!(client.asked(), expected, "{method}");
+        stage.assert_next_call_works().await;
+        assert!(memory.peak() < 8 * MB, "{method}: {}", memory.peak());
+        until("all is given back", || memory.used() == 0).await;
+        stage.over().await;
+    }
+    good.over().await;
+}
+
+#[tokio::test]
+async fn s01_questions_that_share_an_id_are_counted_one_by_one() {
+    let stage = stage("withdrawn", &budget(64)).await;
+    let client = Client::who(None, Duration::ZERO);
+    let call = call("trouble", &passage(&client, "{}"));
+    assert_eq!(text(&stage.run(call).await), "after all that");
+    // Each of the hundred that were withdrawn made room for one.
+    assert!(
+        (64..=164).contains(&client.asked()),
+        "{} were asked",
+        client.asked()
+    );
+    stage.assert_next_call_works().await;
+    stage.over().await;
 }
 
 #[tokio::test]

@@ -54,7 +54,11 @@ struct Raw {
 }
 
 fn raw() -> (Raw, ToolExecutor) {
-    let executor = tools();
+    raw_of(tools())
+}
+
+/// The same with these tools.
+fn raw_of(executor: ToolExecutor) -> (Raw, ToolExecutor) {
     let (ours, theirs) = duplex(64 * 1024);
     tokio::spawn({
         let executor = executor.clone();
@@ -212,4 +216,83 @@ async fn v11_a_client_is_told_when_the_tools_change() {
     let listed = client.next().await;
     let tools = listed["result"]["tools"].as_array().expect("tools");
     assert_eq!(tools.len(), 1);
+}
+
+/// A client of 2025-11-25 of a server that attacks.
+async fn attacked(attack: &str, capabilities: &Value) -> (crate::support::Stage, Raw) {
+    let stage = crate::attacks::stage(attack, &crate::attacks::budget(64)).await;
+    let (mut client, _) = raw_of(stage.executor.clone());
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "t", "version": "1"}});
+    let greeting = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+    client.send(&greeting.to_string()).await;
+    assert_eq!(client.next().await["id"], 1);
+    client
+        .send(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"trouble","arguments":{}}}"#)
+        .await;
+    (stage, client)
+}
+
+#[tokio::test]
+async fn s01_a_client_that_does_not_read_is_told_how_much_it_missed_before_its_answer() {
+    let (stage, mut client) = attacked("talks", &json!({})).await;
+    let metrics = || stage.executor.tools().metrics("trouble");
+    crate::support::until("the call is over", || {
+        metrics().is_some_and(|it| it.total_executions > 0 && it.in_flight == 0)
+    })
+    .await;
+    let (mut told, mut lost) = (0, 0);
+    loop {
+        let message = client.next().await;
+        if message["id"] == 2 {
+            assert_eq!(message["result"]["content"][0]["text"], "after all that");
+            break;
+        }
+        assert_eq!(message["method"], "notifications/message");
+        match message["params"]["logger"] == "steadyhand" {
+            false => told += 1,
+            true => {
+                let words = message["params"]["data"].as_str().expect("words");
+                assert!(
+                    words.ends_with("messages were dropped, because they were not read in time")
+                );
+                let count = words
+                    .split(' ')
+                    .next()
+                    .and_then(|count| count.parse::<u64>().ok());
+                lost += count.expect("a number");
+            }
+        }
+    }
+    assert!(told > 0 && lost > 0, "{told} told, {lost} lost");
+    assert_eq!(told + lost, 5_000);
+    stage.over().await;
+}
+
+#[tokio::test]
+async fn s01_a_page_that_a_person_has_to_visit_is_told_to_a_client_that_can_send_it_there() {
+    let (stage, mut client) = attacked("visit", &json!({"elicitation": {"url": {}}})).await;
+    let error = client.next().await["error"].clone();
+    assert_eq!(
+        (&error["code"], &error["message"]),
+        (&json!(-32042), &json!("Sign in first"))
+    );
+    let page = json!({"mode": "url", "url": "https://auth.example/start", "elicitationId": "2", "message": r"Sign\u{202e} in"});
+    assert_eq!(error["data"]["elicitations"], json!([page]));
+    let meta = &error["data"]["_meta"];
+    assert_eq!(meta["foreign.io.steadyhand/callId"], "forged");
+    let id = meta["io.steadyhand/callId"].as_str().expect("our own mark");
+    assert_ne!(id, "forged");
+    stage.over().await;
+    // One that cannot is told in words, as a failure of the call.
+    let (stage, mut client) = attacked("visit", &json!({})).await;
+    let answer = client.next().await;
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    let words = answer["result"]["content"][0]["text"]
+        .as_str()
+        .expect("words");
+    assert!(
+        words.contains("Sign in first (needs sign-in: https://auth.example/start)"),
+        "{words}"
+    );
+    stage.over().await;
 }

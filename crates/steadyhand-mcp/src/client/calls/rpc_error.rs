@@ -47,12 +47,12 @@ fn words(code: i64, message: &str, data: Option<&Value>) -> String {
 
 /// The protocol's "URL elicitation required".
 fn sign_in_needed(words: String, data: Option<&Value>) -> ToolError {
-    let url = data
-        .and_then(|data| data.get("elicitations")?.get(0)?.get("url"))
-        .or_else(|| data?.get("url"))
-        .and_then(Value::as_str)
-        .filter(|url| url.len() <= URL_BYTES_MAX && login_address(url).is_ok());
-    let Some(url) = url else {
+    let pages = data.and_then(|data| data.get("elicitations")?.as_array());
+    let mut pages = pages.into_iter().flatten();
+    let Some(url) = pages
+        .find_map(page_of)
+        .or_else(|| data?.get("url")?.as_str().filter(|url| is_page(url)))
+    else {
         return ToolError::of(Category::Authentication, words);
     };
     ToolError::of(
@@ -60,6 +60,17 @@ fn sign_in_needed(words: String, data: Option<&Value>) -> ToolError {
         format!("{words} (needs sign-in: {url})"),
     )
     .user_message(format!("Please sign in first: {url}"))
+}
+
+/// The page that an elicitation sends a person to, if it is one.
+pub(crate) fn page_of(elicitation: &Value) -> Option<&str> {
+    let mode = elicitation.get("mode");
+    let url = elicitation.get("url")?.as_str()?;
+    (mode.is_none_or(|mode| mode == "url") && is_page(url)).then_some(url)
+}
+
+fn is_page(url: &str) -> bool {
+    url.len() <= URL_BYTES_MAX && login_address(url).is_ok()
 }
 
 fn http_status(status: u16, words: String, data: Option<&Value>) -> ToolError {

@@ -56,6 +56,9 @@ impl Desk {
 pub(crate) trait Outlet: Send + Sync {
     /// Hands over one message. Never waits.
     fn say(&self, line: Vec<u8>);
+    /// The same with what a server can have as much of as it likes: answers that nobody had to think about. They never
+    /// take the room of anything else; those there is no room for are dropped.
+    fn reply(&self, line: Vec<u8>);
 }
 
 /// The requests that are under way on one connection.
@@ -152,7 +155,7 @@ impl Mux {
                 Err(repeated) => {
                     let error = RpcError::new(-32602, repeated.message());
                     let answer = Outgoing::<RawValue>::response(id, Err(&error));
-                    outlet.say(answer.line());
+                    outlet.reply(answer.line());
                 }
             },
             Incoming::Notification { method, params } => match params.map(examined).transpose() {

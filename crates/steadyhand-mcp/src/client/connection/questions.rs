@@ -1,7 +1,7 @@
 //! Questions of a server that a client has to answer. Each is answered once, and none is left open.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use serde::Deserialize;
@@ -32,10 +32,13 @@ const INVALID_REQUEST: i64 = -32600;
 #[derive(Default)]
 pub(crate) struct Questions {
     count: AtomicUsize,
+    last: AtomicU64,
     open: Mutex<Vec<Open>>,
 }
 
 struct Open {
+    /// Ours: a server may use an id twice.
+    number: u64,
     /// As the server wrote it.
     id: String,
     /// Whose client has to answer, where callers are told apart.
@@ -95,11 +98,11 @@ impl Mux {
             return refuse_too_long(id, method, bytes, outlet);
         }
         if let Some(answer) = self.desk.policy.answer(method, params) {
-            outlet.say(Outgoing::<Value>::response(id, answer.as_ref()).line());
+            outlet.reply(Outgoing::<Value>::response(id, answer.as_ref()).line());
             return;
         }
         if let Err(error) = self.ask_client(id, method, params, of, outlet) {
-            outlet.say(Outgoing::<Value>::response(id, Err(&error)).line());
+            outlet.reply(Outgoing::<Value>::response(id, Err(&error)).line());
         }
     }
 
@@ -187,7 +190,7 @@ fn refuse_too_long(id: &RawValue, method: &str, bytes: usize, outlet: &Arc<dyn O
         "{method} of {bytes} bytes is too long; at most {QUESTION_BYTES_MAX} bytes are read"
     );
     let error = RpcError::new(INVALID_REQUEST, text);
-    outlet.say(Outgoing::<Value>::response(id, Err(&error)).line());
+    outlet.reply(Outgoing::<Value>::response(id, Err(&error)).line());
 }
 
 pub(crate) fn withdrawn() -> RpcError {
@@ -197,6 +200,7 @@ pub(crate) fn withdrawn() -> RpcError {
 /// One question that is open; however this ends, the server is told.
 struct Asked {
     mux: Arc<Mux>,
+    number: u64,
     id: Box<RawValue>,
     requests: Vec<Arc<Slot>>,
     withdrawn: CancellationToken,
@@ -214,6 +218,7 @@ impl Asked {
         held: ReservedBytes,
     ) -> Result<Asked, RpcError> {
         let withdrawn = CancellationToken::new();
+        let number = mux.questions.last.fetch_add(1, Ordering::Relaxed);
         {
             let mut open = mux.questions.lock();
             let accounts = open.iter().map(|open| open.account.as_deref());
@@ -221,6 +226,7 @@ impl Asked {
                 return Err(RpcError::new(INTERNAL, full));
             }
             open.push(Open {
+                number,
                 id: id.get().to_owned(),
                 account,
                 requests: requests.clone(),
@@ -235,6 +241,7 @@ impl Asked {
         mux.questions.look_again();
         Ok(Asked {
             mux: Arc::clone(mux),
+            number,
             id: id.to_owned(),
             requests,
             withdrawn,
@@ -268,7 +275,7 @@ impl Drop for Asked {
         }
         {
             let mut open = self.mux.questions.lock();
-            open.retain(|open| open.id != self.id.get());
+            open.retain(|open| open.number != self.number);
             self.mux
                 .questions
                 .count

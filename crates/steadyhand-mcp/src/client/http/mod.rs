@@ -41,8 +41,10 @@ pub(crate) use transport_error::{Kind, TransportError};
 pub(crate) const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// What is sent beside requests (answers to questions, cancellations) may take so long …
 const SAYING_LIMIT: Duration = Duration::from_secs(10);
-/// … and so much of it may be on its way.
-const SAYING_MAX: usize = 64;
+/// … and so much of it may be on its way: what clients say and what is cancelled, and answers that the server can have as
+/// many of as it asks for.
+const SAYING_MAX: usize = 256;
+const REPLYING_MAX: usize = 16;
 /// How long the end of a session may take that nobody waits for.
 const GOODBYE_LIMIT: Duration = Duration::from_secs(2);
 /// Connections that break so close together broke for one reason.
@@ -88,6 +90,7 @@ pub(crate) struct Link {
     why_broken: OnceLock<TransportError>,
     last_break: Mutex<Option<Instant>>,
     saying: Arc<Semaphore>,
+    replying: Arc<Semaphore>,
 }
 
 struct SessionId {
@@ -248,6 +251,7 @@ impl Link {
             why_broken: OnceLock::new(),
             last_break: Mutex::default(),
             saying: Arc::new(Semaphore::new(SAYING_MAX)),
+            replying: Arc::new(Semaphore::new(REPLYING_MAX)),
         })
     }
 
@@ -385,11 +389,23 @@ impl Link {
 /// Answers to the server's questions, and cancellations.
 impl Outlet for Link {
     fn say(&self, line: Vec<u8>) {
+        self.send_aside(line, &self.saying);
+    }
+
+    fn reply(&self, line: Vec<u8>) {
+        self.send_aside(line, &self.replying);
+    }
+}
+
+impl Link {
+    /// In a request of its own that nobody waits for.
+    fn send_aside(&self, line: Vec<u8>, turns: &Arc<Semaphore>) {
         let (Ok(runtime), Ok(turn), Some(link)) = (
             tokio::runtime::Handle::try_current(),
-            Arc::clone(&self.saying).try_acquire_owned(),
+            Arc::clone(turns).try_acquire_owned(),
             self.me.upgrade(),
         ) else {
+            tracing::debug!("a server is told less than it asks for: too much is on its way");
             return;
         };
         runtime.spawn(async move {

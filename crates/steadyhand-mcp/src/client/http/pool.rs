@@ -13,7 +13,9 @@ use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
 use parking_lot::{Mutex, MutexGuard};
+use steadyhand::CooperativeStream;
 use tokio::runtime::{self, Handle};
 use tokio::task::unconstrained;
 use tokio::time::{Instant, sleep};
@@ -51,7 +53,9 @@ pub(super) struct Connection {
     driver: Driver,
 }
 
-type Driver = Pin<Box<http1::Connection<Stream, Full<Bytes>>>>;
+type Driver = Pin<Box<http1::Connection<Turns, Full<Bytes>>>>;
+/// A server that sends without a pause keeps nobody else on this thread waiting, whatever it sends.
+type Turns = TokioIo<CooperativeStream<TokioIo<Stream>>>;
 pub(super) type NotSent = TrySendError<Request<Full<Bytes>>>;
 
 impl Pool {
@@ -114,6 +118,7 @@ async fn sweep(pool: Weak<Pool>) {
 
 impl Connection {
     pub(super) async fn open(stream: Stream) -> hyper::Result<Connection> {
+        let stream = TokioIo::new(CooperativeStream::new(TokioIo::new(stream)));
         let (sender, driver) = http1::handshake(stream).await?;
         let driver = Box::pin(driver);
         Ok(Connection { sender, driver })

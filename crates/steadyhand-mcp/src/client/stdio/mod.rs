@@ -57,6 +57,14 @@ impl Outlet for Writer {
     fn say(&self, line: Vec<u8>) {
         let _ = self.send(line, None, Haste::Together);
     }
+
+    fn reply(&self, line: Vec<u8>) {
+        if self.has_room_for_replies() {
+            self.say(line);
+        } else {
+            tracing::debug!("a server asks more than it reads answers");
+        }
+    }
 }
 
 /// Starts the program and opens a connection to it.

@@ -19,6 +19,8 @@ use crate::client::record::Record;
 /// What may wait to be written.
 const QUEUED_BYTES_MAX: usize = 64 * 1024 * 1024;
 const QUEUED_MAX: usize = 16 * 1024;
+/// The part of it that answers to a server's own questions may take up: calls have the rest.
+const REPLIES_SHARE: usize = 4;
 /// So much is handed to the system at once.
 const CHUNK_BYTES: usize = 256 * 1024;
 /// A server that takes no byte for so long, while some are waiting, is not reading at all.
@@ -125,6 +127,13 @@ impl Writer {
         drop(queue);
         self.wake.notify_one();
         Ok(())
+    }
+
+    /// Whether answers to the server's own questions may wait, too.
+    pub(crate) fn has_room_for_replies(&self) -> bool {
+        let queue = self.lock();
+        queue.messages.len() < QUEUED_MAX / REPLIES_SHARE
+            && queue.bytes < QUEUED_BYTES_MAX / REPLIES_SHARE
     }
 
     /// Takes back a message of which nothing was written yet.

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use super::bare::{Request, Wire};
 use super::host::{answer_to, text_to};
 use super::well_behaved;
+use crate::relay::{Client, call as call_for, passage};
 use crate::support::{Folder, Stage, failure, text, until};
 
 const MB: usize = 1024 * 1024;
@@ -31,6 +32,10 @@ enum Attack {
     Messages,
     Progress,
     Comments,
+    /// `100 Continue`, again and again, in the place of an answer.
+    Interim,
+    /// Requests of this method, which a client has to answer.
+    Questions(&'static str),
     /// The answer, after reports of progress of 1 MB each.
     LongProgress,
     /// 200 pages of 16 MB, of each list.
@@ -250,6 +255,10 @@ async fn call(attack: Attack, wire: &mut Wire, request: &Request) -> io::Result<
         })),
         Attack::Progress => progress(token, "again"),
         Attack::Comments => ": again\n\n".to_owned(),
+        Attack::Questions(method) => event(&json!({
+            "jsonrpc": "2.0", "id": 7, "method": method,
+            "params": {"message": "x".repeat(200), "requestedSchema": {"type": "object"}},
+        })),
         Attack::LongProgress => {
             wire.begin_events().await?;
             for _ in 0..40 {
@@ -289,6 +298,12 @@ async fn call(attack: Attack, wire: &mut Wire, request: &Request) -> io::Result<
         Attack::EndlessAnswer => endless(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":")),
         Attack::EndlessEvent => {
             endless("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",")
+        }
+        Attack::Interim => {
+            let many = "HTTP/1.1 100 Continue\r\n\r\n".repeat(2 * 1024);
+            loop {
+                wire.write(many.as_bytes()).await?;
+            }
         }
         Attack::Head => {
             let head = format!("HTTP/1.1 200 OK\r\nx-long: {}\r\n", "x".repeat(2 * MB));
@@ -370,7 +385,12 @@ fn resident() -> usize {
 #[tokio::test]
 async fn s01_a_flood_of_events_breaks_no_deadline_and_holds_up_no_other_call() {
     let good = well_behaved().await;
-    for attack in [Attack::Messages, Attack::Progress, Attack::Comments] {
+    for attack in [
+        Attack::Messages,
+        Attack::Progress,
+        Attack::Comments,
+        Attack::Interim,
+    ] {
         let stage = Attacker::of(attack).stage(&budget(256)).await;
         let began = Instant::now();
         let flooded = async {
@@ -390,8 +410,55 @@ async fn s01_a_flood_of_events_breaks_no_deadline_and_holds_up_no_other_call() {
         };
         let (flooded, others) = tokio::join!(flooded, others);
         assert!(flooded < Duration::from_secs(5), "{attack:?}: {flooded:?}");
-        assert!(others < flooded, "{attack:?}: others waited for {others:?}");
+        // Each turn of those takes longer than one of events.
+        let has_long_turns = attack == Attack::Interim;
+        assert!(
+            others < flooded || has_long_turns && others < Duration::from_secs(5),
+            "{attack:?}: others waited for {others:?}"
+        );
         stage.assert_next_call_works().await;
+        stage.over().await;
+    }
+    good.over().await;
+}
+
+#[tokio::test]
+async fn s01_a_storm_of_questions_on_a_stream_is_bounded_and_holds_up_no_other_call() {
+    let good = well_behaved().await;
+    for method in [
+        "roots/list",
+        "elicitation/create",
+        "sampling/createMessage",
+        "ping",
+    ] {
+        let memory = budget(64);
+        let stage = Attacker::of(Attack::Questions(method)).stage(&memory).await;
+        // It never answers.
+        let client = Client::who(None, Duration::ZERO);
+        let began = Instant::now();
+        let flooded = async {
+            let call = call_for("trouble", &passage(&client, "{}"))
+                .timeout(Duration::from_millis(700))
+                .deadline(Duration::from_millis(700));
+            let outcome = stage.run(call).await;
+            let (is, did, said) = failure(&outcome);
+            assert_eq!((is, did), (Timeout, Effect::Unknown), "{method}: {said}");
+            began.elapsed()
+        };
+        let others = async {
+            for _ in 0..20 {
+                good.assert_next_call_works().await;
+            }
+            began.elapsed()
+        };
+        let (flooded, others) = tokio::join!(flooded, others);
+        assert!(flooded < Duration::from_secs(5), "{method}: {flooded:?}");
+        assert!(others < flooded, "{method}: others waited for {others:?}");
+        let expected = if method == "ping" { 0 } else { 64 };
+        assert_eq!(client.asked(), expected, "{method}");
+        assert!(memory.peak() < 8 * MB, "{method}: {}", memory.peak());
+        stage.assert_next_call_works().await;
+        until("all is given back", || memory.used() == 0).await;
         stage.over().await;
     }
     good.over().await;
