@@ -4,6 +4,9 @@ mod cancelling;
 mod corpus;
 mod crash;
 mod demo;
+#[path = "../../../steadyhand/tests/shared/flooding.rs"]
+mod flooding;
+mod floods;
 mod fuzz;
 #[path = "../../../steadyhand/tests/shared/fuzzing.rs"]
 mod fuzzing;

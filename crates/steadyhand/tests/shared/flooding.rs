@@ -56,7 +56,9 @@ pub(crate) fn flooding(flood: Flood, kind: &'static str) -> String {
 fn attack(mut stream: TcpStream, flood: Flood, kind: &str) -> std::io::Result<()> {
     stream.set_write_timeout(Some(Duration::from_secs(20)))?;
     let mut request = [0; 64 * 1024];
-    stream.read(&mut request)?;
+    if stream.read(&mut request)? == 0 {
+        return Ok(());
+    }
     let ok = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n");
     let chunk = |text: &[u8]| {
         let mut chunk = format!("{:x}\r\n", text.len()).into_bytes();
