@@ -15,6 +15,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls_platform_verifier::BuilderVerifierExt as _;
+use steadyhand::CooperativeStream;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -32,7 +33,7 @@ pub(super) struct Dialer {
 /// A connection, and what has to run for it.
 pub(super) struct Dialled {
     pub(super) sender: SendRequest<Body>,
-    pub(super) driver: http1::Connection<TokioIo<Box<dyn Stream>>, Body>,
+    pub(super) driver: http1::Connection<TokioIo<CooperativeStream<Box<dyn Stream>>>, Body>,
     pub(super) wire: Arc<Wire>,
 }
 
@@ -70,7 +71,8 @@ impl Dialer {
             }
             _ => Box::new(watched),
         };
-        let (sender, driver) = http1::handshake(TokioIo::new(stream)).await?;
+        let (sender, driver) =
+            http1::handshake(TokioIo::new(CooperativeStream::new(stream))).await?;
         Ok(Dialled {
             sender,
             driver,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use axum::body::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
@@ -16,6 +16,9 @@ use super::report::Report;
 use super::tap::{Framing, Tap};
 use super::trouble::{self, Trouble};
 use super::upstream::Patience;
+
+/// What is looked at of it before others on this thread may have their turn.
+const PIECE_BYTES_MAX: usize = 16 * 1024;
 
 /// An answer that passes. Dropping it ends the exchange with the provider.
 pub(super) struct Passing {
@@ -111,6 +114,28 @@ impl Passing {
     pub(super) fn ending(mut self, shape: Provider, framing: Framing) -> Passing {
         self.ending = (framing != Framing::Array).then_some((shape, framing));
         self
+    }
+
+    /// The next piece. A long one is passed in parts: looking at it may take a while.
+    fn poll_piece(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        if self.before.is_empty() {
+            let frame = ready!(Pin::new(&mut self.upstream).poll_frame(context));
+            self.last = Instant::now();
+            match frame.map(|frame| frame.map(Frame::into_data)) {
+                Some(Ok(Ok(data))) => self.before.push_back(data),
+                Some(Ok(Err(other))) => return Poll::Ready(Some(Ok(other))),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
+            }
+        }
+        let mut data = self.before.pop_front().unwrap_or_default();
+        if self.tap.is_some() && data.len() > PIECE_BYTES_MAX {
+            self.before.push_front(data.split_off(PIECE_BYTES_MAX));
+        }
+        Poll::Ready(Some(Ok(Frame::data(data))))
     }
 
     fn passed(&mut self, data: &Bytes) {
@@ -231,26 +256,22 @@ impl Body for Passing {
             }
             State::Done => return Poll::Ready(None),
         }
-        if let Some(data) = this.before.pop_front() {
-            this.passed(&data);
-            return Poll::Ready(Some(Ok(Frame::data(data))));
-        }
         let frame = match std::mem::take(&mut this.unspent) {
             bytes if bytes > 0 && this.turn.poll_spend(context, bytes).is_pending() => {
                 Poll::Pending
             }
-            _ => Pin::new(&mut this.upstream).poll_frame(context),
+            _ => this.poll_piece(context),
         };
         match frame {
             Poll::Ready(Some(Ok(frame))) => {
-                this.last = Instant::now();
                 if let Some(data) = frame.data_ref() {
                     this.unspent = data.len();
                     this.passed(&data.clone());
                 }
                 // Where the length is known nobody asks whether there is more: what is wrong must be told before the
                 // last piece is.
-                if this.upstream.is_end_stream()
+                if this.before.is_empty()
+                    && this.upstream.is_end_stream()
                     && let Err(trouble) = this.finished()
                 {
                     this.ending = None;

@@ -17,6 +17,8 @@ const HELD_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of one line, and what is fed at once.
 const LINE_BYTES_MAX: usize = 1024 * 1024;
 const FED_BYTES_MAX: usize = 64 * 1024;
+/// What one piece that passes may amount to once it is decoded: looking at more would take too long.
+const DECODED_BYTES_MAX: usize = 1024 * 1024;
 
 /// How a stream is cut into events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +132,12 @@ impl Tap {
             return;
         }
         let mut decoder = std::mem::replace(&mut self.decoder, Decoder::Plain);
+        let mut decoded = 0;
         let looked = decoder.push(bytes, &mut |piece| {
+            decoded += piece.len();
+            if decoded > DECODED_BYTES_MAX.max(bytes.len()) {
+                return Err(Unreadable);
+            }
             piece
                 .chunks(FED_BYTES_MAX)
                 .try_for_each(|piece| self.look(piece))

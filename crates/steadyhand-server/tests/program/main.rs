@@ -20,6 +20,8 @@ mod documents;
 mod faults;
 mod first_minute;
 mod flex_chat;
+#[path = "../../../steadyhand/tests/shared/flooding.rs"]
+mod flooding;
 #[path = "../../../steadyhand/tests/shared/fuzzing.rs"]
 #[allow(dead_code, reason = "other crates use more of it")]
 mod fuzzing;

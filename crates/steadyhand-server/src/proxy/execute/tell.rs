@@ -24,6 +24,10 @@ use crate::proxy::trouble::{self, Trouble};
 
 /// Pieces that wait for a slow client.
 const PIECES_MAX: usize = 16;
+/// What of a stream is read at once, and what a byte of it counts: an event may have eight bytes, and takes longer to read
+/// than they say.
+const PART_BYTES: usize = 4 * 1024;
+const EVENTS_COST: usize = 16;
 /// What is told of a refusal in the middle.
 const SAID_BYTES_MAX: usize = 500;
 
@@ -86,10 +90,13 @@ impl Telling {
             let mut reader = Reader::new(provider, self.framing);
             let mut is_silent = true;
             while let Some(data) = self.piece().await? {
-                for words in reader.push(&data)? {
-                    is_silent = false;
-                    // A client that is gone ends all of this elsewhere.
-                    let _ = pieces.send(Ok(speaker.text(&words))).await;
+                for part in data.chunks(PART_BYTES) {
+                    for words in reader.push(part)? {
+                        is_silent = false;
+                        // A client that is gone ends all of this elsewhere.
+                        let _ = pieces.send(Ok(speaker.text(&words))).await;
+                    }
+                    self.turn.spend(EVENTS_COST * part.len()).await;
                 }
             }
             let (answer, mut rest) = reader.finish(provider)?;
@@ -121,8 +128,7 @@ impl Telling {
             let Some(frame) = frame else { return Ok(None) };
             let frame = frame.map_err(|error| Trouble::of_exchange(&error))?;
             let data = frame.into_data();
-            // A provider that never pauses lets others have their turn, and the time be looked at.
-            self.turn.spend(data.as_ref().map_or(0, Bytes::len)).await;
+            self.turn.spend(0).await;
             if let Ok(data) = data {
                 return Ok(Some(data));
             }

@@ -21,13 +21,13 @@ use crate::support::{PATIENCE, Workplace, client, parts};
 
 /// An MCP server and the authorization server it trusts, in one.
 #[derive(Clone, Default)]
-struct Upstream(Arc<Mutex<Inner>>);
+pub(super) struct Upstream(Arc<Mutex<Inner>>);
 
 #[derive(Default)]
-struct Inner {
+pub(super) struct Inner {
     address: String,
-    good: Option<String>,
-    refresh: Option<String>,
+    pub(super) good: Option<String>,
+    pub(super) refresh: Option<String>,
     challenges: HashMap<String, String>,
     issued: usize,
     refreshed: usize,
@@ -52,10 +52,18 @@ struct Inner {
     logs_in_at: Option<String>,
     /// Tokens asked for with client credentials, granted or not.
     robot_asked: usize,
+    /// It repeats what it knows of our login wherever it can.
+    pub(super) echoes: bool,
+    /// What never stops answering: `resource`, `about`, `register`, `token`.
+    floods: Option<&'static str>,
+    /// The challenge names no scope: `scope=""`.
+    challenge_without_scope: bool,
+    /// Nor does the metadata.
+    metadata_without_scope: bool,
 }
 
 impl Upstream {
-    async fn start() -> Upstream {
+    pub(super) async fn start() -> Upstream {
         let upstream = Upstream::default();
         let app = Router::new()
             .route("/mcp", post(mcp))
@@ -72,11 +80,11 @@ impl Upstream {
         upstream
     }
 
-    fn inner(&self) -> std::sync::MutexGuard<'_, Inner> {
+    pub(super) fn inner(&self) -> std::sync::MutexGuard<'_, Inner> {
         self.0.lock().expect("whole")
     }
 
-    fn config(&self) -> String {
+    pub(super) fn config(&self) -> String {
         let address = self.inner().address.clone();
         format!(
             "[mcp.up]\nurl = \"{address}/mcp\"\nprotocol = \"legacy\"\nstart = {{ waits = [\"0s\"] }}\n"
@@ -84,12 +92,24 @@ impl Upstream {
     }
 
     /// The tokens that were good are not any more.
-    fn revoke(&self) {
+    pub(super) fn revoke(&self) {
         self.inner().good = None;
+    }
+
+    /// An answer without an end, where that is what it does.
+    fn flood(&self, what: &str) -> Option<Response> {
+        (self.inner().floods == Some(what)).then(|| {
+            let spaces = || Ok::<_, std::io::Error>(axum::body::Bytes::from(vec![b' '; 64 * 1024]));
+            let body = axum::body::Body::from_stream(futures_util::stream::repeat_with(spaces));
+            ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+        })
     }
 }
 
 async fn resource(State(up): State<Upstream>) -> Response {
+    if let Some(flood) = up.flood("resource") {
+        return flood;
+    }
     if up.inner().is_elsewhere {
         return StatusCode::NOT_FOUND.into_response();
     }
@@ -99,12 +119,17 @@ async fn resource(State(up): State<Upstream>) -> Response {
 async fn resource_elsewhere(State(up): State<Upstream>) -> Json<Value> {
     let up = up.inner();
     let issuer = up.issuer();
-    Json(
-        json!({"resource": format!("{}/mcp", up.address), "authorization_servers": [issuer], "scopes_supported": ["mail"]}),
-    )
+    let mut about = json!({"resource": format!("{}/mcp", up.address), "authorization_servers": [issuer], "scopes_supported": ["mail"]});
+    if up.metadata_without_scope {
+        about["scopes_supported"] = json!([]);
+    }
+    Json(about)
 }
 
 async fn about(State(up): State<Upstream>, uri: axum::http::Uri) -> Response {
+    if let Some(flood) = up.flood("about") {
+        return flood;
+    }
     let up = up.inner();
     if uri.path().ends_with("/tenant") != up.is_elsewhere {
         return StatusCode::NOT_FOUND.into_response();
@@ -123,6 +148,18 @@ async fn about(State(up): State<Upstream>, uri: axum::http::Uri) -> Response {
 }
 
 impl Inner {
+    /// What it knows of our login, in every way of writing it.
+    fn echo(&self) -> Option<String> {
+        let known: Vec<String> = [&self.good, &self.refresh]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .chain(["between-us".to_owned()])
+            .flat_map(|secret| written(&secret))
+            .collect();
+        self.echoes.then(|| format!("I know: {}", known.join(" ")))
+    }
+
     fn issuer(&self) -> String {
         if let Some(elsewhere) = &self.issuer_elsewhere {
             return elsewhere.clone();
@@ -142,13 +179,13 @@ impl Inner {
     }
 }
 
-async fn register(
-    State(up): State<Upstream>,
-    Json(asked): Json<Value>,
-) -> (StatusCode, Json<Value>) {
+async fn register(State(up): State<Upstream>, Json(asked): Json<Value>) -> Response {
+    if let Some(flood) = up.flood("register") {
+        return flood;
+    }
     up.inner().registered += 1;
     let answer = json!({"client_id": "made-here", "client_secret": "between-us", "redirect_uris": asked["redirect_uris"]});
-    (StatusCode::CREATED, Json(answer))
+    (StatusCode::CREATED, Json(answer)).into_response()
 }
 
 async fn authorize(
@@ -173,6 +210,9 @@ async fn authorize(
 }
 
 async fn token(State(up): State<Upstream>, headers: HeaderMap, body: String) -> Response {
+    if let Some(flood) = up.flood("token") {
+        return flood;
+    }
     let asked = url::form_urlencoded::parse(body.as_bytes()).into_owned();
     let asked: HashMap<String, String> = asked.collect();
     let wrong =
@@ -255,12 +295,17 @@ async fn mcp(
     let shown = shown
         .and_then(|shown| shown.to_str().ok())
         .unwrap_or_default();
-    let (metadata, good, others) = {
+    let (metadata, good, others, scope) = {
         let up = up.inner();
-        (up.metadata(), up.good.clone(), up.other_challenges)
+        let scope = if up.challenge_without_scope {
+            ""
+        } else {
+            "mail"
+        };
+        (up.metadata(), up.good.clone(), up.other_challenges, scope)
     };
     if good.is_none_or(|good| shown != format!("Bearer {good}")) {
-        let challenge = format!("Bearer resource_metadata=\"{metadata}\", scope=\"mail\"");
+        let challenge = format!("Bearer resource_metadata=\"{metadata}\", scope=\"{scope}\"");
         let answer = format!("{shown} is none of ours");
         let challenges = others.iter().copied().chain([challenge.as_str()]);
         let challenges = challenges.map(|challenge| (header::WWW_AUTHENTICATE, challenge));
@@ -289,7 +334,23 @@ async fn mcp(
         )
             .into_response();
     }
-    let result = match message["method"].as_str().unwrap_or_default() {
+    let echo = up.inner().echo();
+    let method = message["method"].as_str().unwrap_or_default();
+    let result = match method {
+        "tools/call" if echo.is_some() && message["params"]["arguments"]["fails"] == true => {
+            let error = json!({"code": -32603, "message": echo, "data": {"more": echo}});
+            let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
+            return Json(answer).into_response();
+        }
+        "tools/call" if let Some(echo) = &echo => {
+            json!({"content": [{"type": "text", "text": echo}], "structuredContent": {"echo": echo, echo: 1}})
+        }
+        "tools/list" if let Some(echo) = &echo => {
+            json!({"tools": [{"name": "send", "description": echo, "_meta": {"x/echo": echo}, "inputSchema": {"type": "object", "properties": {"fails": {"description": echo}}}}]})
+        }
+        "initialize" if let Some(echo) = &echo => {
+            json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "up", "version": "1", "title": echo}, "instructions": echo})
+        }
         "initialize" => {
             json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "up", "version": "1"}})
         }
@@ -300,6 +361,17 @@ async fn mcp(
         _ => return StatusCode::ACCEPTED.into_response(),
     };
     Json(json!({"jsonrpc": "2.0", "id": message["id"], "result": result})).into_response()
+}
+
+/// A secret, and the same in hexadecimal digits and in base64 at each of its places, as it stands among others.
+pub(super) fn written(secret: &str) -> Vec<String> {
+    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let bases = ["", "a", "ab"]
+        .map(|before| base64::prelude::BASE64_STANDARD.encode(format!("{before}{secret}and more")));
+    [secret.to_owned(), hex.to_uppercase(), hex]
+        .into_iter()
+        .chain(bases)
+        .collect()
 }
 
 /// Runs `mcp login`, and goes where a browser would: its exit code, and what it said.
@@ -335,7 +407,7 @@ async fn log_in_with(workplace: &Workplace, more: &[&str]) -> (Option<i32>, Stri
     (code, said)
 }
 
-async fn is_up(served: &Served) {
+pub(super) async fn is_up(served: &Served) {
     until("the server is up", async || {
         let tools = served.get("/v1/tools").await.text;
         tools.contains("up__send").then_some(())
@@ -507,7 +579,7 @@ async fn a_call_that_needs_a_further_scope_says_so_and_a_login_asks_for_it_besid
 }
 
 /// A server that nobody attends.
-fn unattended(upstream: &Upstream, more: &str) -> Workplace {
+pub(super) fn unattended(upstream: &Upstream, more: &str) -> Workplace {
     let config = upstream.config();
     let mut workplace = Workplace::with_config(&format!(
         "{config}\n[mcp.up.oauth]\ngrant = \"client_credentials\"\nclient_id = \"robot\"\nclient_secret = \"${{env:ROBOT}}\"\n{more}\n"
@@ -546,6 +618,56 @@ async fn a_server_that_nobody_attends_gets_its_token_and_renews_it_by_itself() {
             "{stderr}"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_challenge_that_names_no_scope_leaves_it_to_the_metadata() {
+    for (metadata_without_scope, asked) in [(false, "mail"), (true, "")] {
+        let upstream = Upstream::start().await;
+        upstream.inner().challenge_without_scope = true;
+        upstream.inner().metadata_without_scope = metadata_without_scope;
+        let workplace = unattended(&upstream, "");
+        let (code, stdout, stderr) = parts(&workplace.run("mcp login up --json"));
+        assert_eq!(code, 0, "{stdout}{stderr}");
+        let login: Value = serde_json::from_str(&stdout).expect("JSON");
+        let scopes: Vec<&str> = asked.split_whitespace().collect();
+        assert_eq!(login["scopes"], json!(scopes), "{login}");
+        let (code, _, stderr) = parts(&workplace.run("call up__send"));
+        assert_eq!(code, 0, "{stderr}");
+        // It is not taken any more: another one is fetched for the same.
+        upstream.revoke();
+        let (code, _, stderr) = parts(&workplace.run("call up__send"));
+        assert_eq!(code, 0, "{stderr}");
+        assert_eq!(upstream.inner().asked_scopes, [asked, asked]);
+    }
+}
+
+/// An answer about a login that never ends is read up to a bound, whoever logs in.
+#[tokio::test(flavor = "multi_thread")]
+async fn s01_an_authorization_server_that_never_stops_ends_the_login_with_an_error() {
+    for what in ["about", "register", "token"] {
+        let upstream = Upstream::start().await;
+        upstream.inner().floods = Some(what);
+        let workplace = Workplace::with_config(&upstream.config());
+        let (code, said) = log_in(&workplace).await;
+        assert_eq!(code, Some(3), "{what}: {said}");
+        assert!(
+            said.contains("answers with more than 1 MiB"),
+            "{what}: {said}"
+        );
+    }
+    let upstream = Upstream::start().await;
+    upstream.inner().floods = Some("token");
+    let workplace = unattended(&upstream, "");
+    let (code, _, stderr) = parts(&workplace.run("mcp login up"));
+    assert_eq!(code, 3, "{stderr}");
+    assert!(stderr.contains("answers with more than 1 MiB"), "{stderr}");
+    // What says where to log in is not needed where the server itself is asked.
+    let upstream = Upstream::start().await;
+    upstream.inner().floods = Some("resource");
+    let workplace = Workplace::with_config(&upstream.config());
+    let (_, said) = log_in(&workplace).await;
+    assert!(said.len() < 8 * 1024, "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 mod audit;
 mod budgets;
 mod decisions;
+mod echoing;
 mod fairness;
 mod front_door;
 mod gateway;

@@ -32,7 +32,7 @@ fn faults(settings: Value) -> Vec<Fault> {
     (kind().settings.check)(&settings)
 }
 
-async fn tool_in(folder: &Path, settings: Value) -> Tool {
+pub(crate) async fn tool_in(folder: &Path, settings: Value) -> Tool {
     let source = (kind().build)("program", settings, &context(folder));
     let source = source.unwrap_or_else(|fault| panic!("{fault:?}"));
     let mut tools = source.tools().await.expect("its tools");

@@ -5,6 +5,7 @@ mod address;
 mod bodies;
 mod encoding;
 mod errors;
+mod floods;
 mod redirects;
 mod search;
 pub(crate) mod server;

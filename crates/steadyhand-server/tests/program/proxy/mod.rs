@@ -11,6 +11,7 @@ mod crowd;
 mod exchange;
 mod execute;
 mod faults;
+mod floods;
 mod forwarding;
 mod history;
 mod repair;
