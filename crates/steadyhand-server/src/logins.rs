@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::{Request, Response};
+use http::{Request, Response};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
