@@ -3,36 +3,17 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use serde_json::{Map, Number, Value};
-use steadyhand::redact;
 use toml::de::{DeTable, DeValue};
 
 use super::problem::Problem;
+pub use super::source_file::{Place, SourceFile, plain};
 use super::{NotRead, Trust};
-
-/// A file that was read: its text is kept for the messages that quote it.
-#[derive(Debug)]
-pub struct SourceFile {
-    /// As the user would name it.
-    pub path: PathBuf,
-    /// What it holds.
-    pub text: String,
-    masked: OnceLock<String>,
-}
 
 /// Every character of a line can be wrong by itself: more than these are only counted.
 const SYNTAX_ERRORS_MAX: usize = 20;
-
-/// A stretch of a file.
-#[derive(Debug, Clone)]
-pub struct Place {
-    /// The file.
-    pub file: Arc<SourceFile>,
-    /// The bytes.
-    pub span: Range<usize>,
-}
 
 /// Where a value came from.
 #[derive(Debug, Clone)]
@@ -54,40 +35,6 @@ pub struct Document {
     /// All of it as one object.
     pub value: Value,
     origins: HashMap<String, Origin>,
-}
-
-impl Place {
-    /// A line and column of a file, both counted from 1.
-    pub fn at(file: &Arc<SourceFile>, line: usize, column: usize) -> Place {
-        let before = file.text.split_inclusive('\n').take(line.saturating_sub(1));
-        let start: usize = before.map(str::len).sum();
-        let rest = file.text.get(start..).unwrap_or_default();
-        let within: usize = rest
-            .chars()
-            .take(column.saturating_sub(1))
-            .map(char::len_utf8)
-            .sum();
-        let start = (start + within).min(file.text.len());
-        Place {
-            file: Arc::clone(file),
-            span: start..start,
-        }
-    }
-
-    /// Line and column, counted from 1.
-    pub fn line_and_column(&self) -> (usize, usize) {
-        let text = &self.file.text;
-        let before = &text[..text.floor_char_boundary(self.span.start)];
-        let line = before.matches('\n').count() + 1;
-        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-        (line, column)
-    }
-
-    /// `steadyhand.toml:62`
-    pub fn short(&self) -> String {
-        let name = self.file.path.file_name().unwrap_or_default();
-        format!("{}:{}", name.to_string_lossy(), self.line_and_column().0)
-    }
 }
 
 impl Origin {
@@ -117,15 +64,6 @@ impl Origin {
 }
 
 impl SourceFile {
-    /// A text that ships inside the program.
-    pub fn embedded(name: &str, text: &str) -> Arc<SourceFile> {
-        Arc::new(SourceFile {
-            path: PathBuf::from(name),
-            text: text.to_owned(),
-            masked: OnceLock::new(),
-        })
-    }
-
     /// Reads a file of at most 8 MiB; messages call it by the name that is `shown`.
     pub fn read(path: &Path, shown: PathBuf, trust: &Trust) -> Result<Arc<SourceFile>, Problem> {
         const BYTES_MAX: u64 = 8 * 1024 * 1024;
@@ -144,32 +82,7 @@ impl SourceFile {
                 error.utf8_error().valid_up_to()
             ))
         })?;
-        Ok(Arc::new(SourceFile {
-            path: shown,
-            text,
-            masked: OnceLock::new(),
-        }))
-    }
-}
-
-impl SourceFile {
-    /// What messages may quote of it: keys that are written out are stars, everything else is in its place.
-    pub fn masked(&self) -> &str {
-        self.masked
-            .get_or_init(|| redact::mask(&self.text).into_owned())
-    }
-}
-
-/// What went wrong with a file, without the number of the operating system.
-pub fn plain(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => {
-            let text = error.to_string();
-            let end = text.find(" (os error").unwrap_or(text.len());
-            text[..end].to_lowercase()
-        }
+        Ok(Arc::new(SourceFile::new(shown, text)))
     }
 }
 

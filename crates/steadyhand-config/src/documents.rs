@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::document::escaped;
-use super::extensions::Fault;
+use super::source_kind::Fault;
 use super::units::Size;
 
 /// What the collection of `[documents]`' own folders is called.

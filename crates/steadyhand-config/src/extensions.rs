@@ -1,42 +1,11 @@
 //! What other crates add to the configuration: the kinds of tools, and checks that need more than this crate has.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-use steadyhand::plain_words;
-use steadyhand::typed_json::Typed;
+use serde_json::{Map, Value};
 
-use super::schema::KindSchemas;
+use super::schema::{KindSchemas, schema_of_file};
 use super::settings::{AlertSettings, JwtSettings, TelemetrySettings};
+pub use super::source_kind::{Fault, SERVER_KIND, SourceKind, read_settings, schema_of};
 use super::transcriber::MqttSettings;
-
-/// The name of the kind of tables in `[mcp]`.
-pub const SERVER_KIND: &str = "mcp";
-
-/// One value that `kind = "…"` takes, as far as a file can be checked by it.
-pub struct SourceKind {
-    /// What `kind = "…"` says.
-    pub name: &'static str,
-    /// Whether one table brings several tools, whose names are not known before it is loaded.
-    pub brings_many: bool,
-    /// The keys whose texts have places for arguments.
-    pub templates: &'static [&'static str],
-    /// The JSON Schema of its settings.
-    pub schema: fn(&mut SchemaGenerator) -> Schema,
-    /// Reads the settings and looks for faults.
-    pub check: fn(&Value) -> Vec<Fault>,
-}
-
-/// Something in a table of settings that cannot work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// JSON Pointer to the place in the table: `/headers/Authorization`.
-    pub at: String,
-    /// What is wrong with it.
-    pub message: String,
-    /// What to do about it.
-    pub help: Option<String>,
-}
 
 /// Checks of sections by those who use them.
 #[derive(Clone, Copy)]
@@ -89,38 +58,31 @@ impl Extensions {
     pub(super) fn known_kind(&self, name: &str) -> &'static SourceKind {
         self.kind(name).expect("a kind of the table")
     }
-}
 
-impl Fault {
-    /// The same fault, of a table within the table.
-    #[must_use]
-    pub fn below(mut self, place: &str) -> Fault {
-        self.at.insert_str(0, place);
-        self
+    /// The schema of the whole file, for editors.
+    pub fn schema(&self) -> Value {
+        schema_of_file(&self.kinds, self.server)
     }
-}
 
-/// Reads the settings of a kind of tool.
-///
-/// # Errors
-///
-/// Says which setting does not fit, and why.
-pub fn read_settings<S: DeserializeOwned>(settings: Value) -> Result<S, Fault> {
-    serde_path_to_error::deserialize(Typed(settings)).map_err(|error| {
-        let fault = plain_words::misfit(error.inner());
-        let path = error.path().to_string();
-        Fault {
-            at: String::new(),
-            message: match path.as_str() {
-                "." => fault,
-                _ => format!("{path}: {fault}"),
-            },
-            help: None,
-        }
-    })
-}
+    /// The one kind whose own keys a table has most of; none where that does not tell.
+    pub fn kind_by_keys(&self, table: &Map<String, Value>) -> Option<&'static SourceKind> {
+        let own = |kind: &SourceKind| {
+            let keys = self.schemas.kind(kind.name).own_keys();
+            let says_something = |key: &&String| {
+                keys.contains_key(*key) && !matches!(key.as_str(), "description" | "input")
+            };
+            table.keys().filter(says_something).count()
+        };
+        let most = self.kinds.iter().map(|kind| own(kind)).max();
+        let most = most.filter(|most| *most > 0)?;
+        let mut likely = self.kinds.iter().copied().filter(|kind| own(kind) == most);
+        let first = likely.next();
+        first.filter(|_| likely.next().is_none())
+    }
 
-/// The schema of settings of this type.
-pub fn schema_of<S: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    generator.root_schema_for::<S>()
+    /// Whether some kind of tool has a key of this name.
+    pub fn knows_key(&self, key: &str) -> bool {
+        let has_it = |kind: &&SourceKind| self.schemas.kind(kind.name).own_keys().contains_key(key);
+        matches!(key, "kind" | "each") || self.kinds.iter().any(has_it)
+    }
 }

@@ -9,6 +9,7 @@
 mod accounts;
 pub mod check;
 pub mod check_models;
+mod check_proxy;
 pub mod connect;
 pub mod demo;
 pub mod document;
@@ -39,6 +40,8 @@ pub mod secret;
 pub mod services;
 pub mod settings;
 mod shape;
+mod source_file;
+pub mod source_kind;
 pub mod surroundings;
 pub mod template;
 pub mod text;

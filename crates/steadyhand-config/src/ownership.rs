@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
 
-use super::document::plain;
+use super::source_file::plain;
 
 /// Files of others that a person wants to be used. It lasts as long as the program runs, and is for the content that was
 /// there when it was given: who can write the file cannot put something else in its place afterwards.

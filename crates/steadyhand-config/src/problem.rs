@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::document::Place;
 use super::ownership::UntrustedFile;
+use super::source_file::Place;
 
 /// One thing that is wrong, or deserves a look.
 #[derive(Debug, Clone)]

@@ -5,13 +5,8 @@ use serde::Deserialize;
 use steadyhand_conversation::Host;
 use url::Url;
 
-use super::check::Checker;
-use super::document::escaped;
-use super::problem::Problem;
-use super::settings::Root;
 use super::text::SecretText;
 use super::units::{Size, Span, TIME_LIMIT};
-use super::words::nearest;
 
 /// The providers that the proxy knows, as they stand in its addresses.
 pub const PROXIES: [&str; 7] = [
@@ -95,31 +90,6 @@ pub struct AwsSettings {
     pub session_token: Option<SecretText>,
     /// The region; that of the upstream's name if not said
     pub region: Option<String>,
-}
-
-impl Checker<'_> {
-    pub(super) fn proxies(&mut self, root: &Root) {
-        for (name, proxy) in &root.proxy {
-            let at = format!("/proxy/{}", escaped(name));
-            if !PROXIES.contains(&name.as_str()) {
-                let help = match nearest(name, PROXIES.into_iter()) {
-                    Some(near) => format!("Did you mean {near}?"),
-                    None => format!("There are {}", PROXIES.join(", ")),
-                };
-                let problem = Problem::error(format!("there is no provider \"{name}\" to proxy"));
-                self.put_at_key(problem.help(help), &at, "no such provider");
-            }
-            let upstream = proxy.upstream.as_ref().map(SecretText::expose);
-            if upstream.is_some_and(|url| !url.contains("${") && !is_base(url)) {
-                // Its text is not repeated: it may hold a key.
-                let message = format!("proxy.{name}.upstream is no http or https URL");
-                let problem = Problem::error(message).help(
-                    "Write one such as \"https://api.example.com\", without a user or a query",
-                );
-                self.put_at_value(problem, &format!("{at}/upstream"), "here");
-            }
-        }
-    }
 }
 
 /// A place to forward to: no user, no query, no fragment, which would get lost on the way.

@@ -9,17 +9,17 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::extensions::{Extensions, SERVER_KIND, SourceKind};
 use super::settings::{PolicySettings, Root};
+use super::source_kind::{SERVER_KIND, SourceKind};
 use super::units;
 
-/// The schema of the whole file, for editors.
-pub fn whole(extensions: &Extensions) -> Value {
+/// The schema of the whole file.
+pub(crate) fn schema_of_file(kinds: &[&'static SourceKind], server: &SourceKind) -> Value {
     let mut root = of::<Root>();
-    let kinds = extensions.kinds.iter();
-    let kinds = kinds.map(|kind| hoisted(table(kind), kind.name, &mut root));
+    let kinds = kinds
+        .iter()
+        .map(|kind| hoisted(table(kind), kind.name, &mut root));
     let kinds: Vec<Value> = kinds.collect();
-    let server = extensions.server;
     let server = hoisted(table(server), server.name, &mut root);
     root["properties"]["mcp"]["additionalProperties"] = server;
     root["properties"]["tools"]["additionalProperties"] = json!({ "oneOf": kinds });
@@ -80,30 +80,6 @@ impl KindSchema {
     pub fn own_keys(&self) -> &Keys {
         let own = || keys(&tidy((self.kind.schema)(&mut generator()).to_value()));
         self.own_keys.get_or_init(own)
-    }
-}
-
-impl Extensions {
-    /// The one kind whose own keys a table has most of; none where that does not tell.
-    pub fn kind_by_keys(&self, table: &Map<String, Value>) -> Option<&'static SourceKind> {
-        let own = |kind: &SourceKind| {
-            let keys = self.schemas.kind(kind.name).own_keys();
-            let says_something = |key: &&String| {
-                keys.contains_key(*key) && !matches!(key.as_str(), "description" | "input")
-            };
-            table.keys().filter(says_something).count()
-        };
-        let most = self.kinds.iter().map(|kind| own(kind)).max();
-        let most = most.filter(|most| *most > 0)?;
-        let mut likely = self.kinds.iter().copied().filter(|kind| own(kind) == most);
-        let first = likely.next();
-        first.filter(|_| likely.next().is_none())
-    }
-
-    /// Whether some kind of tool has a key of this name.
-    pub fn knows_key(&self, key: &str) -> bool {
-        let has_it = |kind: &&SourceKind| self.schemas.kind(kind.name).own_keys().contains_key(key);
-        matches!(key, "kind" | "each") || self.kinds.iter().any(has_it)
     }
 }
 

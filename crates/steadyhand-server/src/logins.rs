@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response};
 use futures_util::future::BoxFuture;
+use http::{Request, Response};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use steadyhand_mcp::oauth::{

@@ -11,7 +11,7 @@ use crate::cli::extensions::EXTENSIONS;
 use crate::runtime::Runtime;
 use crate::views;
 use steadyhand_config::words::dotted;
-use steadyhand_config::{Configuration, Resolver, Surroundings, schema};
+use steadyhand_config::{Configuration, Resolver, Surroundings};
 
 #[derive(Subcommand)]
 pub(super) enum ConfigCommand {
@@ -40,8 +40,7 @@ pub(super) async fn run(session: &Session<'_>, command: &ConfigCommand) -> Resul
         ConfigCommand::Path => path(session),
         ConfigCommand::SetSecret { name } => super::secret::set(session, name).await,
         ConfigCommand::Schema => {
-            let schema =
-                serde_json::to_string_pretty(&schema::whole(&EXTENSIONS)).unwrap_or_default();
+            let schema = serde_json::to_string_pretty(&EXTENSIONS.schema()).unwrap_or_default();
             session.screen.exact(&schema);
             Ok(())
         }
