@@ -10,10 +10,10 @@ use steadyhand_mcp::serve::{Host, ServedOperation};
 use steadyhand_mcp::{Entries, Listed, Server};
 use tokio::sync::watch;
 
-use crate::access::budget_permit;
-use crate::admission::Admission;
-use crate::runtime::Runtime;
 use crate::telemetry::otlp::ServerSpans;
+use steadyhand_runtime::access::budget_permit;
+use steadyhand_runtime::admission::Admission;
+use steadyhand_runtime::runtime::Runtime;
 
 /// A runtime, for MCP clients.
 pub(crate) struct Behind {

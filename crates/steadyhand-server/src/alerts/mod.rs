@@ -20,14 +20,14 @@ use steadyhand_mcp::Phase;
 use tokio::time::Instant;
 
 use crate::live::{AlertChanged, Live, LiveEvent};
-use crate::net::{Client, Url};
-use crate::pins::Pins;
-use crate::runtime::NOTICE;
-use crate::runtime::Runtime;
 pub use alert::{Alert, AlertState, Change, ChangeKind};
 pub use machine::{Ended, Machine, Now};
 pub use rule::{Rule, Watched};
 use steadyhand_config::settings::{AlertSettings, LogLevel};
+use steadyhand_runtime::net::{Client, Url};
+use steadyhand_runtime::pins::Pins;
+use steadyhand_runtime::runtime::NOTICE;
+use steadyhand_runtime::runtime::Runtime;
 use webhook::Webhook;
 
 /// How often everything is looked at.

@@ -15,10 +15,10 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use super::alert::Change;
-use crate::net::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
-use crate::net::request::site;
-use crate::net::{Client, Limits, Method, Reach, Request, Url};
 use steadyhand_config::text::SecretText;
+use steadyhand_runtime::net::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use steadyhand_runtime::net::request::site;
+use steadyhand_runtime::net::{Client, Limits, Method, Reach, Request, Url};
 
 /// Waiting for one address. More are dropped, and counted: an alert that is hours late is of no use.
 const QUEUE_MAX: usize = 256;

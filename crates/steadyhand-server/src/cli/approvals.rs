@@ -8,7 +8,7 @@ use super::alerts::server;
 use super::error::{Exit, Failed};
 use super::remote::{Remote, in_path};
 use super::{Session, value};
-use crate::approvals::{HiddenPart, in_words};
+use steadyhand_runtime::approvals::{HiddenPart, in_words};
 
 #[derive(Args)]
 pub(super) struct ApprovalsArgs {

@@ -9,7 +9,7 @@ use steadyhand::clock;
 
 use super::error::{Exit, Failed};
 use super::{Session, value};
-use crate::audit::{AuditOptions, AuditRecord};
+use steadyhand_runtime::audit::{AuditOptions, AuditRecord};
 
 #[derive(Subcommand)]
 pub(super) enum AuditCommand {

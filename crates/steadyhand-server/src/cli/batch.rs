@@ -14,8 +14,8 @@ use super::rehearsal::RehearsalArgs;
 use super::remote::Remote;
 use super::{Interrupts, STOPPING_MAX, Session, value, written};
 use crate::http::calls::CallBody;
-use crate::source::command;
 use steadyhand_config::document::plain;
+use steadyhand_runtime::source::command;
 
 const BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Lines that are no JSON are told one by one up to here.

@@ -12,9 +12,9 @@ use super::outcome::{self, Ended};
 use super::remote::{Remote, in_path};
 use super::tail::{self, TailArgs};
 use super::{Interrupts, STOPPING_MAX, Session, complete, stored_keys, value, written};
-use crate::runtime::Runtime;
-use crate::source::command;
 use crate::views::{self, calls::NotAgain, calls::ask};
+use steadyhand_runtime::runtime::Runtime;
+use steadyhand_runtime::source::command;
 use steadyhand_store::history::{CallRecord, Cursor, Filter, History, HistoryError};
 
 #[derive(Subcommand)]

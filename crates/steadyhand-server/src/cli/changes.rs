@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::error::{Exit, Failed};
 use super::remote::{Remote, in_path};
 use super::{Interrupts, Session, not_written_down, starting, user_name};
-use crate::audit::{AuditEvent, AuditLog};
 use crate::http::pins::state_after;
-use crate::pins::{NotDecided, Pins, SeenDefinition};
-use crate::runtime::Runtime;
+use steadyhand_runtime::audit::{AuditEvent, AuditLog};
+use steadyhand_runtime::pins::{NotDecided, Pins, SeenDefinition};
+use steadyhand_runtime::runtime::Runtime;
 
 /// Servers that are started for it have so long to list what is beside their tools.
 const LISTING: Duration = Duration::from_millis(700);

@@ -14,8 +14,8 @@ use super::screen::Screen;
 use super::{history_path, man};
 use crate::cli::extensions::EXTENSIONS;
 use crate::serve as serving;
-use crate::source::mcp;
 use steadyhand_config::{Configuration, Surroundings, find};
+use steadyhand_runtime::source::mcp;
 use steadyhand_store::history::inspect;
 
 /// The variable by which a shell asks the program itself for completions.
@@ -151,7 +151,7 @@ pub(super) fn model_names() -> Vec<CompletionCandidate> {
     let Some(configuration) = Asked::now().configuration() else {
         return Vec::new();
     };
-    let models = crate::models::list(&configuration).into_iter();
+    let models = steadyhand_runtime::models::list(&configuration).into_iter();
     candidates(models.map(|model| model.name))
 }
 

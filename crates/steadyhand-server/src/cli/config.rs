@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::error::Failed;
 use super::{Session, value};
 use crate::cli::extensions::EXTENSIONS;
-use crate::runtime::Runtime;
 use crate::views;
 use steadyhand_config::words::dotted;
 use steadyhand_config::{Configuration, Resolver, Surroundings};
+use steadyhand_runtime::runtime::Runtime;
 
 #[derive(Subcommand)]
 pub(super) enum ConfigCommand {

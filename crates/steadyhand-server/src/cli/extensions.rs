@@ -2,12 +2,12 @@
 
 use std::sync::LazyLock;
 
-use crate::access::Jwt;
 use crate::alerts::Rule;
-use crate::source::{self, builtin};
 use crate::telemetry::otlp;
 use crate::transcriber::mqtt;
 use steadyhand_config::extensions::{Extensions, SectionChecks};
+use steadyhand_runtime::access::Jwt;
+use steadyhand_runtime::source::{self, builtin};
 
 /// What this program reads configurations with.
 pub static EXTENSIONS: LazyLock<Extensions> = LazyLock::new(|| {

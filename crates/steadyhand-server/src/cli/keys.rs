@@ -11,12 +11,12 @@ use steadyhand::clock;
 use super::choice::Choice;
 use super::error::{Exit, Failed};
 use super::{Session, value};
-use crate::access::{CannotKeep, Keys, NewKey, Tools};
-use crate::audit::AuditEvent;
 use crate::serve::presence;
 use crate::views;
 use steadyhand_config::role::Role;
 use steadyhand_config::units::Rate;
+use steadyhand_runtime::access::{CannotKeep, Keys, NewKey, Tools};
+use steadyhand_runtime::audit::AuditEvent;
 
 #[derive(Subcommand)]
 pub(super) enum KeysCommand {

@@ -11,8 +11,8 @@ use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Registry, fmt};
 
-use crate::runtime::NOTICE;
 use steadyhand_config::settings::{LineFormat, LineLevel, LogSettings};
+use steadyhand_runtime::runtime::NOTICE;
 
 type Lines = Box<dyn Layer<Registry> + Send + Sync>;
 type WithLines = Layered<reload::Layer<Lines, Registry>, Registry>;

@@ -8,9 +8,9 @@ use steadyhand_mcp::serve::Gateway;
 use super::error::Failed;
 use super::rehearsal::RehearsalArgs;
 use super::{Interrupts, Session, written};
-use crate::approvals::Desk;
 use crate::behind::Behind;
-use crate::runtime::Options;
+use steadyhand_runtime::approvals::Desk;
+use steadyhand_runtime::runtime::Options;
 
 #[derive(Args)]
 pub(super) struct McpStdioArgs {

@@ -61,11 +61,6 @@ use std::time::Duration;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use steadyhand_process::private;
 
-use crate::access::Door;
-use crate::approvals::{ApprovalState, Desk};
-use crate::audit::{AuditEvent, AuditLog, AuditOptions};
-use crate::pins::Pins;
-use crate::runtime::{Options, Runtime};
 use crate::serve as serving;
 use crate::serve::audited::SettingsInForce;
 use crate::serve::presence;
@@ -75,6 +70,11 @@ use screen::Screen;
 use steadyhand_config::settings::HistorySettings;
 use steadyhand_config::surroundings::NAME_A_STATE_FOLDER;
 use steadyhand_config::{Configuration, Surroundings};
+use steadyhand_runtime::access::Door;
+use steadyhand_runtime::approvals::{ApprovalState, Desk};
+use steadyhand_runtime::audit::{AuditEvent, AuditLog, AuditOptions};
+use steadyhand_runtime::pins::Pins;
+use steadyhand_runtime::runtime::{Options, Runtime};
 use steadyhand_store::documents::DocumentSearch;
 use steadyhand_store::history::{HealthState, History, HistoryOptions, KeptKeys, KeysOptions};
 

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::error::Failed;
 use super::{Interrupts, Session, complete, value};
-use crate::models::check::{self, Grade, TASKS, TaskResult};
-use crate::models::checked::Checked;
-use crate::models::{self, Listed};
 use steadyhand_config::document::plain;
+use steadyhand_runtime::models::check::{self, Grade, TASKS, TaskResult};
+use steadyhand_runtime::models::checked::Checked;
+use steadyhand_runtime::models::{self, Listed};
 
 #[derive(Subcommand)]
 pub(super) enum ModelsCommand {

@@ -8,9 +8,9 @@ use clap::Args;
 use super::Session;
 use super::error::{Exit, Failed};
 use super::value::counted;
-use crate::cassette::{Recording, Summary, Tape};
-use crate::chaos::Chaos;
-use crate::runtime::{Options, Runtime};
+use steadyhand_runtime::cassette::{Recording, Summary, Tape};
+use steadyhand_runtime::chaos::Chaos;
+use steadyhand_runtime::runtime::{Options, Runtime};
 
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Rehearsals")]

@@ -19,8 +19,8 @@ use tokio::time::timeout;
 use super::Session;
 use super::error::{Exit, Failed};
 use super::pinned;
-use crate::access::login_code;
 use crate::serve::presence;
+use steadyhand_runtime::access::login_code;
 
 /// A server on this machine says at once that it is there.
 const GREETING_MAX: Duration = Duration::from_secs(2);

@@ -9,14 +9,14 @@ use clap::Args;
 use super::error::{Exit, Failed};
 use super::rehearsal::RehearsalArgs;
 use super::{Interrupts, Session, elsewhere, screen, starting, value};
-use crate::approvals::Desk;
-use crate::audit::{AuditEvent, AuditLog};
 use crate::dashboard;
 use crate::http::ServerParts;
 use crate::proxy::Proxy;
-use crate::runtime::{Degraded, Options, Runtime};
 use crate::serve::{self, CannotServe, DRAIN_MAX, Drained, Fault, Server, Waiting};
-use crate::source::command;
+use steadyhand_runtime::approvals::Desk;
+use steadyhand_runtime::audit::{AuditEvent, AuditLog};
+use steadyhand_runtime::runtime::{Degraded, Options, Runtime};
+use steadyhand_runtime::source::command;
 
 /// Calls that are named while they are waited for; the others are counted.
 const NAMED_MAX: usize = 5;

@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use super::error::Failed;
 use super::screen::Screen;
 use super::{Interrupts, Session, value};
-use crate::runtime::Runtime;
 use crate::views;
+use steadyhand_runtime::runtime::Runtime;
 
 /// Between two looks.
 pub(super) const LOOK: Duration = Duration::from_millis(100);

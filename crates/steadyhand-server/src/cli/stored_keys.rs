@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::error::{Exit, Failed};
 use super::{Session, not_written_down};
-use crate::audit::{AuditEvent, AuditLog};
+use steadyhand_runtime::audit::{AuditEvent, AuditLog};
 use steadyhand_store::history::inspect::{Soundness, soundness_of_keys};
 use steadyhand_store::history::{ACCEPT_COMMAND, KeysUsage};
 

@@ -6,9 +6,9 @@ use super::Session;
 use super::error::{Exit, Failed};
 use super::mcp::file::File;
 use super::tools::no_such_tool;
-use crate::audit::AuditEvent;
-use crate::runtime::SWITCH;
 use steadyhand_config::edit;
+use steadyhand_runtime::audit::AuditEvent;
+use steadyhand_runtime::runtime::SWITCH;
 
 pub(super) async fn set(session: &Session<'_>, tool: &str, on: bool) -> Result<(), Failed> {
     let file = File::find(session)?;

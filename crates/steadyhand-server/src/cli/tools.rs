@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::error::{Exit, Failed};
 use super::remote::{Remote, in_path};
 use super::{Interrupts, Session, changes, complete, starting, switch, value};
-use crate::runtime::Runtime;
 use crate::views;
+use steadyhand_runtime::runtime::Runtime;
 
 #[derive(Subcommand)]
 pub(super) enum ToolsCommand {
@@ -223,7 +223,7 @@ fn tell_where_they_are_from(session: &Session<'_>, runtime: &Runtime) {
 /// Something that is missing from the tools, as the runtime would say it.
 fn in_words(problem: &Value) -> String {
     let text = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
-    let problem = crate::runtime::SourceProblem {
+    let problem = steadyhand_runtime::runtime::SourceProblem {
         name: text("name"),
         reason: text("reason"),
         place: problem["place"].as_str().map(str::to_owned),

@@ -15,10 +15,6 @@ use tokio::sync::mpsc;
 
 use super::error::{Exit, Failed};
 use super::{Interrupts, Session, complete, starting, value, written};
-use crate::access::budget_permit;
-use crate::models;
-use crate::runtime::Runtime;
-use crate::source::command;
 use crate::transcriber::mqtt;
 use crate::transcriber::mqtt::News;
 use crate::transcriber::{Answer, BackgroundTranscriber, UTTERANCE_BYTES_MAX, Utterance};
@@ -26,6 +22,10 @@ use steadyhand_config::listen::{listen_address, listen_option};
 use steadyhand_config::transcriber::TranscriberSettings;
 use steadyhand_config::words::dotted;
 use steadyhand_config::{Configuration, Resolver};
+use steadyhand_runtime::access::budget_permit;
+use steadyhand_runtime::models;
+use steadyhand_runtime::runtime::Runtime;
+use steadyhand_runtime::source::command;
 
 /// Answers that wait to be printed.
 const PRINTED_MAX: usize = 64;

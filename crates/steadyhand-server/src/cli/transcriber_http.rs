@@ -21,10 +21,10 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::admission::{CallerAccount, SlotLimits, Slots};
 use crate::http::{Access, Peer};
 use crate::transcriber::{BackgroundTranscriber, UTTERANCE_BYTES_MAX, Utterance};
 use steadyhand_config::SecretText;
+use steadyhand_runtime::admission::{CallerAccount, SlotLimits, Slots};
 
 /// Connections that are open at the same time.
 const CONNECTIONS_MAX: usize = 256;

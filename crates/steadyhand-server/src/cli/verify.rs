@@ -7,8 +7,8 @@ use serde_json::json;
 use super::error::{Exit, Failed};
 use super::screen::Screen;
 use super::{Interrupts, Session, complete, starting, tools, value, written};
-use crate::source::command;
-use crate::verify::{self, Finding, Level, Report, ToolReport, Verdict, Wanted};
+use steadyhand_runtime::source::command;
+use steadyhand_runtime::verify::{self, Finding, Level, Report, ToolReport, Verdict, Wanted};
 
 #[derive(Args)]
 pub(super) struct VerifyArgs {
@@ -78,7 +78,7 @@ async fn within<T>(work: impl Future<Output = T>, by: &mut Interrupts) -> Result
     }
 }
 
-fn is_there(runtime: &crate::runtime::Runtime, pattern: &str) -> bool {
+fn is_there(runtime: &steadyhand_runtime::runtime::Runtime, pattern: &str) -> bool {
     let tools = runtime.manager().list();
     let mut names = tools.iter().map(|tool| tool.name());
     names.any(|name| steadyhand::wildcard::wild(pattern, name))

@@ -15,17 +15,17 @@ use tokio::time::timeout;
 use super::form::{self, Filled};
 use super::format::{line, visible};
 use super::{Menu, Name, Page, Request, incomplete, pages, refusal, shell};
-use crate::access::Identity;
-use crate::admission::{CallerAccount, RunningCall};
-use crate::approvals::ApprovalState;
 use crate::http::approvals::{Decided, YesOrNo};
 use crate::http::audit::WhatChanged;
 use crate::http::status::{Refused, Why};
 use crate::http::tools::no_such_tool;
 use crate::http::{Account, App, Asking, Caller, alerts, approvals, history, pins, servers, tools};
 use crate::overview::page;
-use crate::pins::SeenDefinition;
 use crate::views::{self, calls::NotAgain};
+use steadyhand_runtime::access::Identity;
+use steadyhand_runtime::admission::{CallerAccount, RunningCall};
+use steadyhand_runtime::approvals::ApprovalState;
+use steadyhand_runtime::pins::SeenDefinition;
 
 /// A call that ends within it is over when its page is shown.
 const A_MOMENT: Duration = Duration::from_secs(2);

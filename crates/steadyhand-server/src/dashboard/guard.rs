@@ -11,12 +11,12 @@ use secrecy::ExposeSecret;
 use serde::Deserialize;
 
 use super::{Menu, Page, pages, refusal, shell};
-use crate::access::Identity;
-use crate::audit::{AuditActor, AuditEvent};
 use crate::http::browser_login::{LASTS, SESSION_COOKIE, cookie, identify};
 use crate::http::status::{Refused, WasRefused, Why};
 use crate::http::{App, Asking, Peer, audit, rights};
 use steadyhand_config::role::Right;
+use steadyhand_runtime::access::Identity;
+use steadyhand_runtime::audit::{AuditActor, AuditEvent};
 
 const THEME_COOKIE: &str = "steadyhand_theme";
 /// Everything comes from here, nothing is run or styled that is not one of our own files.

@@ -22,11 +22,11 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{Address, Page, Request, assets, refusal, shell};
-use crate::admission::{CallerAccount, Slot};
 use crate::http::App;
 use crate::http::browser_login::identify;
 use crate::http::status::Refused;
 use steadyhand_config::role::Right;
+use steadyhand_runtime::admission::{CallerAccount, Slot};
 
 /// The shortest time between two updates.
 const PACE: Duration = Duration::from_millis(1000);

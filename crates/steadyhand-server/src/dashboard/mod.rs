@@ -26,11 +26,11 @@ use axum::routing::{get, post};
 use maud::Markup;
 use tower_http::compression::CompressionLayer;
 
-use crate::access::Identity;
-use crate::admission::CallerAccount;
 use crate::http::status::{Refused, Why};
 use crate::http::{Account, App, Asked, Asking, Named, Pages};
 use live::show;
+use steadyhand_runtime::access::Identity;
+use steadyhand_runtime::admission::CallerAccount;
 
 /// What a page is made from, besides the state of things.
 pub(crate) struct Request {

@@ -5,8 +5,8 @@ use axum::response::Html;
 use maud::{DOCTYPE, Markup, html};
 
 use super::{Menu, Page, assets, guard};
-use crate::access::Identity;
 use steadyhand_config::role::Right;
+use steadyhand_runtime::access::Identity;
 
 const MENU: [(Menu, &str, &str, &str); 10] = [
     (Menu::Overview, "/", "Overview", "o"),

@@ -10,8 +10,10 @@ use axum::http::{HeaderMap, HeaderName, header};
 use secrecy::ExposeSecret;
 
 use super::status::{Refused, Why};
-use crate::access::{By, Digested, Door, Identity, Jwt, Keys, LoginThrottle, NotAToken, NotLetIn};
 use steadyhand_config::text::SecretText;
+use steadyhand_runtime::access::{
+    By, Digested, Door, Identity, Jwt, Keys, LoginThrottle, NotAToken, NotLetIn,
+};
 
 const HOW_TO_SHOW: &str = "Send a key (steadyhand keys create) or the token that is set under [server]: Authorization: Bearer …";
 /// Holds our token where the usual header is somebody else's.

@@ -11,8 +11,8 @@ use utoipa::ToSchema;
 use super::limits::{Sent, Wanted};
 use super::status::{self, Refused, Why};
 use super::{App, Asking, Caller, Named, shapes};
-use crate::access::By;
-use crate::approvals::{Approval, ApprovalState, CannotDecide, Decision, Foreign};
+use steadyhand_runtime::access::By;
+use steadyhand_runtime::approvals::{Approval, ApprovalState, CannotDecide, Decision, Foreign};
 
 /// A yes or a no
 #[derive(Debug, Deserialize, ToSchema)]

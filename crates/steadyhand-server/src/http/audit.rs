@@ -13,10 +13,10 @@ use utoipa::IntoParams;
 
 use super::status::{self, Refused, Why};
 use super::{App, Asked, Asking, Peer, rights, shapes};
-use crate::access::{By, Identity, TooSoon};
-use crate::audit::{AuditActor, AuditEvent, AuditOrigin};
 use crate::views;
 use steadyhand_config::role::Right;
+use steadyhand_runtime::access::{By, Identity, TooSoon};
+use steadyhand_runtime::audit::{AuditActor, AuditEvent, AuditOrigin};
 
 /// Records of one answer.
 const RECORDS_MAX: usize = 1000;
@@ -307,7 +307,9 @@ async fn state_of(app: &App, action: &str, subject: &str) -> Option<Value> {
             let subject = subject.to_owned();
             let reading = tokio::task::spawn_blocking(move || {
                 let keys = door.keys.list().ok()?;
-                let is_it = |key: &&crate::access::Key| key.id == subject || key.name == subject;
+                let is_it = |key: &&steadyhand_runtime::access::Key| {
+                    key.id == subject || key.name == subject
+                };
                 let key = keys.iter().find(is_it)?;
                 Some(views::keys::one(key, steadyhand::clock::wall_ms()))
             });

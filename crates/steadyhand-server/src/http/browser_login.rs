@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::App;
 use super::status::Refused;
-use crate::access::Identity;
+use steadyhand_runtime::access::Identity;
 
 /// What a browser keeps.
 pub(crate) const SESSION_COOKIE: &str = "steadyhand_session";

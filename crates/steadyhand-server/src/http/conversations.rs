@@ -19,8 +19,8 @@ use super::limits::{Sent, Wanted};
 use super::status::{self, Refused, Why};
 use super::who::CallerHeaders;
 use super::{Account, App, Asked, Caller, shapes};
-use crate::admission::CallerAccount;
 use crate::views;
+use steadyhand_runtime::admission::CallerAccount;
 
 /// What is found wrong with a value takes more than a kilobyte.
 const VALUES_MAX: usize = 300_000;

@@ -17,9 +17,9 @@ use super::status::{self, Refused, Why};
 use super::tools::no_such_tool;
 use super::who::CallerHeaders;
 use super::{Account, App, Asked, Asking, Caller, Named, header_text, shapes};
-use crate::access::Identity;
-use crate::admission::RunningCall;
 use crate::views::{self, calls::NotAgain};
+use steadyhand_runtime::access::Identity;
+use steadyhand_runtime::admission::RunningCall;
 use steadyhand_store::history::{
     CallDetails, CallRecord, CallState, CallSummary, Callers, Cursor, Filter, History,
     HistoryError, Page, StateWord, Trends, Window,

@@ -15,10 +15,10 @@ use super::audit::WhatChanged;
 use super::limits::{Sent, Wanted};
 use super::status::{self, Refused, Why};
 use super::{App, Asking, Named, shapes};
-use crate::access::{By, CannotKeep, NewKey, Tools};
 use crate::views;
 use steadyhand_config::role::Role;
 use steadyhand_config::units::Rate;
+use steadyhand_runtime::access::{By, CannotKeep, NewKey, Tools};
 
 /// A key to be made
 #[derive(Debug, Deserialize, ToSchema)]

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use super::status::{Refused, Why};
 use super::{Account, App, body_faults};
-use crate::admission::{CallerAccount, Limits, NotAdmitted};
+use steadyhand_runtime::admission::{CallerAccount, Limits, NotAdmitted};
 
 /// Values in one body, counted before they are read: `0,` becomes forty times its size.
 pub(super) const VALUES_MAX: usize = 1_000_000;

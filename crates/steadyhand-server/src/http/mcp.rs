@@ -19,8 +19,8 @@ use super::limits::{VALUES_MAX, Whole};
 use super::status::{self, Refused, Why};
 use super::who::{said_caller, said_traceparent, who};
 use super::{App, rights};
-use crate::access::Identity;
-use crate::admission::CallerAccount;
+use steadyhand_runtime::access::Identity;
+use steadyhand_runtime::admission::CallerAccount;
 
 /// Where it is.
 pub(super) const PATH: &str = "/mcp";

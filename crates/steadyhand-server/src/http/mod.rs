@@ -55,20 +55,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::access::login_code::LoginCodes;
-use crate::access::{Door, Identity};
-use crate::admission::{
-    Admission, CallerAccount, ConnectionActivity, EVENT_READERS_MAX, Limits, Place, RunningCall,
-    json_length,
-};
 use crate::alerts::Alerts;
-use crate::approvals::{ApprovalState, Desk};
-use crate::audit::{AuditEvent, AuditLog};
 use crate::behind::Behind;
 use crate::live::{ApprovalChanged, Live, LiveEvent};
 use crate::overview::changes;
-use crate::pins::Pins;
-use crate::runtime::Runtime;
 use crate::telemetry::{Figures, HistoryFigures, Otlp, ProcessFigures, ServerFigures};
 pub(crate) use access::{Access, TOKEN_HEADER};
 use browser_login::Sessions;
@@ -76,6 +66,16 @@ use kept_body::until_answered;
 pub(crate) use query::Asked;
 pub(crate) use server_parts::{Pages, ProviderProxy, ServerParts};
 use status::{Refused, Why};
+use steadyhand_runtime::access::login_code::LoginCodes;
+use steadyhand_runtime::access::{Door, Identity};
+use steadyhand_runtime::admission::{
+    Admission, CallerAccount, ConnectionActivity, EVENT_READERS_MAX, Limits, Place, RunningCall,
+    json_length,
+};
+use steadyhand_runtime::approvals::{ApprovalState, Desk};
+use steadyhand_runtime::audit::{AuditEvent, AuditLog};
+use steadyhand_runtime::pins::Pins;
+use steadyhand_runtime::runtime::Runtime;
 use steadyhand_store::history::History;
 pub(crate) use who::{Account, Asking, Caller};
 

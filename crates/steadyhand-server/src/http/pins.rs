@@ -12,8 +12,8 @@ use super::audit::WhatChanged;
 use super::limits::{Sent, Wanted};
 use super::status::{self, Refused, Why};
 use super::{App, Asking, Named, shapes};
-use crate::access::{By, Identity};
-use crate::pins::{Change, NotDecided, SeenDefinition};
+use steadyhand_runtime::access::{By, Identity};
+use steadyhand_runtime::pins::{Change, NotDecided, SeenDefinition};
 
 /// Which definition is meant
 #[derive(Debug, Deserialize, ToSchema)]

@@ -9,8 +9,8 @@ use super::mcp;
 use super::proxied;
 use super::status::{Refused, Why};
 use super::who::Asking;
-use crate::access::{By, Identity};
 use steadyhand_config::role::Right;
+use steadyhand_runtime::access::{By, Identity};
 
 /// Every address but those that everybody may ask: whether the server lives.
 pub(crate) const TABLE: [(&str, &str, Right); 49] = [
@@ -82,7 +82,7 @@ const LOCAL: [(&str, &str); 1] = [("POST", "/v1/approvals")];
 ///
 /// These get around nothing. A breaker closes also when its server starts again, which a server can bring about by ending;
 /// calls can be ended by whoever may call; the configuration is read again whenever its file changes; and a first key is
-/// refused by its route. Each is written down, so their number is bounded ([`crate::access::Door::unidentified`]).
+/// refused by its route. Each is written down, so their number is bounded ([`steadyhand_runtime::access::Door::unidentified`]).
 const OPEN_CHANGES: [(&str, &str); 5] = [
     ("POST", "/v1/tools/{name}/breaker/reset"),
     ("POST", "/v1/tools/{name}/breaker/trial"),

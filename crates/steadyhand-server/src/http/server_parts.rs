@@ -7,11 +7,11 @@ use axum::Router;
 use futures_util::future::BoxFuture;
 
 use super::App;
-use crate::access::Door;
-use crate::approvals::Desk;
-use crate::pins::Pins;
 use crate::telemetry::ProxyFigures;
 use steadyhand_config::proxy::ProxySettings;
+use steadyhand_runtime::access::Door;
+use steadyhand_runtime::approvals::Desk;
+use steadyhand_runtime::pins::Pins;
 
 /// The proxy to providers.
 pub(crate) trait ProviderProxy: Send + Sync {

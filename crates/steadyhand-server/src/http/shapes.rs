@@ -733,7 +733,7 @@ pub(crate) struct AuditList {
     enabled: bool,
     count: usize,
     /// The newest first
-    records: Vec<crate::audit::AuditRecord>,
+    records: Vec<steadyhand_runtime::audit::AuditRecord>,
     /// `before` of the next page; absent on the last one
     #[schema(required = false, nullable = false)]
     next: Option<u64>,
@@ -767,7 +767,7 @@ impl KeysHealth {
 
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ToolChanges {
-    changes: Vec<crate::pins::Change>,
+    changes: Vec<steadyhand_runtime::pins::Change>,
     count: usize,
 }
 
@@ -831,7 +831,7 @@ pub(crate) struct ApprovalList {
     waiting: usize,
     count: usize,
     /// Those that wait, the oldest first, then those that were decided
-    approvals: Vec<crate::approvals::Approval>,
+    approvals: Vec<steadyhand_runtime::approvals::Approval>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -906,7 +906,7 @@ pub(crate) struct CreatedKey {
 
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RefusalList {
-    refusals: Vec<crate::access::Refusal>,
+    refusals: Vec<steadyhand_runtime::access::Refusal>,
     count: usize,
     /// How many are in no file
     unwritten: u64,

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use steadyhand::{Outcome, Status};
 use steadyhand_mcp::serve::Standing;
 
-use crate::admission::{NotAdmitted, NotAdmittedReason};
+use steadyhand_runtime::admission::{NotAdmitted, NotAdmittedReason};
 
 /// Says in a header how a call ended, for those who do not read bodies.
 pub(crate) const OUTCOME_HEADER: &str = "steadyhand-outcome";

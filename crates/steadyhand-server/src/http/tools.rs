@@ -12,9 +12,9 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::status::{self, Refused, Why};
 use super::{App, Asked, Asking, Named, shapes};
-use crate::runtime::{NotSwitched, ToolSwitch};
 use crate::views::{self, tools::Format};
 use steadyhand_config::role::Right;
+use steadyhand_runtime::runtime::{NotSwitched, ToolSwitch};
 
 /// How the tools are wanted.
 #[derive(Debug, Deserialize, IntoParams)]

@@ -20,9 +20,9 @@ use utoipa::IntoParams;
 use super::calls::View;
 use super::status::{self, Refused};
 use super::{App, Peer, header_text, shapes};
-use crate::access::{Identity, Refusal};
-use crate::admission::{self, CallerAccount, CallerPermit, McpShares, Way};
 use steadyhand_config::role::Right;
+use steadyhand_runtime::access::{Identity, Refusal};
+use steadyhand_runtime::admission::{self, CallerAccount, CallerPermit, McpShares, Way};
 
 /// Who asks, in their own words.
 const CALLER_HEADER: &str = "steadyhand-caller";

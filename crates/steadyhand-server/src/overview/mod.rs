@@ -9,11 +9,11 @@ mod tools;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::approvals::{Approval, ApprovalState};
 use crate::http::App;
 use crate::views;
 pub(crate) use lanes::{Lane, Lanes};
 pub(crate) use problems::{Problem, Severity, page};
+use steadyhand_runtime::approvals::{Approval, ApprovalState};
 use steadyhand_store::history::{CallSummary, Filter, Fleet, Health, Mark, Trends, Window};
 pub(crate) use tools::ToolRow;
 

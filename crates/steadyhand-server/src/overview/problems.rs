@@ -8,9 +8,9 @@ use utoipa::ToSchema;
 use super::lanes::Lanes;
 use super::tools::ToolRow;
 use crate::alerts::Alert;
-use crate::approvals::Approval;
 use crate::http::App;
-use crate::pins::Change;
+use steadyhand_runtime::approvals::Approval;
+use steadyhand_runtime::pins::Change;
 
 /// From this share of failed calls on a tool is a problem, if there were so many.
 const ERROR_RATE: f64 = 0.2;

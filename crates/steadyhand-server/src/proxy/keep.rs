@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use super::folder::Folder;
 use super::report::finding;
 use crate::conversations::proxied::{self, BYTES_MAX, FOLDER, Head};
-use crate::scrub::Scrubber;
+use steadyhand_runtime::scrub::Scrubber;
 use steadyhand_store::history::{Exchange, LISTED_MAX};
 
 const KEPT_MAX: usize = 200;

@@ -3,7 +3,7 @@
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use secrecy::SecretString;
 
-use crate::scrub::Scrubber;
+use steadyhand_runtime::scrub::Scrubber;
 
 const HEADERS: [&str; 5] = [
     "x-api-key",

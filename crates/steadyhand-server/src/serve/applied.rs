@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::settings::{CannotServe, Fault, Settings};
-use crate::access::{Budget, Jwt};
 use crate::http::App;
-use crate::runtime::Runtime;
+use steadyhand_runtime::access::{Budget, Jwt};
+use steadyhand_runtime::runtime::Runtime;
 
 /// Sends traces and metrics where the settings say, from here on.
 pub(super) fn export(app: &App, settings: &Settings) {

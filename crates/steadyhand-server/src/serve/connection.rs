@@ -23,8 +23,8 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use crate::admission::{ConnectionActivity, OpenConnection};
 use crate::http::{self, App, Came};
+use steadyhand_runtime::admission::{ConnectionActivity, OpenConnection};
 
 /// A connection that is only told that there is no room.
 const REFUSAL_PATIENCE: Duration = Duration::from_secs(2);

@@ -22,11 +22,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::access::login_code;
-use crate::admission::{ConnectionTable, Limits, OpenConnection};
-use crate::audit::{AuditEvent, AuditLog};
 use crate::http::{self, Access, App, ServerParts};
-use crate::runtime::Runtime;
 use applied::{export, jwt_of, watch_over};
 use audited::SettingsInForce;
 use connection::Service;
@@ -34,6 +30,10 @@ use lanes::Lanes;
 use presence::Presence;
 pub(crate) use settings::{CannotServe, Fault, Settings};
 use steadyhand_config::{Configuration, Surroundings};
+use steadyhand_runtime::access::login_code;
+use steadyhand_runtime::admission::{ConnectionTable, Limits, OpenConnection};
+use steadyhand_runtime::audit::{AuditEvent, AuditLog};
+use steadyhand_runtime::runtime::Runtime;
 use steadyhand_store::history::History;
 use tls::Tls;
 

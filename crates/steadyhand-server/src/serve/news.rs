@@ -4,7 +4,7 @@ use steadyhand::clock;
 use steadyhand_mcp::{Phase, Server};
 
 use crate::live::{ConfigChanged, Live, LiveEvent, ServerChanged, ToolsChanged};
-use crate::runtime::Runtime;
+use steadyhand_runtime::runtime::Runtime;
 
 /// A configuration was taken over, or refused.
 pub(super) fn tell_configuration(runtime: &Runtime, live: &Live, is_new: bool) {

@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use steadyhand::{plain_words, typed_json};
 
-use crate::access::Keys;
 use steadyhand_config::listen::{DEFAULT_LISTEN, listen_address};
 use steadyhand_config::proxy::ProxySettings;
 use steadyhand_config::reference::Unresolved;
@@ -17,6 +16,7 @@ use steadyhand_config::settings::{
 };
 use steadyhand_config::text::SecretText;
 use steadyhand_config::{Configuration, Resolver, Surroundings};
+use steadyhand_runtime::access::Keys;
 
 /// `[server]`, ready for use.
 pub(crate) struct Settings {

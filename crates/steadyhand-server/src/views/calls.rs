@@ -6,7 +6,7 @@ use std::time::Duration;
 use steadyhand::Call;
 use tokio::time::{Instant, sleep};
 
-use crate::runtime::Runtime;
+use steadyhand_runtime::runtime::Runtime;
 use steadyhand_store::history::{CallRecord, CallState, HealthState, History, HistoryError};
 
 /// How long a history that is being opened is waited for.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::access::Key;
+use steadyhand_runtime::access::Key;
 
 /// All of them, in their order.
 pub(crate) fn list(keys: &[Key], now_ms: u64) -> Value {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use steadyhand::ToolMetrics;
 
-use crate::runtime::Runtime;
+use steadyhand_runtime::runtime::Runtime;
 
 /// Of all tools, in their order.
 pub(crate) fn all(runtime: &Runtime) -> Value {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use steadyhand_mcp::{LogLine, ServerState};
 use tokio::time::Instant;
 
-use crate::runtime::{NotUsed, Runtime};
+use steadyhand_runtime::runtime::{NotUsed, Runtime};
 
 /// All servers: those in use in the order of the configuration, then the others.
 pub(crate) fn list(runtime: &Runtime) -> Value {

@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 use steadyhand::{Policy, Tool};
 use steadyhand_conversation::{self as conversation, Provider};
 
-use crate::runtime::Runtime;
-use crate::runtime::policy::retry_word;
 use steadyhand_config::PolicySettings;
 use steadyhand_config::words::nearest;
+use steadyhand_runtime::runtime::Runtime;
+use steadyhand_runtime::runtime::policy::retry_word;
 
 /// Whose shape tools are given in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

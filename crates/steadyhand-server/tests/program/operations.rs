@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use steadyhand::{Call, Outcome, ToolExecutor};
 use steadyhand_config::{Configuration, Surroundings};
 use steadyhand_conversation::{self as conversation, Provider, What};
+use steadyhand_runtime::runtime::{Options, Runtime};
 use steadyhand_server::cli::extensions::EXTENSIONS;
-use steadyhand_server::runtime::{Options, Runtime};
 
 use crate::serve::Served;
 use crate::support::{Workplace, parts};

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use snapbox::cmd::{Command, OutputAssert};
 use steadyhand_config::progress::Progress;
-use steadyhand_server::net::Client;
-use steadyhand_server::source::Context;
+use steadyhand_runtime::net::Client;
+use steadyhand_runtime::source::Context;
 
 /// Whatever takes longer hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

@@ -20,11 +20,11 @@ use super::rehearsal::RehearsalArgs;
 use super::remote::Remote;
 use super::screen;
 use super::{Interrupts, Session, arguments, chat, complete, starting, written};
-use crate::approvals::Desk;
-use crate::runtime::Runtime;
-use crate::source::{command, mcp};
 use crate::views;
 use steadyhand_config::progress::Progress;
+use steadyhand_runtime::approvals::Desk;
+use steadyhand_runtime::runtime::Runtime;
+use steadyhand_runtime::source::{command, mcp};
 
 /// How long a call waits for its tool where nothing is said: as long as its deadline usually is.
 const ARRIVAL_MAX: Duration = Duration::from_secs(60);

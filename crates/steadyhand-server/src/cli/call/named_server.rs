@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 use super::super::error::{Exit, Failed};
 use super::CallArgs;
 use crate::cli::extensions::EXTENSIONS;
-use crate::source::mcp;
 use steadyhand_config::import::{Client, Imported, Importer};
 use steadyhand_config::settings::PolicySettings;
 use steadyhand_config::words::nearest;
 use steadyhand_config::{Configuration, Surroundings, ToolTable, server_table};
+use steadyhand_runtime::source::mcp;
 
 /// Programs that start others: the name of what they start tells more.
 const LAUNCHERS: [&str; 12] = [

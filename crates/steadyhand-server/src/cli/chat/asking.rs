@@ -14,9 +14,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::keyboard::Keyboard;
-use crate::approvals::{Approval, ApprovalState, Decision, Desk, HiddenPart, hash_of};
 use crate::cli::remote::Remote;
 use crate::cli::{Session, screen};
+use steadyhand_runtime::approvals::{Approval, ApprovalState, Decision, Desk, HiddenPart, hash_of};
 
 /// What becomes of approvals may wait to be shown.
 const NEWS_MAX: usize = 1024;

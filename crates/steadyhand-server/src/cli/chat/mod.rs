@@ -25,14 +25,14 @@ use tokio::io::AsyncReadExt;
 use super::error::{Exit, Failed};
 use super::rehearsal::RehearsalArgs;
 use super::{Interrupts, Session, complete, screen, starting, value, written};
-use crate::approvals::Desk;
 use crate::conversations;
-use crate::models;
-use crate::runtime::{Degraded, Runtime};
-use crate::source::command;
 use crate::views;
 use record::Ended;
 use show::Show;
+use steadyhand_runtime::approvals::Desk;
+use steadyhand_runtime::models;
+use steadyhand_runtime::runtime::{Degraded, Runtime};
+use steadyhand_runtime::source::command;
 use turn::{Chat, Keeps, Left, Turned, Way};
 
 /// The longest text that is taken from stdin.

@@ -12,8 +12,8 @@ use super::turn::{Chat, Left, Turned, Way};
 use crate::cli::error::{Exit, Failed};
 use crate::cli::{Interrupts, value};
 use crate::conversations;
-use crate::models;
 use steadyhand_config::document::plain;
+use steadyhand_runtime::models;
 
 /// Two Ctrl-C within this time leave.
 pub(super) const AGAIN: Duration = Duration::from_secs(2);

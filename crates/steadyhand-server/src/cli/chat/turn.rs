@@ -15,15 +15,15 @@ use super::record::{Ended, Record};
 use super::refused;
 use super::show::Show;
 use super::talk::AGAIN;
-use crate::access::budget_permit;
-use crate::approvals::Desk;
 use crate::cli::error::Failed;
 use crate::cli::{Interrupts, Session};
 use crate::conversations::Stored;
-use crate::models::Chosen;
-use crate::runtime::Runtime;
 use steadyhand_config::Configuration;
 use steadyhand_config::document::plain;
+use steadyhand_runtime::access::budget_permit;
+use steadyhand_runtime::approvals::Desk;
+use steadyhand_runtime::models::Chosen;
+use steadyhand_runtime::runtime::Runtime;
 
 /// Between two looks at what runs.
 const LOOK: Duration = Duration::from_millis(100);

@@ -22,10 +22,10 @@ use tokio_util::sync::CancellationToken;
 use super::error::{Exit, Failed};
 use super::remote::{Missing, Remote};
 use super::{Interrupts, STOPPING_MAX, Session};
-use crate::source::command;
 use check::{Check, Group, State};
 use report::Report;
 use steadyhand_config::Configuration;
+use steadyhand_runtime::source::command;
 
 /// What does not start a server is over sooner than this.
 const LOOK_MAX: Duration = Duration::from_secs(15);

@@ -6,8 +6,8 @@ use steadyhand_models::ModelError;
 use super::Patient;
 use super::check::{Check, Group, State};
 use super::servers::is_here;
-use crate::models::reach::{Answer, Reach, reach};
-use crate::models::{Listed, list};
+use steadyhand_runtime::models::reach::{Answer, Reach, reach};
+use steadyhand_runtime::models::{Listed, list};
 
 /// Names of models that are listed where the one that is meant is not there.
 const NAMED_MAX: usize = 5;

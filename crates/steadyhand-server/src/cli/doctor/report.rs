@@ -10,7 +10,7 @@ use steadyhand::redact;
 use super::check::{Check, State};
 use crate::cli::screen::Screen;
 use crate::cli::value;
-use crate::scrub::Scrubber;
+use steadyhand_runtime::scrub::Scrubber;
 
 /// Names wider than this push only their own line.
 const NAME_WIDTH_MAX: usize = 16;

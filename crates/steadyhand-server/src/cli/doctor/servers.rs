@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::check::{Check, Group, State};
 use super::{LOOK_MAX, Patient};
 use crate::cli::{STOPPING_MAX, starting, value};
-use crate::runtime::Runtime;
 use crate::views;
 use steadyhand_config::import::ImportedServer;
 use steadyhand_config::{Configuration, Resolver, ToolTable};
+use steadyhand_runtime::runtime::Runtime;
 
 /// A first start may download packages; after this the rest of the report is worth more.
 const START_MAX: Duration = Duration::from_secs(60);

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use super::Patient;
 use super::check::{Check, Group, State};
-use crate::audit::AuditOptions;
 use crate::cli::history_path;
 use steadyhand_config::Configuration;
 use steadyhand_config::document::plain;
 use steadyhand_config::surroundings::{NAME_A_STATE_FOLDER, NoStateFolder};
+use steadyhand_runtime::audit::AuditOptions;
 use steadyhand_store::history::inspect::{self, Soundness};
 use steadyhand_store::history::{ACCEPT_COMMAND, KeysOptions};
 

@@ -27,11 +27,11 @@ use tokio::time::timeout;
 use super::super::error::{Exit, Failed};
 use super::super::{Interrupts, Session, screen};
 use super::no_such_server;
-use crate::logins;
-use crate::net::Client;
-use crate::source::mcp::LoginSettings;
 use steadyhand_config::Resolver;
 use steadyhand_config::document::plain;
+use steadyhand_runtime::logins;
+use steadyhand_runtime::net::Client;
+use steadyhand_runtime::source::mcp::LoginSettings;
 
 /// How long a person may take.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);

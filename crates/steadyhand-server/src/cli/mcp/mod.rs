@@ -17,10 +17,10 @@ use clap_complete::engine::ArgValueCandidates;
 
 use super::error::{Exit, Failed};
 use super::{Session, complete};
-use crate::audit::AuditEvent;
 pub(super) use file::File;
 use steadyhand_config::Configuration;
 use steadyhand_config::words::nearest;
+use steadyhand_runtime::audit::AuditEvent;
 
 #[derive(Subcommand)]
 pub(super) enum McpCommand {

@@ -10,9 +10,9 @@ use super::super::screen;
 use super::super::starting::{self, text};
 use super::super::{Interrupts, Session, value};
 use super::no_such_server;
-use crate::runtime::Runtime;
 use crate::views;
 use steadyhand_config::Configuration;
+use steadyhand_runtime::runtime::Runtime;
 
 pub(super) async fn run(session: &Session<'_>, name: &str) -> Result<(), Failed> {
     let configuration = only(session.configuration()?, name)?;

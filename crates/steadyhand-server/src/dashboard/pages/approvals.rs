@@ -5,9 +5,9 @@ use maud::{Markup, html};
 use super::super::format::{count, cut, json, line, until, visible, when};
 use super::super::parts::{badge, tool_link};
 use super::super::{Menu, Page, Request};
-use crate::approvals::{Approval, ApprovalState};
 use crate::http::status::Refused;
 use crate::overview;
+use steadyhand_runtime::approvals::{Approval, ApprovalState};
 
 /// What one page shows of those that wait, and of those that are over.
 const WAITING: usize = 20;

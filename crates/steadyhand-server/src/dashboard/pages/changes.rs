@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::super::format::{counted, cut, line, visible, when};
 use super::super::parts::badge;
-use crate::access::Identity;
 use crate::overview;
-use crate::pins::{Change, Difference, PinnedKind, suspicious_passages};
 use steadyhand_config::role::Right;
+use steadyhand_runtime::access::Identity;
+use steadyhand_runtime::pins::{Change, Difference, PinnedKind, suspicious_passages};
 
 /// Tools, and places in one of them, that are shown.
 const TOOLS: usize = 8;

@@ -16,9 +16,9 @@ use crate::http::history::{Calls, calls, trends_of};
 use crate::http::status::Refused;
 use crate::http::tools::no_such_tool;
 use crate::overview;
-use crate::pins::suspicious_in;
 use crate::views;
 use steadyhand_config::role::Right;
+use steadyhand_runtime::pins::suspicious_in;
 use steadyhand_store::history::{CallSummary, Counts, Trends, Window};
 
 /// The last calls, as squares and in a list.

@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use super::metrics::{self, Period};
 use super::target::Target;
 use super::{Order, Sink, message};
-use crate::net::{Client, Limits, Method, Request, Response, Url, retry_after};
 use crate::telemetry::Figures;
+use steadyhand_runtime::net::{Client, Limits, Method, Request, Response, Url, retry_after};
 
 /// Spans of one request.
 const BATCH_MAX: usize = 512;

@@ -26,10 +26,10 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::Figures;
-use crate::net::Client;
 use export::Exporter;
 use spans::Traces;
 use steadyhand_config::settings::TelemetrySettings;
+use steadyhand_runtime::net::Client;
 use target::Target;
 pub use target::check;
 

@@ -5,13 +5,13 @@ use std::time::Duration;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 
 use super::message::text;
-use crate::net::header::{HeaderMap, HeaderName, HeaderValue};
-use crate::net::request::site;
-use crate::net::{Reach, Url};
 use steadyhand_config::SecretText;
 use steadyhand_config::document::escaped;
 use steadyhand_config::extensions::Fault;
 use steadyhand_config::settings::TelemetrySettings;
+use steadyhand_runtime::net::header::{HeaderMap, HeaderName, HeaderValue};
+use steadyhand_runtime::net::request::site;
+use steadyhand_runtime::net::{Reach, Url};
 
 const METRICS_EVERY: Duration = Duration::from_secs(60);
 /// More often would be load, not news.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use steadyhand::{Effect, FailureCode, Outcome};
-use steadyhand_server::source::command::CommandSettings;
+use steadyhand_runtime::source::command::CommandSettings;
 
 use super::{call, call_in, message, script, value, with};
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steadyhand::{Call, Outcome, Tool, ToolExecutor, ToolManager};
 use steadyhand_config::extensions::Fault;
-use steadyhand_server::source::{KINDS, Kind};
+use steadyhand_runtime::source::{KINDS, Kind};
 use tokio::time::{Instant, sleep};
 
 use crate::support::context;

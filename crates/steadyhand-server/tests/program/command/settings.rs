@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use steadyhand_server::source::KINDS;
+use steadyhand_runtime::source::KINDS;
 
 use super::{faults, tool_in};
 

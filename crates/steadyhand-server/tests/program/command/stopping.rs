@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadyhand::{Call, Effect, FailureCode, Outcome, Status, ToolExecutor};
-use steadyhand_server::source::command::settle;
+use steadyhand_runtime::source::command::settle;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use steadyhand::{Call, Effect, FailureCode, ToolExecutor};
-use steadyhand_server::source::builtin::volume;
+use steadyhand_runtime::source::builtin::volume;
 
 use super::{context, executor, message, value};
 

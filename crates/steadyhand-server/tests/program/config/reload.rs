@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::json;
 use steadyhand::{BreakerState, Call};
 use steadyhand_config::{Configuration, Surroundings};
+use steadyhand_runtime::runtime::{Options, Runtime};
 use steadyhand_server::cli::extensions::EXTENSIONS;
-use steadyhand_server::runtime::{Options, Runtime};
 
 use crate::support::{PATIENCE, Workplace};
 

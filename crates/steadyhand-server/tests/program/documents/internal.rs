@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use steadyhand::{Call, ToolError};
 use steadyhand_config::extensions::Fault;
-use steadyhand_server::source::KINDS;
+use steadyhand_runtime::source::KINDS;
 
 use super::{answer, error, tools};
 use crate::support::context;

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use steadyhand::{Call, Outcome, ToolExecutor, ToolManager};
 use steadyhand_config::documents::DocumentsSettings;
 use steadyhand_config::progress::Progress;
-use steadyhand_server::source::internal::InternalSettings;
-use steadyhand_server::source::{Context, Settings};
+use steadyhand_runtime::source::internal::InternalSettings;
+use steadyhand_runtime::source::{Context, Settings};
 use steadyhand_store::documents::{self, Documents};
 use tempfile::TempDir;
 

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use proptest::prelude::*;
-use steadyhand_server::net::address::{why_not_by_name, why_not_public};
-use steadyhand_server::net::{Reach, Url};
+use steadyhand_runtime::net::address::{why_not_by_name, why_not_public};
+use steadyhand_runtime::net::{Reach, Url};
 
 fn why(address: &str) -> Option<&'static str> {
     why_not_public(address.parse().expect("an address"))

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use steadyhand::Tool;
-use steadyhand_server::net::RESPONSE_BYTES_MAX;
+use steadyhand_runtime::net::RESPONSE_BYTES_MAX;
 
 use super::server::{Act, Server, answer, head, json_answer};
 use super::{eventually, failure, output, probe, run, tool, verdict};

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use steadyhand_config::template::JsonTemplate;
 use steadyhand_config::template::{Template, Values};
-use steadyhand_server::net::Url;
-use steadyhand_server::net::fill::{self, UrlTemplate};
+use steadyhand_runtime::net::Url;
+use steadyhand_runtime::net::fill::{self, UrlTemplate};
 
 /// Texts with more than their share of the characters that mean something somewhere.
 fn texts() -> impl Strategy<Value = String> {

@@ -21,8 +21,8 @@ use steadyhand::{
     Call, Failure, Outcome, RetryPolicy, Tool, ToolExecutor, ToolManager, ToolSource,
 };
 use steadyhand_config::extensions::Fault;
-use steadyhand_server::net::Client;
-use steadyhand_server::source::{Context, KINDS, Kind};
+use steadyhand_runtime::net::Client;
+use steadyhand_runtime::source::{Context, KINDS, Kind};
 
 fn context(http: Client) -> Context {
     Context {

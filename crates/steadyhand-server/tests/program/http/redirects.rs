@@ -1,8 +1,8 @@
 //! Redirects: followed within bounds, checked step by step, and never with someone else's keys.
 
 use serde_json::{Value, json};
-use steadyhand_server::net::redirect;
-use steadyhand_server::net::{Client, Method, Request, StatusCode, Url, header};
+use steadyhand_runtime::net::redirect;
+use steadyhand_runtime::net::{Client, Method, Request, StatusCode, Url, header};
 
 use super::server::{Act, Server, answer, json_answer, redirect as redirect_to};
 use super::way_out::{Double, PUBLIC};

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use steadyhand::{Outcome, RetryPolicy, Tool};
-use steadyhand_server::net::Client;
-use steadyhand_server::source::builtin::search::{SearchSettings, check, tool};
+use steadyhand_runtime::net::Client;
+use steadyhand_runtime::source::builtin::search::{SearchSettings, check, tool};
 
 use super::server::{Act, Server, answer, json_answer};
 use super::{context, failure, output, run, verdict};

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::{BoxFuture, ready};
-use steadyhand_server::net::{Client, WayOut};
+use steadyhand_runtime::net::{Client, WayOut};
 
 /// An address of the public internet; here it leads to loopback.
 pub(super) const PUBLIC: &str = "93.184.216.34";

@@ -3,7 +3,7 @@
 use serde_json::json;
 use steadyhand::Call;
 use steadyhand_mcp::Phase;
-use steadyhand_server::runtime::Runtime;
+use steadyhand_runtime::runtime::Runtime;
 
 use super::{Bench, hostile, lives, started, until};
 use crate::support::PATIENCE;

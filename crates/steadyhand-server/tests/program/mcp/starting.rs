@@ -74,7 +74,7 @@ fn v15_when_all_attempts_fail_the_log_has_reason_stderr_and_what_to_check() {
     assert!(failed.contains("check=\"MQTT broker running\""), "{failed}");
 }
 
-async fn call(runtime: &steadyhand_server::runtime::Runtime, tool: &str, args: Value) -> Outcome {
+async fn call(runtime: &steadyhand_runtime::runtime::Runtime, tool: &str, args: Value) -> Outcome {
     runtime.executor().execute(Call::new(tool, args)).await
 }
 

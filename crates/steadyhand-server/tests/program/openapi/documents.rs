@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 use steadyhand::ToolSource;
-use steadyhand_server::source::openapi::{Choice, Document, pick};
+use steadyhand_runtime::source::openapi::{Choice, Document, pick};
 
 use super::{names, reading, reading_with, source, tool_names};
 
@@ -187,7 +187,7 @@ fn the_server_is_the_operations_the_paths_or_the_documents() {
     let read = |url: Option<&str>| {
         let url = url.map(|url| url.parse().unwrap());
         let document = Document::read(&document.to_string(), url).unwrap();
-        steadyhand_server::source::openapi::read(&document, &Choice::default(), &mut |_, _| {})
+        steadyhand_runtime::source::openapi::read(&document, &Choice::default(), &mut |_, _| {})
     };
     let reading = read(Some("https://docs.example/api/openapi.json"));
     let urls: Vec<String> = reading

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use steadyhand::Category;
-use steadyhand_server::source::openapi::Prepared;
+use steadyhand_runtime::source::openapi::Prepared;
 
 use super::documents::with_paths;
 use super::only_tool;

@@ -18,9 +18,9 @@ use serde_json::Value;
 use steadyhand::source::internal::InternalHandlers;
 use steadyhand::{Call, Outcome, ToolExecutor, ToolManager, ToolSource};
 use steadyhand_config::progress::Progress;
-use steadyhand_server::net::Client;
-use steadyhand_server::source::Context;
-use steadyhand_server::source::openapi::{
+use steadyhand_runtime::net::Client;
+use steadyhand_runtime::source::Context;
+use steadyhand_runtime::source::openapi::{
     Choice, Document, OpenapiSettings, OpenapiSource, Prepared, Reading, read,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

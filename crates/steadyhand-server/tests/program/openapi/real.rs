@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use steadyhand::{Tool, ToolManager, ToolSource};
 use steadyhand_config::progress::{Progress, Watcher};
-use steadyhand_server::source::openapi::{OpenapiSettings, OpenapiSource};
+use steadyhand_runtime::source::openapi::{OpenapiSettings, OpenapiSource};
 
 use super::{Server, call, context, executor};
 

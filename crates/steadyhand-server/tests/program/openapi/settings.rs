@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use steadyhand_server::source::openapi::OpenapiSettings;
-use steadyhand_server::source::{KINDS, Kind, Settings};
+use steadyhand_runtime::source::openapi::OpenapiSettings;
+use steadyhand_runtime::source::{KINDS, Kind, Settings};
 
 use super::context;
 

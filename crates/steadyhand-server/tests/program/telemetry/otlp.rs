@@ -10,7 +10,7 @@ use steadyhand::{
     Call, Category, Fallback, RetryPolicy, Tool, ToolError, ToolExecutor, ToolManager,
 };
 use steadyhand_config::settings::TelemetrySettings;
-use steadyhand_server::net::Client;
+use steadyhand_runtime::net::Client;
 use steadyhand_server::telemetry::{Figures, Otlp, ProcessFigures};
 use tokio::net::TcpListener;
 use tokio::time::{Instant, timeout};

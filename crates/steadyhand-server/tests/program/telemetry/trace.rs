@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::json;
 use steadyhand::{Call, ToolExecutor, ToolManager, Traceparent};
 use steadyhand_config::settings::TelemetrySettings;
-use steadyhand_server::net::Client;
-use steadyhand_server::source::KINDS;
+use steadyhand_runtime::net::Client;
+use steadyhand_runtime::source::KINDS;
 use steadyhand_server::telemetry::{Figures, Otlp, ProcessFigures};
 
 use super::collector::Collector;

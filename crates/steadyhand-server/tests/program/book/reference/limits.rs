@@ -52,22 +52,22 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
         &[
             (
                 "Bytes that are held for callers, if not set",
-                "steadyhand-server/src/admission/limits.rs",
+                "steadyhand-runtime/src/admission/limits.rs",
                 "MEMORY_BYTES",
             ),
             (
                 "Bytes of a body, if not set",
-                "steadyhand-server/src/admission/limits.rs",
+                "steadyhand-runtime/src/admission/limits.rs",
                 "BODY_BYTES",
             ),
             (
                 "Connections, if not set",
-                "steadyhand-server/src/admission/limits.rs",
+                "steadyhand-runtime/src/admission/limits.rs",
                 "CONNECTIONS",
             ),
             (
                 "Running calls, if not set",
-                "steadyhand-server/src/admission/limits.rs",
+                "steadyhand-runtime/src/admission/limits.rs",
                 "CALLS",
             ),
             (
@@ -112,32 +112,32 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
             ),
             (
                 "Readers of events",
-                "steadyhand-server/src/admission/mod.rs",
+                "steadyhand-runtime/src/admission/mod.rs",
                 "EVENT_READERS_MAX",
             ),
             (
                 "Of them, for one caller",
-                "steadyhand-server/src/admission/mod.rs",
+                "steadyhand-runtime/src/admission/mod.rs",
                 "EVENT_READERS_PER_CALLER_MAX",
             ),
             (
                 "Open pages of the dashboard",
-                "steadyhand-server/src/admission/mod.rs",
+                "steadyhand-runtime/src/admission/mod.rs",
                 "PAGES_MAX",
             ),
             (
                 "Of them, for one caller",
-                "steadyhand-server/src/admission/mod.rs",
+                "steadyhand-runtime/src/admission/mod.rs",
                 "PAGES_PER_CALLER_MAX",
             ),
             (
                 "Streams of MCP clients",
-                "steadyhand-server/src/admission/mod.rs",
+                "steadyhand-runtime/src/admission/mod.rs",
                 "MCP_STREAMS_MAX",
             ),
             (
                 "Of them, for one caller",
-                "steadyhand-server/src/admission/mod.rs",
+                "steadyhand-runtime/src/admission/mod.rs",
                 "MCP_STREAMS_PER_CALLER_MAX",
             ),
             (
@@ -157,7 +157,7 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
             ),
             (
                 "Of them, for one caller",
-                "steadyhand-server/src/admission/mod.rs",
+                "steadyhand-runtime/src/admission/mod.rs",
                 "SUSPENDED_REQUESTS_PER_CALLER_MAX",
             ),
             (
@@ -167,7 +167,7 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
             ),
             (
                 "Of them, for one caller",
-                "steadyhand-server/src/admission/mod.rs",
+                "steadyhand-runtime/src/admission/mod.rs",
                 "WATCHED_RESOURCES_PER_CALLER_MAX",
             ),
             (
@@ -192,37 +192,37 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
             ),
             (
                 "Calls that wait for a yes",
-                "steadyhand-server/src/approvals/desk.rs",
+                "steadyhand-runtime/src/approvals/desk.rs",
                 "WAITING_MAX",
             ),
             (
                 "Of them, for one caller",
-                "steadyhand-server/src/approvals/desk.rs",
+                "steadyhand-runtime/src/approvals/desk.rs",
                 "WAITING_PER_CALLER_MAX",
             ),
             (
                 "Conversations with a budget",
-                "steadyhand-server/src/access/budget.rs",
+                "steadyhand-runtime/src/access/budget.rs",
                 "FOLLOWED_MAX",
             ),
             (
                 "Of them, for one caller",
-                "steadyhand-server/src/access/budget.rs",
+                "steadyhand-runtime/src/access/budget.rs",
                 "FOLLOWED_PER_CALLER_MAX",
             ),
             (
                 "Exports of calls at the same time",
-                "steadyhand-server/src/admission/mod.rs",
+                "steadyhand-runtime/src/admission/mod.rs",
                 "EXPORTS_MAX",
             ),
             (
                 "Of them, for one caller",
-                "steadyhand-server/src/admission/mod.rs",
+                "steadyhand-runtime/src/admission/mod.rs",
                 "EXPORTS_PER_CALLER_MAX",
             ),
             (
                 "Large conversations that are looked at at the same time",
-                "steadyhand-server/src/admission/mod.rs",
+                "steadyhand-runtime/src/admission/mod.rs",
                 "LARGE_CONVERSATIONS_MAX",
             ),
             (
@@ -267,7 +267,7 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
             ),
             (
                 "Callers whose memory is counted apart",
-                "steadyhand-server/src/admission/memory.rs",
+                "steadyhand-runtime/src/admission/memory.rs",
                 "CALLERS_FOLLOWED",
             ),
         ],
@@ -277,35 +277,35 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
         &[
             (
                 "Wrong credentials from one address (one network of IPv6) before it waits",
-                "steadyhand-server/src/access/throttle.rs",
+                "steadyhand-runtime/src/access/throttle.rs",
                 "WRONG_PER_ADDRESS_MAX",
             ),
             (
                 "One more of them after",
-                "steadyhand-server/src/access/throttle.rs",
+                "steadyhand-runtime/src/access/throttle.rs",
                 "WRONG_PER_ADDRESS_EVERY",
             ),
             (
                 "Wrong secrets for one key before whoever tries waits",
-                "steadyhand-server/src/access/throttle.rs",
+                "steadyhand-runtime/src/access/throttle.rs",
                 "WRONG_PER_KEY_MAX",
             ),
             (
                 "One more of them after",
-                "steadyhand-server/src/access/throttle.rs",
+                "steadyhand-runtime/src/access/throttle.rs",
                 "WRONG_PER_KEY_EVERY",
             ),
             (
                 "Addresses, and keys, whose mistakes are remembered",
-                "steadyhand-server/src/access/throttle.rs",
+                "steadyhand-runtime/src/access/throttle.rs",
                 "FOLLOWED_MAX",
             ),
             (
                 "Bytes of a token of an issuer",
-                "steadyhand-server/src/access/jwt/mod.rs",
+                "steadyhand-runtime/src/access/jwt/mod.rs",
                 "TOKEN_BYTES_MAX",
             ),
-            ("Keys", "steadyhand-server/src/access/keys.rs", "KEYS_MAX"),
+            ("Keys", "steadyhand-runtime/src/access/keys.rs", "KEYS_MAX"),
             (
                 "Logins of browsers",
                 "steadyhand-server/src/http/browser_login.rs",
@@ -338,12 +338,12 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
             ),
             (
                 "Bytes of an answer of an authorization server",
-                "steadyhand-server/src/logins.rs",
+                "steadyhand-runtime/src/logins.rs",
                 "ANSWER_BYTES_MAX",
             ),
             (
                 "An answer of an authorization server may take",
-                "steadyhand-server/src/logins.rs",
+                "steadyhand-runtime/src/logins.rs",
                 "ANSWER_PATIENCE",
             ),
         ],
@@ -353,17 +353,17 @@ const LIMITS: &[(&str, &[LimitRow])] = &[
         &[
             (
                 "Bytes of an answer",
-                "steadyhand-server/src/net/mod.rs",
+                "steadyhand-runtime/src/net/mod.rs",
                 "RESPONSE_BYTES_MAX",
             ),
             (
                 "Redirects",
-                "steadyhand-server/src/net/redirect.rs",
+                "steadyhand-runtime/src/net/redirect.rs",
                 "REDIRECTS_MAX",
             ),
             (
                 "A connection may take",
-                "steadyhand-server/src/net/client.rs",
+                "steadyhand-runtime/src/net/client.rs",
                 "CONNECT_TIMEOUT",
             ),
         ],
