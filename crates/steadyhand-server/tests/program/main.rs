@@ -8,6 +8,7 @@
 mod access;
 mod alerts;
 mod approvals;
+mod architecture;
 mod book;
 mod chat;
 mod cli;
