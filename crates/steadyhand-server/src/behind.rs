@@ -16,7 +16,7 @@ use steadyhand_runtime::admission::Admission;
 use steadyhand_runtime::runtime::Runtime;
 
 /// A runtime, for MCP clients.
-pub(crate) struct Behind {
+pub struct Behind {
     runtime: Runtime,
     /// Calls go on the list of a server, and within its limits.
     admission: Option<Arc<Admission>>,
@@ -28,7 +28,7 @@ pub(crate) struct Behind {
 
 impl Behind {
     /// For the one client of a process.
-    pub(crate) fn alone(runtime: Runtime) -> Behind {
+    pub fn alone(runtime: Runtime) -> Behind {
         let permit = budget_permit(&runtime.generation().configuration, "this client");
         Behind {
             runtime,
@@ -39,11 +39,7 @@ impl Behind {
     }
 
     /// For the clients of a server.
-    pub(crate) fn of_server(
-        runtime: Runtime,
-        admission: Arc<Admission>,
-        spans: ServerSpans,
-    ) -> Behind {
+    pub fn of_server(runtime: Runtime, admission: Arc<Admission>, spans: ServerSpans) -> Behind {
         Behind {
             runtime,
             admission: Some(admission),

@@ -1,6 +1,6 @@
 //! Conversations on disk: one file each, one message per line, so that a crash loses at most the line being written.
 
-pub(crate) mod proxied;
+pub mod proxied;
 pub mod seen;
 mod translate;
 

@@ -77,7 +77,7 @@ pub struct Change {
     /// The alert as it is now.
     pub alert: Alert,
     /// The number of its rule.
-    pub(crate) rule: usize,
+    pub rule: usize,
     /// Nobody is to be told: it is silenced.
     pub is_silenced: bool,
 }

@@ -40,7 +40,7 @@ const QUEUE: ObserverQueue = ObserverQueue {
 
 /// The alerts of a server. Cheap to clone: clones are the same.
 #[derive(Clone)]
-pub(crate) struct Alerts {
+pub struct Alerts {
     inner: Arc<Inner>,
 }
 
@@ -67,7 +67,7 @@ struct Target {
 
 impl Alerts {
     /// With the rules that hold where nothing is configured.
-    pub(crate) fn new(http: Client, live: Live) -> Alerts {
+    pub fn new(http: Client, live: Live) -> Alerts {
         let rules = Rule::defaults();
         let targets = rules.iter().map(|_| Target::default()).collect();
         Alerts {
@@ -85,7 +85,7 @@ impl Alerts {
     }
 
     /// From here on, what happens to the calls of this executor counts.
-    pub(crate) fn follow(&self, executor: &ToolExecutor) -> std::io::Result<()> {
+    pub fn follow(&self, executor: &ToolExecutor) -> std::io::Result<()> {
         let watching = Watching(Arc::downgrade(&self.inner));
         let watch = executor.observe_with_queue(watching, QUEUE)?;
         let _ = self.inner.watch.set(watch);
@@ -93,7 +93,7 @@ impl Alerts {
     }
 
     /// The rules of a configuration, references replaced. What it says nothing of keeps its default.
-    pub(crate) fn apply(&self, settings: &[AlertSettings]) {
+    pub fn apply(&self, settings: &[AlertSettings]) {
         let mut rules = Vec::new();
         let mut targets = Vec::new();
         let mut told = self.told();
@@ -145,7 +145,7 @@ impl Alerts {
     }
 
     /// Looks at everything every second, for ever.
-    pub(crate) async fn watch(
+    pub async fn watch(
         &self,
         runtime: &Runtime,
         pins: &Pins,
@@ -165,48 +165,48 @@ impl Alerts {
     }
 
     /// A model's answer was not what its provider accepts.
-    pub(crate) fn response_invalid(&self, provider: &str) {
+    pub fn response_invalid(&self, provider: &str) {
         self.machine().response_invalid(provider, now());
     }
 
     /// A conversation was mended on its way to this provider.
-    pub(crate) fn conversation_mended(&self, provider: &str) {
+    pub fn conversation_mended(&self, provider: &str) {
         self.machine().conversation_mended(provider, now());
     }
 
     /// Something is so, and why; or it is over, and what ended it.
-    pub(crate) fn state(&self, watched: Watched, subject: &str, is_so: Result<String, String>) {
+    pub fn state(&self, watched: Watched, subject: &str, is_so: Result<String, String>) {
         let changes = self.machine().state(watched, subject, is_so, now());
         self.tell(changes);
     }
 
     /// One that is so, or was.
-    pub(crate) fn find(&self, id: &str) -> Option<Alert> {
+    pub fn find(&self, id: &str) -> Option<Alert> {
         let mut alerts = self.machine().alerts().into_iter();
         alerts.find(|alert| alert.id == id)
     }
 
-    pub(crate) fn acknowledge(&self, id: &str, by: &str) -> Option<Alert> {
+    pub fn acknowledge(&self, id: &str, by: &str) -> Option<Alert> {
         let alert = self.machine().acknowledge(id, by, now())?;
         self.publish_alert(&alert);
         Some(alert)
     }
 
-    pub(crate) fn silence(&self, id: &str, span: Duration) -> Option<Alert> {
+    pub fn silence(&self, id: &str, span: Duration) -> Option<Alert> {
         let alert = self.machine().silence(id, span, now())?;
         self.publish_alert(&alert);
         Some(alert)
     }
 
     /// How many are so now.
-    pub(crate) fn active(&self) -> usize {
+    pub fn active(&self) -> usize {
         let alerts = self.machine().alerts();
         let is_active = |alert: &&Alert| alert.state != AlertState::Cleared;
         alerts.iter().filter(is_active).count()
     }
 
     /// Those that nobody knows of yet, and that are not kept quiet.
-    pub(crate) fn unseen(&self) -> Vec<Alert> {
+    pub fn unseen(&self) -> Vec<Alert> {
         let mut alerts = self.machine().alerts();
         alerts
             .retain(|alert| alert.state == AlertState::Raised && alert.silenced_until_ms.is_none());
@@ -214,7 +214,7 @@ impl Alerts {
     }
 
     /// Everything there is to know.
-    pub(crate) fn view(&self) -> Value {
+    pub fn view(&self) -> Value {
         let machine = self.machine();
         let alerts = machine.alerts();
         let rules: Vec<String> = machine.rules().iter().map(Rule::to_string).collect();

@@ -215,7 +215,7 @@ impl Rule {
     }
 
     /// Everything that is wrong with a rule of the configuration.
-    pub(crate) fn check(settings: &AlertSettings) -> Vec<Fault> {
+    pub fn check(settings: &AlertSettings) -> Vec<Fault> {
         let fault = |at: &str, message: String| Fault {
             at: at.to_owned(),
             message,

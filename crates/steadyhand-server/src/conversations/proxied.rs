@@ -16,36 +16,36 @@ use super::{ENDING, NotFound};
 use steadyhand_store::history::Finding;
 
 /// Folder in the state folder.
-pub(crate) const FOLDER: &str = "proxy-conversations";
+pub const FOLDER: &str = "proxy-conversations";
 /// The largest file.
-pub(crate) const BYTES_MAX: usize = 1024 * 1024;
+pub const BYTES_MAX: usize = 1024 * 1024;
 /// The longest first line: fixes are listed in it.
 const HEAD_BYTES_MAX: u64 = 64 * 1024;
 
 /// The first line of a file.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Head {
+pub struct Head {
     /// The name in the proxy's address.
-    pub(crate) provider: String,
+    pub provider: String,
     /// Whose JSON it is.
-    pub(crate) format: Provider,
-    pub(crate) model: Option<String>,
-    pub(crate) caller: Option<String>,
+    pub format: Provider,
+    pub model: Option<String>,
+    pub caller: Option<String>,
     /// What the provider answered last.
-    pub(crate) status: u16,
+    pub status: u16,
     /// The first that a person said.
-    pub(crate) title: String,
+    pub title: String,
     /// What was mended in the last request, the first of them.
-    pub(crate) fixes: Vec<Finding>,
-    pub(crate) fix_count: usize,
+    pub fixes: Vec<Finding>,
+    pub fix_count: usize,
     /// Messages at the beginning that are not in the file.
-    pub(crate) messages_left_out: usize,
+    pub messages_left_out: usize,
     /// Lines at the end that are the model's last answer.
-    pub(crate) answered: usize,
+    pub answered: usize,
 }
 
 /// The first that a person said in these messages.
-pub(crate) fn title(format: Provider, said: &[Value]) -> String {
+pub fn title(format: Provider, said: &[Value]) -> String {
     seen::title(&translated(format, said))
 }
 

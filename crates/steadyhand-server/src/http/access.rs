@@ -17,15 +17,15 @@ use steadyhand_runtime::access::{
 
 const HOW_TO_SHOW: &str = "Send a key (steadyhand keys create) or the token that is set under [server]: Authorization: Bearer …";
 /// Holds our token where the usual header is somebody else's.
-pub(crate) const TOKEN_HEADER: &str = "steadyhand-token";
+pub const TOKEN_HEADER: &str = "steadyhand-token";
 
 /// The rules in force. Made anew when the configuration is.
-pub(crate) struct Access {
+pub struct Access {
     token: Option<Digested>,
     /// None where the token is all there is.
     door: Option<Arc<Door>>,
     local: Option<Digested>,
-    pub(crate) jwt: Option<Arc<Jwt>>,
+    pub jwt: Option<Arc<Jwt>>,
     /// Names that requests may be addressed to, in lower case, beside our own address.
     names: Vec<String>,
     address: SocketAddr,
@@ -34,7 +34,7 @@ pub(crate) struct Access {
 
 impl Access {
     /// An empty token is none.
-    pub(crate) fn new(
+    pub fn new(
         address: SocketAddr,
         token: Option<&SecretText>,
         allowed_hosts: &[String],
@@ -60,13 +60,13 @@ impl Access {
         }
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
+    pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Whether anybody is let in without credentials. Never where other machines reach us, whatever becomes of the
     /// settings and the keys.
-    pub(crate) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         let has_keys = self
             .door
             .as_ref()
@@ -77,7 +77,7 @@ impl Access {
 
     /// Whether this request is meant for us. A page that a browser shows can send requests to this machine
     /// under a name of its own (DNS rebinding) or from an origin of its own: neither is answered.
-    pub(crate) fn check_address(&self, request: &Parts) -> Result<(), Refused> {
+    pub fn check_address(&self, request: &Parts) -> Result<(), Refused> {
         let headers = &request.headers;
         let host = match (only(headers, header::HOST)?, request.uri.authority()) {
             (_, Some(authority)) => authority.as_str(),
@@ -107,7 +107,7 @@ impl Access {
     }
 
     /// Who asks from this address, by what they show.
-    pub(crate) async fn identify(
+    pub async fn identify(
         &self,
         headers: &HeaderMap,
         from: IpAddr,
@@ -116,7 +116,7 @@ impl Access {
     }
 
     /// The same for who has shown it in another way.
-    pub(crate) async fn identify_by(
+    pub async fn identify_by(
         &self,
         shown: Option<&str>,
         from: IpAddr,
@@ -237,7 +237,7 @@ impl Access {
 
     /// The same for what is forwarded: there our credentials have a header of their own, because the usual one holds
     /// the provider's.
-    pub(crate) async fn identify_forwarded(
+    pub async fn identify_forwarded(
         &self,
         headers: &HeaderMap,
         from: IpAddr,
@@ -274,7 +274,7 @@ impl Access {
     }
 
     /// Whether the usual header holds credentials of ours. It must not be forwarded then.
-    pub(crate) fn is_shown_in_the_usual_header(&self, headers: &HeaderMap) -> bool {
+    pub fn is_shown_in_the_usual_header(&self, headers: &HeaderMap) -> bool {
         bearer(headers).is_some_and(|shown| {
             let digest = Digested::of(shown);
             let mut ours = self.token.iter().chain(&self.local);

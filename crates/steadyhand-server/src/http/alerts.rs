@@ -25,7 +25,7 @@ const SILENCE_MS_MAX: u64 = 30 * 24 * HOUR_MS;
     tag = "alerts",
     responses((status = 200, description = "The alerts", body = shapes::AlertList), shapes::Errors)
 )]
-pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
+pub async fn list(State(app): State<Arc<App>>) -> Response {
     status::answer(&app.alerts.view())
 }
 
@@ -43,7 +43,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
         shapes::NamedErrors,
     )
 )]
-pub(crate) async fn acknowledge(
+pub async fn acknowledge(
     State(app): State<Arc<App>>,
     Named(id): Named,
     caller: Caller,
@@ -58,7 +58,7 @@ pub(crate) async fn acknowledge(
 #[derive(Debug, Deserialize, IntoParams, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct SilenceAsked {
+pub struct SilenceAsked {
     /// In milliseconds; an hour if not said
     #[param(minimum = 1, maximum = 2_592_000_000u64)]
     for_ms: Option<u64>,
@@ -78,7 +78,7 @@ pub(crate) struct SilenceAsked {
         shapes::NamedErrors,
     )
 )]
-pub(crate) async fn silence(
+pub async fn silence(
     State(app): State<Arc<App>>,
     Named(id): Named,
     Asked(asked): Asked<SilenceAsked>,
@@ -97,7 +97,7 @@ pub(crate) async fn silence(
     }
 }
 
-pub(crate) fn no_such_alert(id: &str) -> Refused {
+pub fn no_such_alert(id: &str) -> Refused {
     Refused::new(
         Why::NoSuchAlert,
         format!("there is no alert {id:?}, or it is over"),

@@ -18,22 +18,22 @@ use steadyhand_runtime::approvals::{Approval, ApprovalState, CannotDecide, Decis
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ApprovalDecision, example = json!({"decision": "deny", "arguments_hash": "sha256:…", "reason": "not at night"}))]
-pub(crate) struct Decided {
+pub struct Decided {
     /// approve or deny
-    pub(crate) decision: YesOrNo,
+    pub decision: YesOrNo,
     /// What was seen: `arguments_hash` of the approval
-    pub(crate) arguments_hash: String,
+    pub arguments_hash: String,
     /// With a yes: the parts that are not shown (`hidden`) are approved, too
     #[serde(default)]
-    pub(crate) unseen: bool,
+    pub unseen: bool,
     /// Why not; the model is told
-    pub(crate) reason: Option<String>,
+    pub reason: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = ApprovalChoice)]
-pub(crate) enum YesOrNo {
+pub enum YesOrNo {
     Approve,
     Deny,
 }
@@ -56,7 +56,7 @@ impl Wanted for Decided {
         shapes::Errors,
     )
 )]
-pub(crate) async fn list(State(app): State<Arc<App>>, Asking(identity): Asking) -> Response {
+pub async fn list(State(app): State<Arc<App>>, Asking(identity): Asking) -> Response {
     let approvals: Vec<Approval> = app
         .desk
         .list()
@@ -91,7 +91,7 @@ impl Wanted for Foreign {
         shapes::BodyErrors,
     )
 )]
-pub(crate) async fn ask(
+pub async fn ask(
     State(app): State<Arc<App>>,
     caller: Caller,
     sent: Sent<Foreign>,
@@ -130,7 +130,7 @@ pub(crate) async fn ask(
         shapes::NamedBodyErrors,
     )
 )]
-pub(crate) async fn decide(
+pub async fn decide(
     State(app): State<Arc<App>>,
     Named(id): Named,
     caller: Caller,
@@ -146,7 +146,7 @@ pub(crate) async fn decide(
 }
 
 /// What somebody says to one call, and from where.
-pub(crate) fn say(
+pub fn say(
     app: &App,
     caller: &Caller,
     id: &str,

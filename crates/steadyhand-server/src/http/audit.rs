@@ -26,7 +26,7 @@ const RECORDS: usize = 100;
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct AuditQuery {
+pub struct AuditQuery {
     /// How many, at most 1000
     #[param(minimum = 1, maximum = 1000, required = false, nullable = false)]
     limit: Option<usize>,
@@ -52,7 +52,7 @@ pub(crate) struct AuditQuery {
         shapes::Errors,
     )
 )]
-pub(crate) async fn list(
+pub async fn list(
     State(app): State<Arc<App>>,
     Asked(query): Asked<AuditQuery>,
 ) -> Result<Response, Refused> {
@@ -77,7 +77,7 @@ fn wrong(message: String) -> Refused {
 }
 
 /// A page of records as it is answered.
-pub(crate) async fn page(
+pub async fn page(
     app: &App,
     before: Option<u64>,
     since_ms: u64,
@@ -116,9 +116,9 @@ pub(crate) async fn page(
 
 /// Says what a request did, where its address does not.
 #[derive(Clone)]
-pub(crate) struct WhatChanged {
-    pub(crate) subject: String,
-    pub(crate) after: Value,
+pub struct WhatChanged {
+    pub subject: String,
+    pub after: Value,
 }
 
 /// Writes down what an operator or an administrator asks for, before it is done.
@@ -164,7 +164,7 @@ fn action_of(method: &Method, path: &str) -> Option<&'static str> {
 }
 
 /// The same for a button of the dashboard.
-pub(crate) async fn write_down_button(app: &App, request: Request, next: Next) -> Response {
+pub async fn write_down_button(app: &App, request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>();
     let path = path.map(MatchedPath::as_str).unwrap_or_default();
     match action_of(request.method(), path) {
@@ -242,7 +242,7 @@ fn too_many_changes(too_soon: &TooSoon) -> Refused {
 }
 
 /// Who asks, with the id of its key.
-pub(crate) fn actor(app: &App, identity: &Identity) -> AuditActor {
+pub fn actor(app: &App, identity: &Identity) -> AuditActor {
     let key = match (identity.by, identity.name.as_deref()) {
         (By::Key, Some(name)) => app.door.keys.id_in_use(name.trim_start_matches('@')),
         _ => None,

@@ -16,7 +16,7 @@ use steadyhand_config::words::{dotted, nearest};
 /// So many are told; the others are for the next try.
 const FAULTS_MAX: usize = 5;
 /// In a body of up to this length all faults are looked for.
-pub(crate) const SEARCHED_BYTES_MAX: usize = 64 * 1024;
+pub const SEARCHED_BYTES_MAX: usize = 64 * 1024;
 /// A value in a text is shown up to this length; all of it up to that one.
 const SHOWN_BYTES_MAX: usize = 80;
 const TEXT_BYTES_MAX: usize = 4 * 1024;
@@ -50,7 +50,7 @@ fn body_schemas() -> HashMap<String, BodySchema> {
 }
 
 /// What does not fit, each fault with its place: `name is missing`. None where the schema finds nothing.
-pub(crate) fn of<T: ToSchema>(value: &Value) -> Option<String> {
+pub fn of<T: ToSchema>(value: &Value) -> Option<String> {
     let schema = SCHEMAS.get(&*T::name())?;
     // All faults are collected before the first of them is seen: of a large body only the first is looked for.
     let is_large = json_bytes(value, SEARCHED_BYTES_MAX) > SEARCHED_BYTES_MAX;

@@ -16,9 +16,9 @@ use super::status::Refused;
 use steadyhand_runtime::access::Identity;
 
 /// What a browser keeps.
-pub(crate) const SESSION_COOKIE: &str = "steadyhand_session";
+pub const SESSION_COOKIE: &str = "steadyhand_session";
 /// How long a login lasts.
-pub(crate) const LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+pub const LASTS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Logins at the same time. Whoever has most makes room, with the one that would end first.
 const SESSIONS_MAX: usize = 1000;
 /// Logins with the same credentials at the same time; the one that would end first makes room.
@@ -26,7 +26,7 @@ const SESSIONS_PER_CREDENTIAL_MAX: usize = 250;
 
 /// Who is logged in. Only digests of what browsers keep are here.
 #[derive(Default)]
-pub(crate) struct Sessions {
+pub struct Sessions {
     open: Mutex<HashMap<[u8; 32], Session>>,
 }
 
@@ -39,7 +39,7 @@ struct Session {
 
 impl Sessions {
     /// What the browser is to keep for these credentials.
-    pub(crate) fn begin(&self, credential: &str) -> String {
+    pub fn begin(&self, credential: &str) -> String {
         let random = || uuid::Uuid::new_v4().simple().to_string();
         let kept = random() + &random();
         let now = Instant::now();
@@ -68,14 +68,14 @@ impl Sessions {
     }
 
     /// The credentials that it stands for.
-    pub(crate) fn credential(&self, kept: &str) -> Option<SecretString> {
+    pub fn credential(&self, kept: &str) -> Option<SecretString> {
         let open = self.open();
         let session = open.get(&digest(kept))?;
         let is_open = session.until > Instant::now();
         is_open.then(|| session.credential.expose_secret().into())
     }
 
-    pub(crate) fn end(&self, kept: &str) {
+    pub fn end(&self, kept: &str) {
         self.open().remove(&digest(kept));
     }
 
@@ -98,7 +98,7 @@ fn digest(kept: &str) -> [u8; 32] {
 }
 
 /// Who asks: by the header that programs send, or by the login of a browser.
-pub(crate) async fn identify(
+pub async fn identify(
     app: &App,
     headers: &HeaderMap,
     from: IpAddr,
@@ -116,7 +116,7 @@ pub(crate) async fn identify(
 }
 
 /// The value of a cookie.
-pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers.get_all(header::COOKIE).iter();
     all.filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(';'))

@@ -26,7 +26,7 @@ const DEADLINE_MS_MAX: u64 = 3_600_000;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = CallRequest, example = json!({"name": "echo", "args": {"text": "hello"}}))]
-pub(crate) struct CallBody {
+pub struct CallBody {
     /// The tool, by name or alias
     #[schema(min_length = 1, max_length = 256)]
     name: String,
@@ -64,7 +64,7 @@ impl Wanted for CallBody {
 
 impl CallBody {
     /// The call in a JSON text. What is none stands for itself as a malformed call, which has an outcome of its own.
-    pub(crate) fn read(text: &str) -> Call {
+    pub fn read(text: &str) -> Call {
         let repeated = RepeatedName::first_in(text);
         let body: Result<CallBody, _> = typed_json::from_str(text);
         let fault = match body.map(CallBody::into_call) {
@@ -82,7 +82,7 @@ impl CallBody {
     }
 
     /// What is wrong with something that was sent as a call, and what one is.
-    pub(crate) fn fault_of(value: &Value) -> String {
+    pub fn fault_of(value: &Value) -> String {
         let fault = body_faults::of::<CallBody>(value);
         let fault = fault.map(|fault| fault.replace("the body", "it"));
         let fault = fault.unwrap_or_else(|| "it cannot be read".to_owned());
@@ -90,7 +90,7 @@ impl CallBody {
     }
 
     /// The call, if its names and times are within reason.
-    pub(crate) fn into_call(self) -> Result<Call, Refused> {
+    pub fn into_call(self) -> Result<Call, Refused> {
         check_name("name", &self.name, 1)?;
         let args = match self.args {
             Value::String(text) => Arguments::Text(text),
@@ -141,7 +141,7 @@ fn time(field: &str, ms: Option<u64>) -> Result<Option<Duration>, Refused> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = OutcomeView)]
-pub(crate) enum View {
+pub enum View {
     /// `{toolName, callId, status, output?, error?, executionTime, …}`
     #[default]
     Structured,
@@ -154,14 +154,14 @@ pub(crate) enum View {
 /// An outcome in a view.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(crate) enum Viewed<'a> {
+pub enum Viewed<'a> {
     Structured(StructuredView<'a>),
     Flat(FlatView<'a>),
     Message(Box<ToolMessage>),
 }
 
 impl View {
-    pub(crate) fn of(self, outcome: &Outcome) -> Viewed<'_> {
+    pub fn of(self, outcome: &Outcome) -> Viewed<'_> {
         match self {
             View::Structured => Viewed::Structured(outcome.structured()),
             View::Flat => Viewed::Flat(outcome.flat()),
@@ -174,11 +174,11 @@ impl View {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct ViewAsked {
+pub struct ViewAsked {
     /// structured if not said
     #[serde(default)]
     #[param(required = false)]
-    pub(crate) view: View,
+    pub view: View,
 }
 
 /// Run one tool
@@ -202,7 +202,7 @@ pub(crate) struct ViewAsked {
         shapes::BodyErrors,
     )
 )]
-pub(crate) async fn run(
+pub async fn run(
     State(app): State<Arc<App>>,
     Asked(asked): Asked<ViewAsked>,
     caller: Caller,
@@ -228,7 +228,7 @@ pub(crate) async fn run(
         shapes::RunErrors,
     )
 )]
-pub(crate) async fn cancel(
+pub async fn cancel(
     State(app): State<Arc<App>>,
     Named(id): Named,
     Asking(identity): Asking,

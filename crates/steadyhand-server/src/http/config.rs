@@ -24,12 +24,12 @@ use steadyhand_config::Problem;
         shapes::Errors,
     )
 )]
-pub(crate) async fn show(State(app): State<Arc<App>>) -> Response {
+pub async fn show(State(app): State<Arc<App>>) -> Response {
     status::answer(&effective(&app))
 }
 
 /// The settings in force, and how the last change of them went.
-pub(crate) fn effective(app: &App) -> Value {
+pub fn effective(app: &App) -> Value {
     let generation = app.runtime.generation();
     let mut view = views::settings::effective(&generation.configuration);
     view["generation"] = json!(generation.number);
@@ -54,7 +54,7 @@ pub(crate) fn effective(app: &App) -> Value {
         shapes::ReloadErrors,
     )
 )]
-pub(crate) async fn reload(State(app): State<Arc<App>>) -> Result<Response, Refused> {
+pub async fn reload(State(app): State<Arc<App>>) -> Result<Response, Refused> {
     match app.runtime.reload().await {
         Ok(generation) => {
             let warnings = in_json(&app.runtime.generation().configuration.warnings);

@@ -103,7 +103,7 @@ pub(crate) struct TurnAsked {
 /// The providers, as the document names them.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum ProviderName {
+pub enum ProviderName {
     Anthropic,
     #[serde(rename = "openai")]
     OpenAi,
@@ -136,7 +136,7 @@ impl From<ProviderName> for Provider {
 /// service that speaks its language.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum HostName {
+pub enum HostName {
     #[default]
     Original,
     Azure,
@@ -163,7 +163,7 @@ impl From<HostName> for Host {
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = ConversationPart)]
-pub(crate) enum Part {
+pub enum Part {
     Request,
     Response,
     /// The same as match

@@ -17,7 +17,7 @@ const LIMIT: usize = 50;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct ExchangesAsked {
+pub struct ExchangesAsked {
     /// The key of a record: those before it
     before: Option<String>,
     /// 1 to 1000; 50 if not said
@@ -28,8 +28,8 @@ pub(crate) struct ExchangesAsked {
 /// A page of them
 #[derive(Serialize, ToSchema)]
 #[schema(as = ExchangePage)]
-pub(crate) struct Exchanges {
-    pub(crate) exchanges: Vec<Exchange>,
+pub struct Exchanges {
+    pub exchanges: Vec<Exchange>,
     /// Where the next page begins: its `before`
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
@@ -50,7 +50,7 @@ pub(crate) struct Exchanges {
         shapes::Errors,
     )
 )]
-pub(crate) async fn list(
+pub async fn list(
     State(app): State<Arc<App>>,
     Asked(asked): Asked<ExchangesAsked>,
 ) -> Result<Response, Refused> {
@@ -66,11 +66,7 @@ pub(crate) async fn list(
 }
 
 /// So many of them, the newest first.
-pub(crate) async fn page(
-    app: &App,
-    before: Option<String>,
-    limit: usize,
-) -> Result<Exchanges, Refused> {
+pub async fn page(app: &App, before: Option<String>, limit: usize) -> Result<Exchanges, Refused> {
     let history = app.history.clone();
     let read = move || history.exchanges(before.as_deref(), limit);
     let page = tokio::task::spawn_blocking(read).await;

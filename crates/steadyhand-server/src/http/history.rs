@@ -32,7 +32,7 @@ const LIMIT_MAX: usize = 1000;
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[allow(dead_code, reason = "for the document")]
-pub(crate) struct CallsAsked {
+pub struct CallsAsked {
     /// Names of tools, separated by commas; * stands for anything
     tool: Option<String>,
     /// running, ok, error, timeout, cancelled, rejected, interrupted, failed, fallback
@@ -68,7 +68,7 @@ pub(crate) struct CallsAsked {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[allow(dead_code, reason = "for the document")]
-pub(crate) struct ExportAsked {
+pub struct ExportAsked {
     /// Names of tools, separated by commas; * stands for anything
     tool: Option<String>,
     /// running, ok, error, timeout, cancelled, rejected, interrupted, failed, fallback
@@ -94,28 +94,28 @@ pub(crate) struct ExportAsked {
 /// A call in a list; one that runs says for how long.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ListedCall)]
-pub(crate) struct Listed {
+pub struct Listed {
     #[serde(flatten)]
-    pub(crate) call: CallSummary,
+    pub call: CallSummary,
     /// How long ago it came in, in milliseconds; its deadline does not count what it waited for an approval
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) elapsed_ms: Option<f64>,
+    pub elapsed_ms: Option<f64>,
 }
 
 /// A page of calls, the newest first; those that run come before all others
 #[derive(Serialize, ToSchema)]
 #[schema(as = CallPage)]
-pub(crate) struct Calls {
-    pub(crate) calls: Vec<Listed>,
+pub struct Calls {
+    pub calls: Vec<Listed>,
     /// Where the next page begins
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) next: Option<String>,
+    pub next: Option<String>,
     /// The search stopped here, to be quick: go on with next
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) searched_to_ms: Option<u64>,
+    pub searched_to_ms: Option<u64>,
     /// So many of the newest calls that fit were sorted; absent without a sort
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) sorted_of: Option<usize>,
+    pub sorted_of: Option<usize>,
 }
 
 /// Calls, past and running
@@ -132,7 +132,7 @@ pub(crate) struct Calls {
         shapes::Errors,
     )
 )]
-pub(crate) async fn list(
+pub async fn list(
     State(app): State<Arc<App>>,
     Asked(pairs): Asked<Vec<(String, String)>>,
     Asking(identity): Asking,
@@ -141,7 +141,7 @@ pub(crate) async fn list(
 }
 
 /// The page of calls that a query asks for, as far as this one may see them.
-pub(crate) async fn calls(
+pub async fn calls(
     app: &App,
     identity: &Identity,
     pairs: &[(String, String)],
@@ -400,7 +400,7 @@ fn listed(app: &App, call: &RunningCall) -> Listed {
         shapes::NamedErrors,
     )
 )]
-pub(crate) async fn one(
+pub async fn one(
     State(app): State<Arc<App>>,
     Named(id): Named,
     Asking(identity): Asking,
@@ -409,7 +409,7 @@ pub(crate) async fn one(
 }
 
 /// Everything about one call.
-pub(crate) async fn whole(app: &App, identity: &Identity, id: &str) -> Result<Whole, Refused> {
+pub async fn whole(app: &App, identity: &Identity, id: &str) -> Result<Whole, Refused> {
     let is_meant = |call: &RunningCall| identity.sees(Some(&call.caller));
     let known = app.admission.running.find(id, is_meant);
     let written = find(app, identity, id).await;
@@ -442,18 +442,18 @@ pub(crate) async fn whole(app: &App, identity: &Identity, id: &str) -> Result<Wh
 
 /// One call in full.
 #[derive(Serialize)]
-pub(crate) struct Whole {
+pub struct Whole {
     #[serde(flatten)]
-    pub(crate) row: Listed,
+    pub row: Listed,
     #[serde(flatten)]
-    pub(crate) details: CallDetails,
+    pub details: CallDetails,
 }
 
 /// Whether a tool that is not safe to repeat is run all the same, and how the outcome is wanted.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct ReplayAsked {
+pub struct ReplayAsked {
     /// Run it even if its tool is not known to be safe to repeat
     #[serde(default)]
     #[param(required = false)]
@@ -485,7 +485,7 @@ pub(crate) struct ReplayAsked {
         shapes::RunErrors,
     )
 )]
-pub(crate) async fn replay(
+pub async fn replay(
     State(app): State<Arc<App>>,
     Named(id): Named,
     Asked(asked): Asked<ReplayAsked>,
@@ -521,7 +521,7 @@ pub(crate) async fn replay(
         shapes::Errors,
     )
 )]
-pub(crate) async fn export(
+pub async fn export(
     State(app): State<Arc<App>>,
     Asked(pairs): Asked<Vec<(String, String)>>,
     Asking(identity): Asking,
@@ -576,7 +576,7 @@ impl std::io::Write for Lines {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct TrendsAsked {
+pub struct TrendsAsked {
     /// All tools together if not said
     tool: Option<String>,
     /// 1h if not said
@@ -599,7 +599,7 @@ pub(crate) struct TrendsAsked {
         shapes::Errors,
     )
 )]
-pub(crate) async fn trends(
+pub async fn trends(
     State(app): State<Arc<App>>,
     Asked(asked): Asked<TrendsAsked>,
 ) -> Result<Response, Refused> {
@@ -622,7 +622,7 @@ pub(crate) async fn trends(
         shapes::Errors,
     )
 )]
-pub(crate) async fn callers(
+pub async fn callers(
     State(app): State<Arc<App>>,
     Asked(asked): Asked<TrendsAsked>,
 ) -> Result<Response, Refused> {
@@ -632,7 +632,7 @@ pub(crate) async fn callers(
 }
 
 /// Who called a tool, or all of them.
-pub(crate) async fn callers_of(
+pub async fn callers_of(
     app: &App,
     tool: Option<String>,
     window: Window,
@@ -644,11 +644,7 @@ pub(crate) async fn callers_of(
 }
 
 /// How a tool, or all of them, fared.
-pub(crate) async fn trends_of(
-    app: &App,
-    tool: Option<String>,
-    window: Window,
-) -> Result<Trends, Refused> {
+pub async fn trends_of(app: &App, tool: Option<String>, window: Window) -> Result<Trends, Refused> {
     look(&app.history, move |history| {
         history.trends(tool.as_deref(), window)
     })
@@ -656,7 +652,7 @@ pub(crate) async fn trends_of(
 }
 
 /// A call that this one may see: one of somebody else's is as good as none.
-pub(crate) async fn find(app: &App, identity: &Identity, id: &str) -> Result<CallRecord, Refused> {
+pub async fn find(app: &App, identity: &Identity, id: &str) -> Result<CallRecord, Refused> {
     let (wanted, owner) = (id.to_owned(), identity.sees_only().cloned());
     let found = look(&app.history, move |history| {
         history.find(&wanted, owner.as_deref())

@@ -26,13 +26,13 @@ const VALUES_FEW: usize = 10_000;
 const UNCOUNTED_BYTES: usize = 16 * 1024;
 
 /// What a request brought. The space it takes is given back when this goes.
-pub(crate) struct Sent<T> {
-    pub(crate) value: T,
-    pub(crate) space: ReservedBytes,
+pub struct Sent<T> {
+    pub value: T,
+    pub space: ReservedBytes,
 }
 
 /// A body that an address takes.
-pub(crate) trait Wanted: DeserializeOwned + ToSchema + Send {
+pub trait Wanted: DeserializeOwned + ToSchema + Send {
     /// What it is, for those who sent something else: `an object: {name, args}`.
     const SHAPE: &'static str;
     /// What it looks like.
@@ -66,22 +66,18 @@ impl<T: Wanted> FromRequest<Arc<App>> for Sent<T> {
 }
 
 /// A body as it came. The space it takes is given back when this goes.
-pub(crate) struct Whole {
-    pub(crate) bytes: Bytes,
+pub struct Whole {
+    pub bytes: Bytes,
     space: ReservedBytes,
 }
 
 impl Whole {
-    pub(crate) async fn read(
-        body: Body,
-        app: &App,
-        account: &CallerAccount,
-    ) -> Result<Whole, Refused> {
+    pub async fn read(body: Body, app: &App, account: &CallerAccount) -> Result<Whole, Refused> {
         Whole::read_up_to(body, app, account, app.limits.body_bytes, BODY_SETTING).await
     }
 
     /// The same with another limit for its size, and where that is set.
-    pub(crate) async fn read_up_to(
+    pub async fn read_up_to(
         body: Body,
         app: &App,
         account: &CallerAccount,
@@ -98,7 +94,7 @@ impl Whole {
     }
 
     /// Makes room for what is read from it as JSON. False where it has more values than may be read.
-    pub(crate) fn make_room(&mut self, values_max: usize) -> Result<bool, Refused> {
+    pub fn make_room(&mut self, values_max: usize) -> Result<bool, Refused> {
         if self.bytes.len() <= UNCOUNTED_BYTES {
             return Ok(true);
         }

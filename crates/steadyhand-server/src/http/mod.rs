@@ -1,37 +1,37 @@
 //! REST: every route is one function in one of these files, and the document that describes them is made from it.
 
 mod access;
-pub(crate) mod alerts;
-pub(crate) mod approvals;
-pub(crate) mod audit;
+pub mod alerts;
+pub mod approvals;
+pub mod audit;
 mod batches;
-pub(crate) mod body_faults;
-pub(crate) mod browser_login;
-pub(crate) mod calls;
-pub(crate) mod config;
+pub mod body_faults;
+pub mod browser_login;
+pub mod calls;
+pub mod config;
 mod conversations;
 mod events;
-pub(crate) mod exchanges;
+pub mod exchanges;
 mod health;
-pub(crate) mod history;
+pub mod history;
 mod kept_body;
 mod keys;
-pub(crate) mod limits;
+pub mod limits;
 mod mcp;
 mod metrics;
 mod oauth;
 mod openapi;
 mod overview;
-pub(crate) mod pins;
-pub(crate) mod proxied;
+pub mod pins;
+pub mod proxied;
 mod query;
-pub(crate) mod rights;
-pub(crate) mod said;
-pub(crate) mod server_parts;
-pub(crate) mod servers;
-pub(crate) mod shapes;
-pub(crate) mod status;
-pub(crate) mod tools;
+pub mod rights;
+pub mod said;
+pub mod server_parts;
+pub mod servers;
+pub mod shapes;
+pub mod status;
+pub mod tools;
 mod who;
 
 use std::net::{IpAddr, SocketAddr};
@@ -60,11 +60,11 @@ use crate::behind::Behind;
 use crate::live::{ApprovalChanged, Live, LiveEvent};
 use crate::overview::changes;
 use crate::telemetry::{Figures, HistoryFigures, Otlp, ProcessFigures, ServerFigures};
-pub(crate) use access::{Access, TOKEN_HEADER};
+pub use access::{Access, TOKEN_HEADER};
 use browser_login::Sessions;
 use kept_body::until_answered;
-pub(crate) use query::Asked;
-pub(crate) use server_parts::{Pages, ProviderProxy, ServerParts};
+pub use query::Asked;
+pub use server_parts::{Pages, ProviderProxy, ServerParts};
 use status::{Refused, Why};
 use steadyhand_runtime::access::login_code::LoginCodes;
 use steadyhand_runtime::access::{Door, Identity};
@@ -77,48 +77,48 @@ use steadyhand_runtime::audit::{AuditEvent, AuditLog};
 use steadyhand_runtime::pins::Pins;
 use steadyhand_runtime::runtime::Runtime;
 use steadyhand_store::history::History;
-pub(crate) use who::{Account, Asking, Caller};
+pub use who::{Account, Asking, Caller};
 
 /// Everything the routes share.
-pub(crate) struct App {
-    pub(crate) runtime: Runtime,
-    pub(crate) history: History,
-    pub(crate) live: Live,
-    pub(crate) figures: Arc<Figures>,
-    pub(crate) otlp: Otlp,
+pub struct App {
+    pub runtime: Runtime,
+    pub history: History,
+    pub live: Live,
+    pub figures: Arc<Figures>,
+    pub otlp: Otlp,
     /// Who may have how much of what callers share.
-    pub(crate) admission: Arc<Admission>,
-    pub(crate) limits: Limits,
-    pub(crate) access: ArcSwap<Access>,
-    pub(crate) door: Arc<Door>,
-    pub(crate) alerts: Alerts,
-    pub(crate) desk: Desk,
+    pub admission: Arc<Admission>,
+    pub limits: Limits,
+    pub access: ArcSwap<Access>,
+    pub door: Arc<Door>,
+    pub alerts: Alerts,
+    pub desk: Desk,
     /// Who decided and changed what.
-    pub(crate) audit: AuditLog,
-    pub(crate) pins: Pins,
+    pub audit: AuditLog,
+    pub pins: Pins,
     /// Pages for people, if there are any.
-    pub(crate) pages: Option<Pages>,
+    pub pages: Option<Pages>,
     /// Who is logged in to them.
-    pub(crate) sessions: Sessions,
+    pub sessions: Sessions,
     /// Links that logged a browser in.
-    pub(crate) login_codes: LoginCodes,
+    pub login_codes: LoginCodes,
     /// Where it listens, to be told to people.
-    pub(crate) address: SocketAddr,
+    pub address: SocketAddr,
     /// Where the state is kept, once it is known.
-    pub(crate) state: OnceLock<PathBuf>,
+    pub state: OnceLock<PathBuf>,
     /// We as an MCP server.
-    pub(crate) gateway: Gateway,
+    pub gateway: Gateway,
     /// What stands before providers.
-    pub(crate) proxy: Arc<dyn ProviderProxy>,
-    pub(crate) started: Instant,
+    pub proxy: Arc<dyn ProviderProxy>,
+    pub started: Instant,
     /// Tells this process from another that has the same address later.
-    pub(crate) instance: String,
+    pub instance: String,
     /// Cancelled when the server begins to end: streams that would go on for ever end with it.
-    pub(crate) closing: CancellationToken,
+    pub closing: CancellationToken,
 }
 
 impl App {
-    pub(crate) fn new(
+    pub fn new(
         runtime: Runtime,
         history: History,
         limits: Limits,
@@ -172,22 +172,14 @@ impl App {
 
     /// Runs a call for a caller. Refused only when there is no room; whatever happens to the call itself is
     /// its outcome. A caller that goes away drops this, and with it the call.
-    pub(crate) async fn execute(
-        &self,
-        mut call: Call,
-        caller: &Caller,
-    ) -> Result<Outcome, Refused> {
+    pub async fn execute(&self, mut call: Call, caller: &Caller) -> Result<Outcome, Refused> {
         let place = self.admission.admit(&mut call, caller)?;
         let held = self.hold_arguments(&call)?;
         self.execute_in((place, held), call).await
     }
 
     /// Runs a call that no request brought, listed like any other.
-    pub(crate) async fn execute_own(
-        &self,
-        mut call: Call,
-        name: &Arc<str>,
-    ) -> Result<Outcome, Refused> {
+    pub async fn execute_own(&self, mut call: Call, name: &Arc<str>) -> Result<Outcome, Refused> {
         call.caller = Some(name.to_string());
         let running = &self.admission.running;
         let place = running.enter(&mut call, name, &self.limits)?;
@@ -196,7 +188,7 @@ impl App {
 
     /// Runs calls at once: as many outcomes, in their order. `copies` is how often their results will be in memory; those
     /// for which there is no room are lost.
-    pub(crate) async fn execute_all(
+    pub async fn execute_all(
         &self,
         calls: Vec<Call>,
         caller: &Caller,
@@ -218,7 +210,7 @@ impl App {
     }
 
     /// Runs calls at once, and makes something of each outcome as soon as it is there.
-    pub(crate) async fn execute_each<T>(
+    pub async fn execute_each<T>(
         &self,
         mut calls: Vec<Call>,
         caller: &Caller,
@@ -272,7 +264,7 @@ impl App {
     }
 
     /// Those who watch are told of calls that wait for a yes, and a yes is written down before its tool is started.
-    pub(crate) fn tell_of_approvals(&self) {
+    pub fn tell_of_approvals(&self) {
         let live = self.live.clone();
         let (history, audit) = (self.history.clone(), self.audit.clone());
         self.desk.before_start(move || {
@@ -297,7 +289,7 @@ impl App {
     }
 
     /// How long a running call may take: its own deadline, or else its tool's.
-    pub(crate) fn deadline_of(&self, call: &RunningCall) -> Duration {
+    pub fn deadline_of(&self, call: &RunningCall) -> Duration {
         call.deadline.unwrap_or_else(|| {
             let policy = self.runtime.manager().policy(&call.tool);
             policy.map(|policy| policy.deadline).unwrap_or_default()
@@ -306,8 +298,8 @@ impl App {
 }
 
 /// Outcomes, with the memory that is reserved for them.
-pub(crate) struct HeldOutcomes {
-    pub(crate) outcomes: Vec<Outcome>,
+pub struct HeldOutcomes {
+    pub outcomes: Vec<Outcome>,
     _held: Vec<Option<ReservedBytes>>,
 }
 
@@ -345,7 +337,7 @@ fn server_figures(state: &steadyhand_mcp::ServerState) -> ServerFigures {
 }
 
 /// All routes.
-pub(crate) fn router(app: Arc<App>) -> Router {
+pub fn router(app: Arc<App>) -> Router {
     let (routes, _) = openapi::routes().split_for_parts();
     let routes = routes
         .merge(Arc::clone(&app.proxy).routes())
@@ -366,7 +358,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 
 /// The connection that a request comes on.
 #[derive(Clone)]
-pub(crate) enum Came {
+pub enum Came {
     /// One of those that may be open.
     OnItsOwn(Arc<ConnectionActivity>),
     /// One beyond them: operators are served there, and nobody else.
@@ -375,7 +367,7 @@ pub(crate) enum Came {
 
 impl Came {
     /// What happens on it; nothing that matters on one beyond the limit.
-    pub(crate) fn activity(&self) -> Option<&Arc<ConnectionActivity>> {
+    pub fn activity(&self) -> Option<&Arc<ConnectionActivity>> {
         match self {
             Came::OnItsOwn(activity) => Some(activity),
             Came::BeyondTheLimit => None,
@@ -384,7 +376,7 @@ impl Came {
 }
 
 /// One request from one connection, to its answer, with what browsers must know of it.
-pub(crate) async fn respond(
+pub async fn respond(
     app: Arc<App>,
     router: Router,
     peer: SocketAddr,
@@ -624,10 +616,10 @@ async fn no_such_method(method: Method, uri: Uri) -> Refused {
 
 /// Where a request comes from.
 #[derive(Clone, Copy)]
-pub(crate) struct Peer(pub(crate) SocketAddr);
+pub struct Peer(pub SocketAddr);
 
 impl Peer {
-    pub(crate) fn address(self) -> String {
+    pub fn address(self) -> String {
         self.0.ip().to_string()
     }
 }
@@ -638,7 +630,7 @@ fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 }
 
 /// The name or id in the path.
-pub(crate) struct Named(pub(crate) String);
+pub struct Named(pub String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Named {
     type Rejection = Refused;

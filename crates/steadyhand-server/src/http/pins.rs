@@ -19,11 +19,11 @@ use steadyhand_runtime::pins::{Change, NotDecided, SeenDefinition};
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ToolChangeDecision, example = json!({"definition_hash": "sha256:…"}))]
-pub(crate) struct DefinitionSeen {
+pub struct DefinitionSeen {
     /// What was seen: `definition_hash` of the change. Refused with 409 and the hash of now, if the definition changed
     /// since. Without it, the definition counts that the list showed to these credentials last
     #[schema(nullable = false)]
-    pub(crate) definition_hash: Option<String>,
+    pub definition_hash: Option<String>,
 }
 
 impl Wanted for DefinitionSeen {
@@ -46,7 +46,7 @@ impl Wanted for DefinitionSeen {
         shapes::Errors,
     )
 )]
-pub(crate) async fn list(State(app): State<Arc<App>>, Asking(identity): Asking) -> Response {
+pub async fn list(State(app): State<Arc<App>>, Asking(identity): Asking) -> Response {
     let changes = match reader(&identity) {
         Some(reader) => app.pins.changes_shown_to(&reader),
         None => app.pins.changes(),
@@ -70,7 +70,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, Asking(identity): Asking) 
         shapes::NamedBodyErrors,
     )
 )]
-pub(crate) async fn accept(
+pub async fn accept(
     State(app): State<Arc<App>>,
     Named(name): Named,
     Asking(identity): Asking,
@@ -105,7 +105,7 @@ pub(crate) async fn accept(
         shapes::NamedBodyErrors,
     )
 )]
-pub(crate) async fn reject(
+pub async fn reject(
     State(app): State<Arc<App>>,
     Named(name): Named,
     sent: Sent<DefinitionSeen>,
@@ -128,11 +128,7 @@ fn reader(identity: &Identity) -> Option<String> {
 }
 
 /// The definition that was seen stays away.
-pub(crate) async fn turn_down(
-    app: &App,
-    name: &str,
-    seen: SeenDefinition<'_>,
-) -> Result<Change, Refused> {
+pub async fn turn_down(app: &App, name: &str, seen: SeenDefinition<'_>) -> Result<Change, Refused> {
     let rejected = app.pins.reject(name, seen);
     let change = rejected.map_err(|why| not_decided(name, &why))?;
     app.runtime.renew(&change.source).await;
@@ -140,11 +136,7 @@ pub(crate) async fn turn_down(
 }
 
 /// The definition that was seen counts from here on.
-pub(crate) async fn take_over(
-    app: &App,
-    name: &str,
-    seen: SeenDefinition<'_>,
-) -> Result<Change, Refused> {
+pub async fn take_over(app: &App, name: &str, seen: SeenDefinition<'_>) -> Result<Change, Refused> {
     let accepted = app.pins.accept(name, seen);
     let change = accepted.map_err(|why| not_decided(name, &why))?;
     app.runtime.renew(&change.source).await;
@@ -152,7 +144,7 @@ pub(crate) async fn take_over(
 }
 
 /// What the audit log says of it afterwards.
-pub(crate) fn decided(change: &Change) -> WhatChanged {
+pub fn decided(change: &Change) -> WhatChanged {
     WhatChanged {
         subject: change.tool.clone(),
         after: state_after(change),
@@ -160,7 +152,7 @@ pub(crate) fn decided(change: &Change) -> WhatChanged {
 }
 
 /// The definition that counts, or does not, after a decision.
-pub(crate) fn state_after(change: &Change) -> Value {
+pub fn state_after(change: &Change) -> Value {
     json!({
         "tool": change.tool,
         "source": change.source,

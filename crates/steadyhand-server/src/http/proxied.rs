@@ -3,7 +3,7 @@
 use axum::http::{HeaderMap, HeaderValue};
 
 /// What the addresses of the proxy begin with.
-pub(crate) const PREFIX: &str = "/proxy/";
+pub const PREFIX: &str = "/proxy/";
 
 /// What of an answer a browser would take for this server's own word about itself, and keep.
 const ABOUT_THE_ORIGIN: [&str; 11] = [
@@ -44,7 +44,7 @@ const TO_RUN: [&str; 8] = [
 ];
 
 /// Makes an answer harmless for browsers, refusals of ours included.
-pub(crate) fn fence(headers: &mut HeaderMap) {
+pub fn fence(headers: &mut HeaderMap) {
     for name in ABOUT_THE_ORIGIN {
         headers.remove(name);
     }
@@ -54,7 +54,7 @@ pub(crate) fn fence(headers: &mut HeaderMap) {
 }
 
 /// Whether a browser wants to make an answer part of a page: none of this server's pages uses one from here.
-pub(crate) fn are_to_be_run(asked: &HeaderMap) -> bool {
+pub fn are_to_be_run(asked: &HeaderMap) -> bool {
     let dest = asked.get("sec-fetch-dest");
     asked.contains_key("service-worker")
         || dest.is_some_and(|dest| TO_RUN.iter().any(|run| dest.as_bytes() == run.as_bytes()))

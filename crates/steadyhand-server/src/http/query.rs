@@ -20,7 +20,7 @@ use steadyhand_config::words::nearest;
 const SHOWN_BYTES_MAX: usize = 80;
 
 /// The query of a request.
-pub(crate) struct Asked<T>(pub(crate) T);
+pub struct Asked<T>(pub T);
 
 impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Asked<T> {
     type Rejection = Refused;

@@ -13,7 +13,7 @@ use steadyhand_config::role::Right;
 use steadyhand_runtime::access::{By, Identity};
 
 /// Every address but those that everybody may ask: whether the server lives.
-pub(crate) const TABLE: [(&str, &str, Right); 49] = [
+pub const TABLE: [(&str, &str, Right); 49] = [
     ("POST", "/v1/calls", Right::Call),
     ("GET", "/v1/calls", Right::Know),
     ("GET", "/v1/calls/{id}", Right::Know),
@@ -92,7 +92,7 @@ const OPEN_CHANGES: [(&str, &str); 5] = [
 ];
 
 /// What somebody is told who may decide nothing before they show who they are.
-pub(crate) fn undecided() -> Refused {
+pub fn undecided() -> Refused {
     Refused::new(
         Why::NoToken,
         "this decision takes a credential, also where the server asks for none otherwise: any program on this machine could make it",

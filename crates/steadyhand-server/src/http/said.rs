@@ -18,7 +18,7 @@ use steadyhand_config::document::plain;
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct BeforeAsked {
+pub struct BeforeAsked {
     /// `next` of an earlier answer: those that are older
     before: Option<String>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct BeforeAsked {
         shapes::Errors,
     )
 )]
-pub(crate) async fn list(
+pub async fn list(
     State(app): State<Arc<App>>,
     Asked(asked): Asked<BeforeAsked>,
 ) -> Result<Response, Refused> {
@@ -58,15 +58,12 @@ pub(crate) async fn list(
         shapes::NamedErrors,
     )
 )]
-pub(crate) async fn one(
-    State(app): State<Arc<App>>,
-    Named(id): Named,
-) -> Result<Response, Refused> {
+pub async fn one(State(app): State<Arc<App>>, Named(id): Named) -> Result<Response, Refused> {
     Ok(status::answer(&read(&app, &id).await?))
 }
 
 /// The list.
-pub(crate) async fn all(app: &App, before: Option<String>) -> Result<Conversations, Refused> {
+pub async fn all(app: &App, before: Option<String>) -> Result<Conversations, Refused> {
     let state = state(app);
     let listed = tokio::task::spawn_blocking(move || seen::list(&state, before.as_deref())).await;
     match listed {
@@ -77,7 +74,7 @@ pub(crate) async fn all(app: &App, before: Option<String>) -> Result<Conversatio
 }
 
 /// One of them.
-pub(crate) async fn read(app: &App, id: &str) -> Result<SeenConversation, Refused> {
+pub async fn read(app: &App, id: &str) -> Result<SeenConversation, Refused> {
     let (state, wanted) = (state(app), id.to_owned());
     match tokio::task::spawn_blocking(move || seen::read(&state, &wanted)).await {
         Ok(Ok(found)) => Ok(found),

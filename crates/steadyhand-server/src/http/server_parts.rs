@@ -14,7 +14,7 @@ use steadyhand_runtime::approvals::Desk;
 use steadyhand_runtime::pins::Pins;
 
 /// The proxy to providers.
-pub(crate) trait ProviderProxy: Send + Sync {
+pub trait ProviderProxy: Send + Sync {
     /// Its routes, below [`PREFIX`](super::proxied::PREFIX).
     fn routes(self: Arc<Self>) -> Router<Arc<App>>;
 
@@ -33,18 +33,18 @@ pub(crate) trait ProviderProxy: Send + Sync {
 
 /// Pages for people. Browsers log in to them.
 #[derive(Clone, Copy)]
-pub(crate) struct Pages {
+pub struct Pages {
     /// Whether a path is one of theirs.
-    pub(crate) owns: fn(&str) -> bool,
+    pub owns: fn(&str) -> bool,
     /// Their routes, which ask themselves who comes.
-    pub(crate) routes: fn(&Arc<App>) -> Router<Arc<App>>,
+    pub routes: fn(&Arc<App>) -> Router<Arc<App>>,
 }
 
 /// All that a server is put together from, besides its runtime and its history.
-pub(crate) struct ServerParts {
-    pub(crate) door: Arc<Door>,
-    pub(crate) desk: Desk,
-    pub(crate) pins: Pins,
-    pub(crate) proxy: Arc<dyn ProviderProxy>,
-    pub(crate) pages: Pages,
+pub struct ServerParts {
+    pub door: Arc<Door>,
+    pub desk: Desk,
+    pub pins: Pins,
+    pub proxy: Arc<dyn ProviderProxy>,
+    pub pages: Pages,
 }

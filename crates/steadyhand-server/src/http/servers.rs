@@ -31,7 +31,7 @@ pub(super) fn states(app: &App) -> Vec<Value> {
         shapes::Errors,
     )
 )]
-pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
+pub async fn list(State(app): State<Arc<App>>) -> Response {
     status::answer(&views::servers::list(&app.runtime))
 }
 
@@ -50,10 +50,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Response {
         shapes::NamedErrors,
     )
 )]
-pub(crate) async fn restart(
-    State(app): State<Arc<App>>,
-    Named(name): Named,
-) -> Result<Response, Refused> {
+pub async fn restart(State(app): State<Arc<App>>, Named(name): Named) -> Result<Response, Refused> {
     let server = find(&app, &name)?;
     let before = views::servers::one(&app.runtime, &name);
     server.restart();
@@ -64,7 +61,7 @@ pub(crate) async fn restart(
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct LogAsked {
+pub struct LogAsked {
     /// `next` of an earlier answer: only what came since
     after: Option<u64>,
 }
@@ -83,7 +80,7 @@ pub(crate) struct LogAsked {
         shapes::NamedErrors,
     )
 )]
-pub(crate) async fn logs(
+pub async fn logs(
     State(app): State<Arc<App>>,
     Named(name): Named,
     Asked(query): Asked<LogAsked>,
@@ -93,7 +90,7 @@ pub(crate) async fn logs(
     Ok(status::answer(&views::servers::log(&name, &lines, next)))
 }
 
-pub(crate) fn find(app: &App, name: &str) -> Result<Server, Refused> {
+pub fn find(app: &App, name: &str) -> Result<Server, Refused> {
     if let Some(server) = app.runtime.server(name) {
         return Ok(server);
     }

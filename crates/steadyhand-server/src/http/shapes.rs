@@ -17,17 +17,17 @@ use utoipa::{IntoResponses, PartialSchema, ToSchema};
 use steadyhand_config::role::Role;
 use steadyhand_store::history;
 use steadyhand_store::history::schemas::{Effect, Failure};
-pub(crate) use steadyhand_store::history::schemas::{FailureCode, MendedArgument, TruncatedOutput};
+pub use steadyhand_store::history::schemas::{FailureCode, MendedArgument, TruncatedOutput};
 
 /// Why a request was not answered as asked
 #[derive(Serialize, ToSchema)]
 #[schema(example = json!({"error": {"code": "no_such_tool", "message": "there is no tool \"wether\"", "help": "Did you mean weather? GET /v1/tools lists all"}}))]
-pub(crate) struct ApiError {
+pub struct ApiError {
     error: ApiErrorDetails,
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ApiErrorDetails {
+pub struct ApiErrorDetails {
     /// Stable, for machines
     code: String,
     /// What is wrong with what
@@ -64,7 +64,7 @@ pub(crate) struct ApiErrorDetails {
     "instance": "/v1/tools/wether",
     "error": {"code": "no_such_tool", "message": "there is no tool \"wether\"", "help": "Did you mean weather? GET /v1/tools lists all"}
 }))]
-pub(crate) struct ProblemDetails {
+pub struct ProblemDetails {
     /// Names the kind of error: `urn:steadyhand:problem:` and its code
     #[schema(format = "uri")]
     r#type: String,
@@ -84,7 +84,7 @@ pub(crate) struct ProblemDetails {
 macro_rules! errors {
     ($($(#[$doc:meta])* $name:ident: $($status:literal),*;)*) => {$(
         $(#[$doc])*
-        pub(crate) struct $name;
+        pub struct $name;
 
         impl IntoResponses for $name {
             fn responses() -> BTreeMap<String, RefOr<Response>> {
@@ -196,7 +196,7 @@ fn header(kind: Type, description: &str) -> Header {
 #[allow(clippy::large_enum_variant, reason = "never built")]
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(crate) enum AnyOutcome {
+pub enum AnyOutcome {
     Structured(Outcome),
     Flat(FlatOutcome),
     Message(ToolMessage),
@@ -205,7 +205,7 @@ pub(crate) enum AnyOutcome {
 /// How a call ended: exactly one per call
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Outcome {
+pub struct Outcome {
     tool_name: String,
     call_id: String,
     status: OutcomeStatus,
@@ -238,14 +238,14 @@ pub(crate) struct Outcome {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum OutcomeStatus {
+pub enum OutcomeStatus {
     Success,
     Error,
     Timeout,
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct FlatOutcome {
+pub struct FlatOutcome {
     success: bool,
     #[schema(required = false)]
     result: Value,
@@ -267,7 +267,7 @@ pub(crate) struct FlatOutcome {
 
 /// LangChain's
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ToolMessage {
+pub struct ToolMessage {
     /// tool
     r#type: String,
     /// What the model reads
@@ -284,7 +284,7 @@ pub(crate) struct ToolMessage {
 
 /// Everything that is kept of one call
 #[derive(Serialize, ToSchema)]
-pub(crate) struct CallRecord {
+pub struct CallRecord {
     #[serde(flatten)]
     call: history::CallSummary,
     #[serde(flatten)]
@@ -295,21 +295,21 @@ pub(crate) struct CallRecord {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct CallCancelled {
+pub struct CallCancelled {
     id: String,
     /// How many calls had this id
     cancelled: usize,
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct BatchOutcomes {
+pub struct BatchOutcomes {
     /// outcomes[i] answers calls[i]
     outcomes: Vec<AnyOutcome>,
 }
 
 /// All tools in their order, or as a consumer wants them
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ToolList {
+pub struct ToolList {
     count: usize,
     tools: Vec<AnyTool>,
     /// Sources that could not be loaded, and other remarks
@@ -321,7 +321,7 @@ pub(crate) struct ToolList {
 
 /// A tool, or what the format that was asked for has in its place
 #[derive(Serialize)]
-pub(crate) struct AnyTool;
+pub struct AnyTool;
 
 impl PartialSchema for AnyTool {
     fn schema() -> RefOr<Schema> {
@@ -346,7 +346,7 @@ impl ToSchema for AnyTool {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct SourceProblem {
+pub struct SourceProblem {
     name: String,
     reason: String,
     /// steadyhand.toml:62
@@ -354,7 +354,7 @@ pub(crate) struct SourceProblem {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct LeftOutTool {
+pub struct LeftOutTool {
     #[schema(required = false, nullable = false)]
     source: Option<String>,
     name: String,
@@ -363,7 +363,7 @@ pub(crate) struct LeftOutTool {
 
 /// A tool in a list
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ListedTool {
+pub struct ListedTool {
     name: String,
     description: String,
     /// JSON Schema of the arguments
@@ -388,7 +388,7 @@ pub(crate) struct ListedTool {
 
 /// One tool with everything about it
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Tool {
+pub struct Tool {
     #[serde(flatten)]
     listed: ListedTool,
     /// Each setting with its value and where it comes from
@@ -398,14 +398,14 @@ pub(crate) struct Tool {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct PolicyValue {
+pub struct PolicyValue {
     value: String,
     origin: String,
 }
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Breaker {
+pub struct Breaker {
     /// Failed calls in a row
     failures: u64,
     /// In milliseconds since 1970
@@ -424,7 +424,7 @@ pub(crate) struct Breaker {
 /// The last failure that a breaker counted
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct LastFailure {
+pub struct LastFailure {
     code: FailureCode,
     /// The tool's own words, secrets removed; the first of them
     message: String,
@@ -435,21 +435,21 @@ pub(crate) struct LastFailure {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ToolBreaker {
+pub struct ToolBreaker {
     name: String,
     breaker: Option<Breaker>,
 }
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum BreakerState {
+pub enum BreakerState {
     Closed,
     Open,
     HalfOpen,
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct MetricsList {
+pub struct MetricsList {
     count: usize,
     tools: Vec<Metrics>,
 }
@@ -457,7 +457,7 @@ pub(crate) struct MetricsList {
 /// Counts and times of one tool's calls
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Metrics {
+pub struct Metrics {
     #[schema(required = false, nullable = false)]
     tool_name: Option<String>,
     total_executions: u64,
@@ -486,13 +486,13 @@ pub(crate) struct Metrics {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ValidationReport {
+pub struct ValidationReport {
     valid: bool,
     problems: Vec<ConversationRemark>,
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct RepairReport {
+pub struct RepairReport {
     /// A list of messages as its provider accepts it
     #[schema(required = false, nullable = false)]
     messages: Option<Vec<Value>>,
@@ -507,7 +507,7 @@ pub(crate) struct RepairReport {
 
 /// A problem, or a change that was made
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ConversationRemark {
+pub struct ConversationRemark {
     /// JSON Pointer
     at: String,
     code: String,
@@ -518,7 +518,7 @@ pub(crate) struct ConversationRemark {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct TurnResults {
+pub struct TurnResults {
     /// One result per call, in the provider's own shape
     messages: Vec<Value>,
     /// outcomes[i] answers the i-th call of the turn
@@ -526,7 +526,7 @@ pub(crate) struct TurnResults {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct EffectiveConfig {
+pub struct EffectiveConfig {
     file: Option<String>,
     generation: u64,
     settings: Vec<ConfigSetting>,
@@ -534,7 +534,7 @@ pub(crate) struct EffectiveConfig {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ConfigSetting {
+pub struct ConfigSetting {
     setting: String,
     value: Value,
     /// steadyhand.toml:62, a variable, or default
@@ -542,14 +542,14 @@ pub(crate) struct ConfigSetting {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct LastReload {
+pub struct LastReload {
     ok: bool,
     #[schema(required = false)]
     problems: Vec<ConfigProblem>,
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ReloadResult {
+pub struct ReloadResult {
     generation: u64,
     /// What deserves a look
     warnings: Vec<ConfigProblem>,
@@ -557,7 +557,7 @@ pub(crate) struct ReloadResult {
 
 /// Something wrong in the configuration file, or worth a look
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ConfigProblem {
+pub struct ConfigProblem {
     severity: ConfigProblemSeverity,
     message: String,
     file: Option<String>,
@@ -568,20 +568,20 @@ pub(crate) struct ConfigProblem {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum ConfigProblemSeverity {
+pub enum ConfigProblemSeverity {
     Warning,
     Error,
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ServerList {
+pub struct ServerList {
     servers: Vec<Server>,
     count: usize,
 }
 
 /// An MCP server of the configuration
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Server {
+pub struct Server {
     name: String,
     phase: ServerPhase,
     /// The phase in words
@@ -645,7 +645,7 @@ pub(crate) struct Server {
 
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ServerPhase {
+pub enum ServerPhase {
     Idle,
     Starting,
     Running,
@@ -656,7 +656,7 @@ pub(crate) enum ServerPhase {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ServerLog {
+pub struct ServerLog {
     name: String,
     lines: Vec<ServerLogLine>,
     /// Where the next question begins
@@ -664,7 +664,7 @@ pub(crate) struct ServerLog {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ServerLogLine {
+pub struct ServerLogLine {
     /// Milliseconds since 1970
     at_ms: u64,
     /// stderr, stdout, or note: a remark of ours
@@ -673,7 +673,7 @@ pub(crate) struct ServerLogLine {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Liveness {
+pub struct Liveness {
     /// live
     status: String,
     /// steadyhand
@@ -684,7 +684,7 @@ pub(crate) struct Liveness {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Readiness {
+pub struct Readiness {
     ready: bool,
     reason: Option<String>,
     generation: u64,
@@ -705,7 +705,7 @@ pub(crate) struct Readiness {
 
 /// Whether the audit log is written
 #[derive(Serialize, ToSchema)]
-pub(crate) struct AuditHealth {
+pub struct AuditHealth {
     /// It is, or it is switched off
     written: bool,
     /// Records that are in no file
@@ -717,7 +717,7 @@ pub(crate) struct AuditHealth {
 }
 
 impl AuditHealth {
-    pub(crate) fn of(app: &super::App) -> AuditHealth {
+    pub fn of(app: &super::App) -> AuditHealth {
         let reason = app.audit.trouble();
         AuditHealth {
             written: reason.is_none(),
@@ -728,7 +728,7 @@ impl AuditHealth {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct AuditList {
+pub struct AuditList {
     /// false where the log is switched off
     enabled: bool,
     count: usize,
@@ -746,7 +746,7 @@ pub(crate) struct AuditList {
 
 /// Whether calls with an idempotency key are taken
 #[derive(Serialize, ToSchema)]
-pub(crate) struct KeysHealth {
+pub struct KeysHealth {
     /// They are; otherwise each is refused with effect none, and not run
     taken: bool,
     /// Why they are refused, and what to do
@@ -756,7 +756,7 @@ pub(crate) struct KeysHealth {
 }
 
 impl KeysHealth {
-    pub(crate) fn of(app: &super::App) -> KeysHealth {
+    pub fn of(app: &super::App) -> KeysHealth {
         let reason = app.runtime.executor().key_store_trouble();
         KeysHealth {
             taken: reason.is_none(),
@@ -766,13 +766,13 @@ impl KeysHealth {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ToolChanges {
+pub struct ToolChanges {
     changes: Vec<steadyhand_runtime::pins::Change>,
     count: usize,
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ToolAccepted {
+pub struct ToolAccepted {
     name: String,
     /// The server it comes from
     source: String,
@@ -782,7 +782,7 @@ pub(crate) struct ToolAccepted {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ToolRejected {
+pub struct ToolRejected {
     name: String,
     /// The server it comes from
     source: String,
@@ -792,7 +792,7 @@ pub(crate) struct ToolRejected {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ToolSwitched {
+pub struct ToolSwitched {
     name: String,
     enabled: bool,
     /// What the configuration file says now
@@ -801,7 +801,7 @@ pub(crate) struct ToolSwitched {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct AlertList {
+pub struct AlertList {
     /// How many are not over
     active: usize,
     count: usize,
@@ -814,7 +814,7 @@ pub(crate) struct AlertList {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Webhook {
+pub struct Webhook {
     /// Its address, without path and secrets
     to: String,
     signed: bool,
@@ -826,7 +826,7 @@ pub(crate) struct Webhook {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct ApprovalList {
+pub struct ApprovalList {
     /// How many wait
     waiting: usize,
     count: usize,
@@ -835,7 +835,7 @@ pub(crate) struct ApprovalList {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Whoami {
+pub struct Whoami {
     /// None where nobody was asked for one
     name: Option<String>,
     /// nothing, token, local, key or jwt
@@ -849,7 +849,7 @@ pub(crate) struct Whoami {
 
 /// All tools but those that are denied, or only those that are allowed
 #[derive(Serialize, ToSchema)]
-pub(crate) struct UsableTools {
+pub struct UsableTools {
     #[schema(required = false)]
     allow: Vec<String>,
     #[schema(required = false)]
@@ -858,7 +858,7 @@ pub(crate) struct UsableTools {
 
 /// RFC 9728
 #[derive(Serialize, ToSchema)]
-pub(crate) struct OauthMetadata {
+pub struct OauthMetadata {
     resource: String,
     resource_name: String,
     authorization_servers: Vec<String>,
@@ -867,13 +867,13 @@ pub(crate) struct OauthMetadata {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct KeyList {
+pub struct KeyList {
     keys: Vec<Key>,
     count: usize,
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Key {
+pub struct Key {
     id: String,
     name: String,
     role: Role,
@@ -890,14 +890,14 @@ pub(crate) struct Key {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct KeyTools {
+pub struct KeyTools {
     /// All if empty
     allow: Vec<String>,
     deny: Vec<String>,
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct CreatedKey {
+pub struct CreatedKey {
     #[serde(flatten)]
     about: Key,
     /// The key itself: shown this once
@@ -905,7 +905,7 @@ pub(crate) struct CreatedKey {
 }
 
 #[derive(Serialize, ToSchema)]
-pub(crate) struct RefusalList {
+pub struct RefusalList {
     refusals: Vec<steadyhand_runtime::access::Refusal>,
     count: usize,
     /// How many are in no file

@@ -19,17 +19,17 @@ use steadyhand_mcp::serve::Standing;
 use steadyhand_runtime::admission::{NotAdmitted, NotAdmittedReason};
 
 /// Says in a header how a call ended, for those who do not read bodies.
-pub(crate) const OUTCOME_HEADER: &str = "steadyhand-outcome";
+pub const OUTCOME_HEADER: &str = "steadyhand-outcome";
 /// The code of a failed call.
-pub(crate) const CODE_HEADER: &str = "steadyhand-code";
+pub const CODE_HEADER: &str = "steadyhand-code";
 /// Set when a failed call was answered by its fallback.
-pub(crate) const FALLBACK_HEADER: &str = "steadyhand-fallback";
+pub const FALLBACK_HEADER: &str = "steadyhand-fallback";
 /// The call.
-pub(crate) const CALL_ID_HEADER: &str = "steadyhand-call-id";
+pub const CALL_ID_HEADER: &str = "steadyhand-call-id";
 
 /// Why a request is not answered as asked. How a call ended is never a reason: that is the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Why {
+pub enum Why {
     /// The body or the query is not what this address takes.
     BadRequest,
     /// The caller has shown no credentials, or none that are good.
@@ -89,7 +89,7 @@ pub(crate) enum Why {
 }
 
 impl Why {
-    pub(crate) fn status(self) -> StatusCode {
+    pub fn status(self) -> StatusCode {
         match self {
             Why::BadRequest => StatusCode::BAD_REQUEST,
             Why::NoToken => StatusCode::UNAUTHORIZED,
@@ -119,7 +119,7 @@ impl Why {
     }
 
     /// Stable, for machines.
-    pub(crate) fn code(self) -> &'static str {
+    pub fn code(self) -> &'static str {
         match self {
             Why::BadRequest => "bad_request",
             Why::NoToken => "token_missing",
@@ -193,7 +193,7 @@ impl Why {
     }
 
     /// Whether it says something about who asks, and belongs into the record of refusals.
-    pub(crate) fn is_about_who_asks(self) -> bool {
+    pub fn is_about_who_asks(self) -> bool {
         match self {
             Why::NoToken | Why::NotAllowed | Why::Foreign | Why::TooFast | Why::NoKeys => true,
             Why::BadRequest
@@ -225,7 +225,7 @@ impl Why {
 
 /// A request that is not answered as asked: `{"error": {code, message, help}}`.
 #[derive(Debug)]
-pub(crate) struct Refused(Box<Details>);
+pub struct Refused(Box<Details>);
 
 #[derive(Debug)]
 struct Details {
@@ -240,7 +240,7 @@ struct Details {
 
 impl Refused {
     /// What is wrong with what, and what to do.
-    pub(crate) fn new(why: Why, message: impl Into<String>, help: impl Into<String>) -> Refused {
+    pub fn new(why: Why, message: impl Into<String>, help: impl Into<String>) -> Refused {
         Refused(Box::new(Details {
             why,
             message: message.into(),
@@ -253,43 +253,43 @@ impl Refused {
 
     /// With what `www-authenticate` says besides its scheme.
     #[must_use]
-    pub(crate) fn challenged(mut self, challenge: Option<String>) -> Refused {
+    pub fn challenged(mut self, challenge: Option<String>) -> Refused {
         self.0.challenge = challenge;
         self
     }
 
     /// When the same request may do better, if that is known.
     #[must_use]
-    pub(crate) fn after(mut self, wait: Duration) -> Refused {
+    pub fn after(mut self, wait: Duration) -> Refused {
         self.0.retry_after = wait;
         self
     }
 
-    pub(crate) fn wait(&self) -> Duration {
+    pub fn wait(&self) -> Duration {
         self.0.retry_after
     }
 
-    pub(crate) fn why(&self) -> Why {
+    pub fn why(&self) -> Why {
         self.0.why
     }
 
     /// What is wrong with what.
-    pub(crate) fn message(&self) -> &str {
+    pub fn message(&self) -> &str {
         &self.0.message
     }
 
     /// What to do.
-    pub(crate) fn help(&self) -> &str {
+    pub fn help(&self) -> &str {
         &self.0.help
     }
 
-    pub(crate) fn status(&self) -> StatusCode {
+    pub fn status(&self) -> StatusCode {
         self.0.why.status()
     }
 
     /// More for machines.
     #[must_use]
-    pub(crate) fn with(mut self, name: &str, value: Value) -> Refused {
+    pub fn with(mut self, name: &str, value: Value) -> Refused {
         self.0.more.insert(name.to_owned(), value);
         self
     }
@@ -297,7 +297,7 @@ impl Refused {
 
 impl Refused {
     /// What is wrong and what to do, for those who read no JSON of ours.
-    pub(crate) fn in_words(&self) -> String {
+    pub fn in_words(&self) -> String {
         format!("{}. {}", self.0.message, self.0.help)
     }
 }
@@ -320,7 +320,7 @@ impl From<NotAdmitted> for Refused {
 
 /// Goes with the answer to whoever keeps a record of refusals, and to whoever writes it in another shape.
 #[derive(Debug, Clone)]
-pub(crate) struct WasRefused(pub(crate) Arc<Refused>);
+pub struct WasRefused(pub Arc<Refused>);
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
@@ -331,7 +331,7 @@ impl IntoResponse for Refused {
 }
 
 /// The media type of RFC 9457.
-pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
+pub const PROBLEM_JSON: &str = "application/problem+json";
 
 impl Refused {
     fn error(&self) -> Value {
@@ -348,7 +348,7 @@ impl Refused {
     }
 
     /// The same answer in the shape of RFC 9457: its members stand beside ours. Headers stay as they are.
-    pub(crate) fn rewrite_as_problem(&self, response: &mut Response, instance: &str) {
+    pub fn rewrite_as_problem(&self, response: &mut Response, instance: &str) {
         let why = self.0.why;
         let problem = json!({
             "type": format!("urn:steadyhand:problem:{}", why.code()),
@@ -387,7 +387,7 @@ impl Refused {
 }
 
 /// Whether a client asks for errors in the shape of RFC 9457: it names that type, and likes it no less than plain JSON.
-pub(crate) fn asks_for_problem(request: &HeaderMap) -> bool {
+pub fn asks_for_problem(request: &HeaderMap) -> bool {
     let mut problem = 0.0;
     // The more exactly a range names a type, the more it counts.
     let (mut json, mut exactness) = (0.0, 0);
@@ -422,12 +422,12 @@ pub(crate) fn asks_for_problem(request: &HeaderMap) -> bool {
 }
 
 /// An answer: status 200.
-pub(crate) fn answer(value: &impl serde::Serialize) -> Response {
+pub fn answer(value: &impl serde::Serialize) -> Response {
     json_response(StatusCode::OK, value)
 }
 
 /// An answer that comes piece by piece: lines of JSON, under the name some clients know no other for.
-pub(crate) fn lines(
+pub fn lines(
     pieces: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static,
     is_text: bool,
 ) -> Response {
@@ -443,7 +443,7 @@ pub(crate) fn lines(
 }
 
 /// How an answer to an MCP client stands.
-pub(crate) fn mcp(standing: Standing) -> StatusCode {
+pub fn mcp(standing: Standing) -> StatusCode {
     match standing {
         Standing::Answered => StatusCode::OK,
         Standing::Accepted => StatusCode::ACCEPTED,
@@ -456,7 +456,7 @@ pub(crate) fn mcp(standing: Standing) -> StatusCode {
 }
 
 /// Whether the server can take calls.
-pub(crate) fn readiness(is_ready: bool, value: &impl serde::Serialize) -> Response {
+pub fn readiness(is_ready: bool, value: &impl serde::Serialize) -> Response {
     let status = match is_ready {
         true => StatusCode::OK,
         false => StatusCode::SERVICE_UNAVAILABLE,
@@ -465,7 +465,7 @@ pub(crate) fn readiness(is_ready: bool, value: &impl serde::Serialize) -> Respon
 }
 
 /// The outcome of a call is status 200, however it ended; headers say how.
-pub(crate) fn outcome(outcome: &Outcome, text: Bytes) -> Response {
+pub fn outcome(outcome: &Outcome, text: Bytes) -> Response {
     let mut response = json_body(StatusCode::OK, Body::from(text));
     let headers = response.headers_mut();
     let word = match outcome.status() {
@@ -490,7 +490,7 @@ pub(crate) fn outcome(outcome: &Outcome, text: Bytes) -> Response {
 }
 
 /// An answer in pieces that are not copied together.
-pub(crate) fn answer_in_pieces(pieces: Vec<Bytes>) -> Response {
+pub fn answer_in_pieces(pieces: Vec<Bytes>) -> Response {
     let bytes = pieces.iter().map(Bytes::len).sum::<usize>() as u64;
     let body = PieceBody {
         pieces: pieces.into_iter(),
@@ -500,7 +500,7 @@ pub(crate) fn answer_in_pieces(pieces: Vec<Bytes>) -> Response {
 }
 
 /// Something as JSON.
-pub(crate) fn text(value: &impl serde::Serialize) -> Bytes {
+pub fn text(value: &impl serde::Serialize) -> Bytes {
     let mut text = Vec::with_capacity(256);
     match serde_json::to_writer(&mut text, value) {
         Ok(()) => text.into(),

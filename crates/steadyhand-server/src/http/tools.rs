@@ -20,7 +20,7 @@ use steadyhand_runtime::runtime::{NotSwitched, ToolSwitch};
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct FormatAsked {
+pub struct FormatAsked {
     /// Whose shape; the plain list if not said
     #[param(required = false, nullable = false)]
     format: Option<FormatName>,
@@ -30,7 +30,7 @@ pub(crate) struct FormatAsked {
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schema(as = ToolFormat)]
-pub(crate) enum FormatName {
+pub enum FormatName {
     Anthropic,
     #[serde(rename = "openai")]
     OpenAi,
@@ -75,7 +75,7 @@ impl From<FormatName> for Format {
         shapes::Errors,
     )
 )]
-pub(crate) async fn list(
+pub async fn list(
     State(app): State<Arc<App>>,
     Asked(asked): Asked<FormatAsked>,
     Asking(identity): Asking,
@@ -110,7 +110,7 @@ pub(crate) async fn list(
         shapes::NamedErrors,
     )
 )]
-pub(crate) async fn one(
+pub async fn one(
     State(app): State<Arc<App>>,
     Named(name): Named,
     Asking(identity): Asking,
@@ -149,7 +149,7 @@ pub(crate) async fn one(
         shapes::NamedErrors,
     )
 )]
-pub(crate) async fn reset_breaker(
+pub async fn reset_breaker(
     State(app): State<Arc<App>>,
     Named(name): Named,
 ) -> Result<Response, Refused> {
@@ -178,7 +178,7 @@ pub(crate) async fn reset_breaker(
         shapes::NamedErrors,
     )
 )]
-pub(crate) async fn allow_trial(
+pub async fn allow_trial(
     State(app): State<Arc<App>>,
     Named(name): Named,
 ) -> Result<Response, Refused> {
@@ -207,10 +207,7 @@ pub(crate) async fn allow_trial(
         shapes::NamedErrors,
     )
 )]
-pub(crate) async fn disable(
-    State(app): State<Arc<App>>,
-    Named(name): Named,
-) -> Result<Response, Refused> {
+pub async fn disable(State(app): State<Arc<App>>, Named(name): Named) -> Result<Response, Refused> {
     switched(&app, &name, false).await
 }
 
@@ -228,10 +225,7 @@ pub(crate) async fn disable(
         shapes::NamedErrors,
     )
 )]
-pub(crate) async fn enable(
-    State(app): State<Arc<App>>,
-    Named(name): Named,
-) -> Result<Response, Refused> {
+pub async fn enable(State(app): State<Arc<App>>, Named(name): Named) -> Result<Response, Refused> {
     switched(&app, &name, true).await
 }
 
@@ -244,7 +238,7 @@ async fn switched(app: &App, name: &str, on: bool) -> Result<Response, Refused> 
 }
 
 /// Switches a tool by the configuration file.
-pub(crate) async fn switch(app: &App, name: &str, on: bool) -> Result<ToolSwitch, Refused> {
+pub async fn switch(app: &App, name: &str, on: bool) -> Result<ToolSwitch, Refused> {
     app.runtime
         .switch_tool(name, on)
         .await
@@ -262,7 +256,7 @@ pub(crate) async fn switch(app: &App, name: &str, on: bool) -> Result<ToolSwitch
 /// What an answer repeats of a name that nobody knows.
 const NAME_SHOWN_BYTES_MAX: usize = 300;
 
-pub(crate) fn no_such_tool(app: &App, name: &str) -> Refused {
+pub fn no_such_tool(app: &App, name: &str) -> Refused {
     let help = match views::tools::near(&app.runtime, name) {
         Some(near) => format!("Did you mean {near}? GET /v1/tools lists all"),
         None => "GET /v1/tools lists all".to_owned(),

@@ -50,10 +50,10 @@ pub(crate) struct CallerHeaders {
 
 /// Who asks. Put there before a route is looked for.
 #[derive(Clone)]
-pub(crate) struct Asking(pub(crate) Arc<Identity>);
+pub struct Asking(pub Arc<Identity>);
 
 /// Whom the limits count a request for.
-pub(crate) struct Account(pub(crate) CallerAccount);
+pub struct Account(pub CallerAccount);
 
 impl<S: Sync> FromRequestParts<S> for Account {
     type Rejection = Infallible;
@@ -78,7 +78,7 @@ impl<S: Sync> FromRequestParts<S> for Asking {
 
 /// Who calls, and the trace the request is part of.
 #[derive(Clone)]
-pub(crate) struct Caller(admission::Caller);
+pub struct Caller(admission::Caller);
 
 impl Deref for Caller {
     type Target = admission::Caller;
@@ -90,7 +90,7 @@ impl Deref for Caller {
 
 impl Caller {
     /// Who presses a button of a page.
-    pub(crate) fn of_page(app: &App, identity: Arc<Identity>, account: CallerAccount) -> Caller {
+    pub fn of_page(app: &App, identity: Arc<Identity>, account: CallerAccount) -> Caller {
         let name = match &identity.name {
             Some(own) => format!("{own}/dashboard").into(),
             None => "dashboard".into(),
@@ -109,7 +109,7 @@ impl Caller {
 
     /// An outcome as it is answered, which counts as memory until it is sent. Where there is no room for it, its result is
     /// lost.
-    pub(crate) fn answer(&self, outcome: Outcome, view: View) -> (Outcome, Bytes) {
+    pub fn answer(&self, outcome: Outcome, view: View) -> (Outcome, Bytes) {
         let text = status::text(&view.of(&outcome));
         match held_bytes(text, &self.memory) {
             Ok(text) => (outcome, text),

@@ -27,7 +27,7 @@ pub use sse::{Asked, CannotWatch, open, sse};
 
 use calls::Calls;
 use pulse::Pulse;
-pub(crate) use pulse::RECENT_MAX;
+pub use pulse::RECENT_MAX;
 use ring::{Batch, Filter, Place, Ring};
 
 /// People do not see a fiftieth of a second, and a thread that is woken for every event costs more than all it does.

@@ -11,7 +11,7 @@ use super::event::{NAME_BYTES_MAX, TEXT_BYTES_MAX, bounded};
 /// Tools that are followed; more than that nobody looks at.
 const TOOLS_MAX: usize = 512;
 /// Ended calls kept of one tool: more in half a minute could not be told apart.
-pub(crate) const RECENT_MAX: usize = 256;
+pub const RECENT_MAX: usize = 256;
 /// How far back seconds are counted.
 const SECONDS: usize = 64;
 

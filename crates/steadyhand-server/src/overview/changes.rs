@@ -6,7 +6,7 @@ use crate::live::{Live, LiveEvent};
 use steadyhand_store::history::{History, Mark, MarkKind};
 
 /// Writes down what changes, so that charts can show it on their axis of time.
-pub(crate) fn remember(live: &Live, history: &History) {
+pub fn remember(live: &Live, history: &History) {
     let version = env!("CARGO_PKG_VERSION");
     let text = format!("Steadyhand {version} started");
     history.mark(Mark::new(clock::wall_ms(), MarkKind::Start, &text));

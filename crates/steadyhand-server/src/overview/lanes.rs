@@ -20,48 +20,48 @@ const LANES_MAX: usize = 12;
 /// The last half minute of calls
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Timeline)]
-pub(crate) struct Lanes {
+pub struct Lanes {
     /// How far back, in milliseconds
-    pub(crate) span_ms: u64,
+    pub span_ms: u64,
     /// There are too many to show each: seconds instead of calls, in every lane. One of a busy tool has them anyway
-    pub(crate) is_summed: bool,
+    pub is_summed: bool,
     /// The busiest tools, in the order of their names
-    pub(crate) lanes: Vec<Lane>,
+    pub lanes: Vec<Lane>,
     /// Tools that have calls and no lane
-    pub(crate) more: usize,
+    pub more: usize,
     /// What changed within the span
-    pub(crate) marks: Vec<Mark>,
+    pub marks: Vec<Mark>,
 }
 
 /// One tool's
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[schema(as = TimelineLane)]
-pub(crate) struct Lane {
-    pub(crate) tool: String,
+pub struct Lane {
+    pub tool: String,
     /// Where it comes from
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    pub(crate) source: Option<String>,
+    pub source: Option<String>,
     /// Calls that ended, the oldest first; empty where they are summed up
-    pub(crate) ended: Vec<Ended>,
+    pub ended: Vec<Ended>,
     /// Sums by second; empty where there are single calls
-    pub(crate) seconds: Vec<Second>,
-    pub(crate) running: Vec<RunningBar>,
+    pub seconds: Vec<Second>,
+    pub running: Vec<RunningBar>,
 }
 
 /// A call that runs
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = TimelineRunningCall)]
-pub(crate) struct RunningBar {
-    pub(crate) id: String,
-    pub(crate) started_ms: u64,
-    pub(crate) deadline_ms: f64,
-    pub(crate) attempts: u32,
-    pub(crate) caller: String,
+pub struct RunningBar {
+    pub id: String,
+    pub started_ms: u64,
+    pub deadline_ms: f64,
+    pub attempts: u32,
+    pub caller: String,
     /// How long it has waited for an approval, in milliseconds: its deadline does not count this time
-    pub(crate) approval_ms: u64,
+    pub approval_ms: u64,
     /// It waits for an approval now
-    pub(crate) waiting: bool,
+    pub waiting: bool,
 }
 
 pub(super) fn lanes(

@@ -1,7 +1,7 @@
 //! What is to be known at a glance: what is broken, how tools fare, what runs. `GET /v1/overview` answers it, and the
 //! dashboard's first page shows it.
 
-pub(crate) mod changes;
+pub mod changes;
 mod lanes;
 mod problems;
 mod tools;
@@ -11,11 +11,11 @@ use utoipa::ToSchema;
 
 use crate::http::App;
 use crate::views;
-pub(crate) use lanes::{Lane, Lanes};
-pub(crate) use problems::{Problem, Severity, page};
+pub use lanes::{Lane, Lanes};
+pub use problems::{Problem, Severity, page};
 use steadyhand_runtime::approvals::{Approval, ApprovalState};
 use steadyhand_store::history::{CallSummary, Filter, Fleet, Health, Mark, Trends, Window};
-pub(crate) use tools::ToolRow;
+pub use tools::ToolRow;
 
 /// Calls that are listed as the last ones.
 const RECENT: usize = 12;
@@ -24,59 +24,59 @@ const RUNNING_MAX: usize = 200;
 
 /// What is to be known at a glance
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Overview {
+pub struct Overview {
     /// When this was so, in milliseconds since 1970
-    pub(crate) at_ms: u64,
+    pub at_ms: u64,
     /// What is broken, the most severe first; empty when all tools answer
-    pub(crate) problems: Vec<Problem>,
-    pub(crate) figures: Figures,
+    pub problems: Vec<Problem>,
+    pub figures: Figures,
     /// The last half minute
-    pub(crate) lanes: Lanes,
+    pub lanes: Lanes,
     /// Those in trouble first
-    pub(crate) tools: Vec<ToolRow>,
+    pub tools: Vec<ToolRow>,
     /// The last calls, the newest first
-    pub(crate) recent: Vec<CallSummary>,
+    pub recent: Vec<CallSummary>,
     /// All tools together, minute by minute, with what changed; absent when the history cannot be read
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    pub(crate) hour: Option<Trends>,
+    pub hour: Option<Trends>,
     /// Why the history cannot be read
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    pub(crate) history_problem: Option<String>,
+    pub history_problem: Option<String>,
 }
 
 /// The figures of the first line
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = OverviewFigures)]
-pub(crate) struct Figures {
+pub struct Figures {
     /// Calls that run now
-    pub(crate) in_flight: usize,
+    pub in_flight: usize,
     /// Of those, the ones that wait for a place
-    pub(crate) queued: u64,
+    pub queued: u64,
     /// Calls that ended in the last minute
-    pub(crate) calls_1m: u64,
+    pub calls_1m: u64,
     /// Errors and time-outs among the calls of the last five minutes whose tool ran, 0 to 1; absent if none ran
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    pub(crate) error_rate_5m: Option<f64>,
+    pub error_rate_5m: Option<f64>,
     /// 95 in 100 calls of the last five minutes were at least this fast, in milliseconds
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    pub(crate) p95_5m: Option<f64>,
+    pub p95_5m: Option<f64>,
     /// Breakers that are not closed
-    pub(crate) breakers_open: usize,
+    pub breakers_open: usize,
     /// Tools that have one
-    pub(crate) breakers: usize,
+    pub breakers: usize,
     /// Servers that run, or would on demand
-    pub(crate) servers_up: usize,
+    pub servers_up: usize,
     /// MCP servers in use
-    pub(crate) servers: usize,
-    pub(crate) tools: usize,
+    pub servers: usize,
+    pub tools: usize,
     /// Calls that wait for a yes
-    pub(crate) waiting: usize,
+    pub waiting: usize,
     /// Alerts that are not over
-    pub(crate) alerts: usize,
+    pub alerts: usize,
 }
 
 /// What the history knows, read in one go.
@@ -87,7 +87,7 @@ struct Past {
 }
 
 /// Looks at everything now.
-pub(crate) async fn look(app: &App) -> Overview {
+pub async fn look(app: &App) -> Overview {
     let past = views::calls::ask(&app.history, |history| {
         Ok(Past {
             fleet: history.fleet()?,
@@ -150,7 +150,7 @@ fn waiting(app: &App) -> Vec<Approval> {
 }
 
 /// How the history fares, in a sentence, if it does not fare well.
-pub(crate) fn history_trouble(health: &Health) -> Option<String> {
+pub fn history_trouble(health: &Health) -> Option<String> {
     let reason = health.reason.as_deref()?;
     Some(format!("Calls are not written down: {reason}"))
 }

@@ -24,27 +24,27 @@ const LISTED_MAX: usize = 20;
 /// Something is broken
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = OverviewProblem)]
-pub(crate) struct Problem {
-    pub(crate) severity: Severity,
+pub struct Problem {
+    pub severity: Severity,
     /// The thing
-    pub(crate) subject: String,
+    pub subject: String,
     /// What is the matter with it, and what happens next
-    pub(crate) message: String,
+    pub message: String,
     /// The page of the dashboard that tells more
-    pub(crate) path: String,
+    pub path: String,
     /// What that page shows of it
-    pub(crate) see: String,
+    pub see: String,
     /// When it will be tried again, or would be over, in milliseconds since 1970
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    pub(crate) until_ms: Option<u64>,
+    pub until_ms: Option<u64>,
 }
 
 /// How bad it is
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = ProblemSeverity)]
-pub(crate) enum Severity {
+pub enum Severity {
     /// Calls fail
     Error,
     /// Calls may fail, or are slow
@@ -311,7 +311,7 @@ fn of_approval(approval: &Approval) -> Problem {
 }
 
 /// The address of a page about something that has a name of its own.
-pub(crate) fn page(kind: &str, name: &str) -> String {
+pub fn page(kind: &str, name: &str) -> String {
     format!("/{kind}/{}", in_path(name))
 }
 

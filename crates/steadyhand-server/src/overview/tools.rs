@@ -23,67 +23,67 @@ const CALLS_MIN: u64 = 5;
 /// One tool
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = OverviewTool)]
-pub(crate) struct ToolRow {
-    pub(crate) name: String,
-    pub(crate) description: String,
+pub struct ToolRow {
+    pub name: String,
+    pub description: String,
     /// What runs it
-    pub(crate) kind: String,
+    pub kind: String,
     /// Where it comes from
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    pub(crate) source: Option<String>,
+    pub source: Option<String>,
     /// ready, breaker open, breaker half-open, starting, not running, disabled
-    pub(crate) state: String,
+    pub state: String,
     /// Why it cannot be called
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    pub(crate) reason: Option<String>,
+    pub reason: Option<String>,
     /// closed, open, half-open; absent where there is none
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, value_type = String)]
-    pub(crate) breaker: Option<BreakerState>,
+    pub breaker: Option<BreakerState>,
     /// Failed calls in a row
-    pub(crate) failures: u64,
+    pub failures: u64,
     /// When an open breaker lets a trial through, in milliseconds since 1970
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    pub(crate) trial_at_ms: Option<u64>,
-    pub(crate) in_flight: u64,
-    pub(crate) queued: u64,
+    pub trial_at_ms: Option<u64>,
+    pub in_flight: u64,
+    pub queued: u64,
     /// The last hour
-    pub(crate) hour: Counts,
+    pub hour: Counts,
     /// The hour before it
-    pub(crate) previous: Counts,
+    pub previous: Counts,
     /// The last five minutes
-    pub(crate) recent: Counts,
+    pub recent: Counts,
     /// Errors and time-outs among the hour's calls whose tool ran, 0 to 1
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    pub(crate) error_rate: Option<f64>,
+    pub error_rate: Option<f64>,
     /// p95 against the hour before: 2 is twice as slow; absent where too few calls tell
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    pub(crate) slower: Option<f64>,
+    pub slower: Option<f64>,
     /// Calls by minute, the oldest first
-    pub(crate) trend: Vec<u64>,
+    pub trend: Vec<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    pub(crate) last_error: Option<LastError>,
+    pub last_error: Option<LastError>,
 }
 
 impl ToolRow {
     /// Its breaker is not closed.
-    pub(crate) fn is_guarded(&self) -> bool {
+    pub fn is_guarded(&self) -> bool {
         self.breaker
             .is_some_and(|state| state != BreakerState::Closed)
     }
 
-    pub(crate) fn is_slower(&self) -> bool {
+    pub fn is_slower(&self) -> bool {
         let by_ms = self.hour.p95.unwrap_or(0.0) - self.previous.p95.unwrap_or(0.0);
         self.slower.is_some_and(|factor| factor >= SLOWER) && by_ms >= SLOWER_MS
     }
 
-    pub(crate) fn is_slow(&self) -> bool {
+    pub fn is_slow(&self) -> bool {
         self.hour.p50.is_some_and(|ms| ms > SLOW_MS)
     }
 

@@ -14,9 +14,9 @@ const NAMED_MAX: usize = 20;
 const SECTIONS_MAX: usize = 40;
 
 /// The settings in force, to be compared with those that follow.
-pub(crate) struct SettingsInForce {
+pub struct SettingsInForce {
     /// The file, or that there is none.
-    pub(crate) file: String,
+    pub file: String,
     /// A digest of everything the file says.
     digest: String,
     /// A digest of each value, by the name of its setting.
@@ -24,7 +24,7 @@ pub(crate) struct SettingsInForce {
 }
 
 impl SettingsInForce {
-    pub(crate) fn of(configuration: &Configuration) -> SettingsInForce {
+    pub fn of(configuration: &Configuration) -> SettingsInForce {
         let file = configuration.file.as_ref();
         let file = file.map_or_else(|| "no file".to_owned(), |file| file.display().to_string());
         let view = views::settings::effective(configuration);
@@ -50,12 +50,12 @@ impl SettingsInForce {
     }
 
     /// What a command puts in the place of another text.
-    pub(crate) fn digest(&self) -> Value {
+    pub fn digest(&self) -> Value {
         json!({"sha256": self.digest})
     }
 
     /// The names of settings that are other ones now, by section.
-    pub(crate) fn differences(&self, now: &SettingsInForce) -> Value {
+    pub fn differences(&self, now: &SettingsInForce) -> Value {
         let names: BTreeSet<&String> = self.values.keys().chain(now.values.keys()).collect();
         let changed = names
             .into_iter()

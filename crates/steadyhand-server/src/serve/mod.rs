@@ -1,13 +1,13 @@
 //! The server: listens, takes connections in, and ends without leaving a call unanswered.
 
 mod applied;
-pub(crate) mod audited;
+pub mod audited;
 mod connection;
 mod lanes;
 mod news;
-pub(crate) mod presence;
+pub mod presence;
 mod settings;
-pub(crate) mod tls;
+pub mod tls;
 
 use std::convert::Infallible;
 use std::io;
@@ -28,7 +28,7 @@ use audited::SettingsInForce;
 use connection::Service;
 use lanes::Lanes;
 use presence::Presence;
-pub(crate) use settings::{CannotServe, Fault, Settings};
+pub use settings::{CannotServe, Fault, Settings};
 use steadyhand_config::{Configuration, Surroundings};
 use steadyhand_runtime::access::login_code;
 use steadyhand_runtime::admission::{ConnectionTable, Limits, OpenConnection};
@@ -40,7 +40,7 @@ use tls::Tls;
 /// Where a server is started, somebody is about to open its pages.
 const LOGIN_LINK_LASTS: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long running calls are waited for when the server ends.
-pub(crate) const DRAIN_MAX: Duration = Duration::from_secs(10);
+pub const DRAIN_MAX: Duration = Duration::from_secs(10);
 /// How long calls that were cancelled then, and answers on their way, may take.
 const LAST_WORDS_MAX: Duration = Duration::from_secs(2);
 /// Connections that wait to be accepted. Where there are more, the system lets a client wait a second before it tries again.
@@ -62,7 +62,7 @@ const CONNECTIONS_RESERVE_PART: usize = 4;
 const OTHER_FILES: usize = 256;
 
 /// A server with an address. It answers once [`Server::accept`] is awaited.
-pub(crate) struct Server {
+pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     /// What the configuration said at the start, or the flag in its place.
@@ -79,22 +79,22 @@ pub(crate) struct Server {
 }
 
 /// A call that the end of the server waits for.
-pub(crate) struct Waiting {
-    pub(crate) tool: String,
+pub struct Waiting {
+    pub tool: String,
     /// Without the wait for an approval, which its deadline does not count either.
-    pub(crate) elapsed: Duration,
-    pub(crate) deadline: Duration,
+    pub elapsed: Duration,
+    pub deadline: Duration,
 }
 
 /// How the server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Drained {
+pub struct Drained {
     /// Calls that had to be cancelled. Their callers were told.
-    pub(crate) cancelled: usize,
+    pub cancelled: usize,
 }
 
 /// The address, before there is anything to serve: a port that is taken is found out first.
-pub(crate) async fn listen(settings: &Settings) -> Result<TcpListener, CannotServe> {
+pub async fn listen(settings: &Settings) -> Result<TcpListener, CannotServe> {
     bind(settings.listen).map_err(|error| CannotServe::address(settings.listen, &error))
 }
 
@@ -112,7 +112,7 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 
 impl Server {
     /// Gives a runtime an address.
-    pub(crate) fn new(
+    pub fn new(
         listener: TcpListener,
         runtime: Runtime,
         history: History,
@@ -167,17 +167,17 @@ impl Server {
     }
 
     /// Where it listens, the port it was given included.
-    pub(crate) fn address(&self) -> SocketAddr {
+    pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// What it serves.
-    pub(crate) fn app(&self) -> &App {
+    pub fn app(&self) -> &App {
         &self.app
     }
 
     /// A link that logs a browser in once, where nobody is asked for credentials: decisions want some all the same.
-    pub(crate) fn login_link(&self) -> Option<String> {
+    pub fn login_link(&self) -> Option<String> {
         let is_open = self.app.access.load().is_open();
         (is_open && self.app.pages.is_some()).then(|| {
             let code = login_code::make(&self.app.door.local, LOGIN_LINK_LASTS);
@@ -186,7 +186,7 @@ impl Server {
     }
 
     /// How it is spoken to.
-    pub(crate) fn scheme(&self) -> &'static str {
+    pub fn scheme(&self) -> &'static str {
         match self.tls.acceptor() {
             Some(_) => "https",
             None => "http",
@@ -194,7 +194,7 @@ impl Server {
     }
 
     /// Writes down that it serves, and by which configuration.
-    pub(crate) fn note_start(&self) {
+    pub fn note_start(&self) {
         let generation = self.app.runtime.generation();
         let settings = SettingsInForce::of(&generation.configuration);
         let version = serde_json::json!({
@@ -208,12 +208,12 @@ impl Server {
     }
 
     /// Who decided and changed what here.
-    pub(crate) fn audit(&self) -> AuditLog {
+    pub fn audit(&self) -> AuditLog {
         self.app.audit.clone()
     }
 
     /// Lets commands of the same configuration find it, for as long as it lives.
-    pub(crate) fn announce(&self, state: &std::path::Path) -> io::Result<()> {
+    pub fn announce(&self, state: &std::path::Path) -> io::Result<()> {
         let _ = self.app.state.set(state.to_owned());
         let generation = self.app.runtime.generation();
         let file = generation.configuration.file.as_deref();
@@ -226,7 +226,7 @@ impl Server {
 
     /// Follows the configuration: tells of every new one, and takes over what it says of the server and can change
     /// while it runs. For ever.
-    pub(crate) async fn follow(&self, surroundings: &Surroundings) -> Infallible {
+    pub async fn follow(&self, surroundings: &Surroundings) -> Infallible {
         let runtime = &self.app.runtime;
         let mut changes = runtime.changes();
         changes.mark_unchanged();
@@ -341,7 +341,7 @@ impl Server {
     }
 
     /// Raises alerts and takes them back, for ever.
-    pub(crate) async fn watch(&self) -> Infallible {
+    pub async fn watch(&self) -> Infallible {
         let desk = self.app.desk.clone();
         let waiting = move || desk.waiting();
         let pins = &self.app.pins;
@@ -352,7 +352,7 @@ impl Server {
     }
 
     /// Takes connections in, for ever.
-    pub(crate) async fn accept(&self) -> Infallible {
+    pub async fn accept(&self) -> Infallible {
         loop {
             let (stream, peer) = match self.listener.accept().await {
                 Ok(accepted) => accepted,
@@ -422,7 +422,7 @@ impl Server {
 
     /// Ends: no new connections, no new calls. Running calls are waited for, then cancelled; each is answered.
     /// `tell` hears every second what is waited for.
-    pub(crate) async fn drain(self, mut tell: impl FnMut(&[Waiting])) -> Drained {
+    pub async fn drain(self, mut tell: impl FnMut(&[Waiting])) -> Drained {
         self.app.closing.cancel();
         self.app.live.close();
         self.app.gateway.close();
@@ -542,7 +542,7 @@ fn connections_reserve(connections: usize) -> usize {
 /// A file that may not grow any more (`ulimit -f`) is an error of the one who writes it, as on a full disk: without
 /// this the signal that comes with it would end the process.
 #[cfg(unix)]
-pub(crate) fn outlive_limits_of_files() {
+pub fn outlive_limits_of_files() {
     use tokio::signal::unix::{SignalKind, signal};
     // The handler stays when what listens to it goes.
     let handled = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
@@ -552,7 +552,7 @@ pub(crate) fn outlive_limits_of_files() {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn outlive_limits_of_files() {}
+pub fn outlive_limits_of_files() {}
 
 /// How many files this process may open; as many as it is allowed to have.
 #[cfg(unix)]
@@ -576,7 +576,7 @@ fn files_max() -> usize {
 }
 
 /// The settings of a configuration, references replaced.
-pub(crate) fn settings_of(
+pub fn settings_of(
     configuration: &Configuration,
     surroundings: &Surroundings,
 ) -> Result<Settings, CannotServe> {

@@ -15,7 +15,7 @@ const FOLDER: &str = "servers";
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The file of a server that runs; it goes when this does.
-pub(crate) struct Presence {
+pub struct Presence {
     path: PathBuf,
     announced: Announced,
     /// A server of the same configuration that was there before, and is found again when this one has gone.
@@ -24,26 +24,26 @@ pub(crate) struct Presence {
 
 /// What the file says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Announced {
+pub struct Announced {
     /// Where to connect to.
-    pub(crate) address: SocketAddr,
+    pub address: SocketAddr,
     /// The server says the same in `/health/live`; another program at this address does not.
-    pub(crate) instance: String,
-    pub(crate) pid: u32,
+    pub instance: String,
+    pub pid: u32,
     /// What commands on this machine show. The file is for nobody else to read.
     #[serde(default)]
-    pub(crate) token: Option<Token>,
+    pub token: Option<Token>,
     /// The SHA-256 of its certificate, where connections are TLS: whoever has it is this server.
     #[serde(default)]
-    pub(crate) certificate: Option<String>,
+    pub certificate: Option<String>,
     /// For people who look.
-    pub(crate) configuration: Option<PathBuf>,
+    pub configuration: Option<PathBuf>,
 }
 
 /// A secret that is written down in this one place.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Token(pub(crate) SecretString);
+pub struct Token(pub SecretString);
 
 impl Serialize for Token {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -119,12 +119,12 @@ impl Drop for Presence {
 }
 
 /// The server of a configuration, if one has announced itself. It may be gone since.
-pub(crate) fn announced(state: &Path, configuration: Option<&Path>) -> Option<Announced> {
+pub fn announced(state: &Path, configuration: Option<&Path>) -> Option<Announced> {
     read(&file_of(state, configuration))
 }
 
 /// Takes away what a server left behind that ended without a chance to.
-pub(crate) fn forget(state: &Path, configuration: Option<&Path>, gone: &Announced) {
+pub fn forget(state: &Path, configuration: Option<&Path>, gone: &Announced) {
     drop(Presence {
         path: file_of(state, configuration),
         announced: gone.clone(),
@@ -144,7 +144,7 @@ fn file_of(state: &Path, configuration: Option<&Path>) -> PathBuf {
 }
 
 /// The name of a configuration in the state folder.
-pub(crate) fn key_of(configuration: Option<&Path>) -> String {
+pub fn key_of(configuration: Option<&Path>) -> String {
     match configuration {
         None => "demo".to_owned(),
         Some(path) => {
@@ -159,7 +159,7 @@ pub(crate) fn key_of(configuration: Option<&Path>) -> String {
 }
 
 /// A server that listens everywhere is reached on this machine.
-pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
+pub fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

@@ -19,39 +19,39 @@ use steadyhand_config::{Configuration, Resolver, Surroundings};
 use steadyhand_runtime::access::Keys;
 
 /// `[server]`, ready for use.
-pub(crate) struct Settings {
-    pub(crate) listen: SocketAddr,
-    pub(crate) token: Option<SecretText>,
-    pub(crate) allowed_hosts: Vec<String>,
-    pub(crate) limits: RequestLimits,
-    pub(crate) history: HistorySettings,
+pub struct Settings {
+    pub listen: SocketAddr,
+    pub token: Option<SecretText>,
+    pub allowed_hosts: Vec<String>,
+    pub limits: RequestLimits,
+    pub history: HistorySettings,
     /// Whether there are pages for people.
-    pub(crate) dashboard: bool,
-    pub(crate) approval_wait: Option<Duration>,
-    pub(crate) approval_by_caller: bool,
-    pub(crate) jwt: Option<JwtSettings>,
-    pub(crate) budget: Option<BudgetSettings>,
+    pub dashboard: bool,
+    pub approval_wait: Option<Duration>,
+    pub approval_by_caller: bool,
+    pub jwt: Option<JwtSettings>,
+    pub budget: Option<BudgetSettings>,
     /// Paths as they are to be opened.
-    pub(crate) tls: Option<TlsSettings>,
+    pub tls: Option<TlsSettings>,
     /// Who is told when something goes wrong; the error says why that is not known.
-    pub(crate) alerts: Result<Vec<AlertSettings>, String>,
+    pub alerts: Result<Vec<AlertSettings>, String>,
     /// Where traces and metrics are sent; the error says why that is not known.
-    pub(crate) telemetry: Result<TelemetrySettings, String>,
+    pub telemetry: Result<TelemetrySettings, String>,
     /// Where the proxy forwards to; the error says why that is not known.
-    pub(crate) proxy: Result<BTreeMap<String, ProxySettings>, String>,
+    pub proxy: Result<BTreeMap<String, ProxySettings>, String>,
 }
 
 /// Why there is no server.
 #[derive(Debug)]
-pub(crate) struct CannotServe {
-    pub(crate) fault: Fault,
-    pub(crate) message: String,
-    pub(crate) help: String,
+pub struct CannotServe {
+    pub fault: Fault,
+    pub message: String,
+    pub help: String,
 }
 
 /// What kind of thing is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// A value that is kept elsewhere is not there.
     Secret,
     /// The settings do not make sense.
@@ -134,7 +134,7 @@ impl Settings {
     }
 
     /// Other machines are let in only with credentials.
-    pub(crate) fn check(&self, address: SocketAddr, keys: &Keys) -> Result<(), CannotServe> {
+    pub fn check(&self, address: SocketAddr, keys: &Keys) -> Result<(), CannotServe> {
         let has_credentials = self.token.is_some() || self.jwt.is_some() || keys.has_a_usable_one();
         if address.ip().is_loopback() || has_credentials {
             return Ok(());
@@ -170,7 +170,7 @@ fn section(
 }
 
 impl CannotServe {
-    pub(crate) fn address(address: SocketAddr, error: &std::io::Error) -> CannotServe {
+    pub fn address(address: SocketAddr, error: &std::io::Error) -> CannotServe {
         let help = match error.kind() {
             std::io::ErrorKind::AddrInUse => {
                 "Perhaps a steadyhand runs there already; --listen 127.0.0.1:0 takes a free port"

@@ -80,16 +80,13 @@ impl Tls {
 }
 
 /// Whether connections could be TLS as it is configured, and who else can read the key.
-pub(crate) fn check(
-    settings: Option<&TlsSettings>,
-    trust: &Trust,
-) -> Result<Option<String>, CannotServe> {
+pub fn check(settings: Option<&TlsSettings>, trust: &Trust) -> Result<Option<String>, CannotServe> {
     let tls = Tls::of(settings, trust)?;
     Ok(tls.exposed_key())
 }
 
 /// The SHA-256 of a certificate, as it is announced.
-pub(crate) fn fingerprint(certificate: &CertificateDer<'_>) -> String {
+pub fn fingerprint(certificate: &CertificateDer<'_>) -> String {
     let digest = Sha256::digest(certificate.as_ref());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

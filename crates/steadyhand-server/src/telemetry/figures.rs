@@ -126,11 +126,11 @@ impl Figures {
     }
 
     /// Since when counters count.
-    pub(crate) fn started_at(&self) -> jiff::Timestamp {
+    pub fn started_at(&self) -> jiff::Timestamp {
         self.started_at
     }
 
-    pub(crate) fn spans_dropped(&self) -> &Arc<AtomicU64> {
+    pub fn spans_dropped(&self) -> &Arc<AtomicU64> {
         &self.spans_dropped
     }
 
@@ -455,7 +455,7 @@ fn by_state((name, metrics): &(String, ToolMetrics)) -> Vec<(Labels, f64)> {
 }
 
 /// A state as it stands in JSON.
-pub(crate) fn state_name(state: BreakerState) -> &'static str {
+pub fn state_name(state: BreakerState) -> &'static str {
     match state {
         BreakerState::Closed => "closed",
         BreakerState::HalfOpen => "half-open",

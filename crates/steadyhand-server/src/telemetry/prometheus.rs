@@ -138,12 +138,12 @@ fn points(mut metric: MetricEncoder<'_>, points: &Points) -> fmt::Result {
 
 /// Bounds in powers of two of nanoseconds, where the engine's own time spans end: what is said of them is
 /// exact. 16 µs to 69 s.
-pub(crate) const BOUNDS_BITS: [u32; 20] = [
+pub const BOUNDS_BITS: [u32; 20] = [
     14, 16, 18, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36,
 ];
 
 /// Calls by the upper bound of their time in seconds, each counted once; the last bound is infinite.
-pub(crate) fn spans(times: &Times) -> Vec<(f64, u64)> {
+pub fn spans(times: &Times) -> Vec<(f64, u64)> {
     let mut below = 0;
     let mut spans = Vec::with_capacity(BOUNDS_BITS.len() + 1);
     for bits in BOUNDS_BITS {

@@ -14,7 +14,7 @@ const OPENING_MAX: Duration = Duration::from_secs(2);
 const OPENING_LOOK: Duration = Duration::from_millis(20);
 
 /// Asks the database where waiting is no harm. One that is still being opened is waited for.
-pub(crate) async fn ask<T: Send + 'static>(
+pub async fn ask<T: Send + 'static>(
     history: &History,
     question: impl Fn(&History) -> Result<T, HistoryError> + Send + Sync + 'static,
 ) -> Result<T, HistoryError> {
@@ -36,7 +36,7 @@ pub(crate) async fn ask<T: Send + 'static>(
 }
 
 /// Why a call cannot be run again.
-pub(crate) enum NotAgain {
+pub enum NotAgain {
     /// Its tool is not there any more.
     NoSuchTool(String),
     /// It could do something twice, or something else.
@@ -45,7 +45,7 @@ pub(crate) enum NotAgain {
 
 /// The call of a record, made anew and linked to it. A tool that is not known to be safe to repeat is run again only
 /// by force.
-pub(crate) fn again(runtime: &Runtime, record: CallRecord, force: bool) -> Result<Call, NotAgain> {
+pub fn again(runtime: &Runtime, record: CallRecord, force: bool) -> Result<Call, NotAgain> {
     let CallRecord { call, details } = record;
     let not_safe = |message: String, help: &str| NotAgain::NotSafe {
         message,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use steadyhand_conversation::{self as conversation, Host, Options, Problem, Provider, What};
 
 /// What a provider would refuse.
-pub(crate) fn validated(
+pub fn validated(
     provider: Provider,
     host: Host,
     what: What,
@@ -18,7 +18,7 @@ pub(crate) fn validated(
 
 /// The conversation as its provider accepts it, and every change that was made. It is named what it is: `messages` for
 /// a list, `request` for a whole request.
-pub(crate) fn repaired(provider: Provider, host: Host, value: Value) -> Value {
+pub fn repaired(provider: Provider, host: Host, value: Value) -> Value {
     let options = Options::new().host(host);
     let (repaired, fixes) = conversation::repair_with(provider, &options, value);
     match repaired.is_array() {
@@ -28,13 +28,13 @@ pub(crate) fn repaired(provider: Provider, host: Host, value: Value) -> Value {
 }
 
 /// A model's response that can be relied on, and every change that was made.
-pub(crate) fn repaired_response(provider: Provider, value: Value) -> Value {
+pub fn repaired_response(provider: Provider, value: Value) -> Value {
     let (response, fixes) = conversation::repair_response(provider, value);
     json!({"response": response, "fixes": fixes})
 }
 
 /// Whether this is what it is said to be; a response may look like anything.
-pub(crate) fn is_what_is_said(provider: Provider, what: Option<What>, value: &Value) -> bool {
+pub fn is_what_is_said(provider: Provider, what: Option<What>, value: &Value) -> bool {
     match what {
         None => is_conversation(provider, value),
         Some(What::Response) => true,
@@ -44,13 +44,13 @@ pub(crate) fn is_what_is_said(provider: Provider, what: Option<What>, value: &Va
 }
 
 /// Whether there is something to repair: what is no conversation cannot be said to be in order.
-pub(crate) fn is_conversation(provider: Provider, value: &Value) -> bool {
+pub fn is_conversation(provider: Provider, value: &Value) -> bool {
     let is_one_text = conversation::is_one_text(provider, value);
     is_one_text || conversation::messages(provider, value).is_some()
 }
 
 /// What a repair needs, in words.
-pub(crate) fn wanted(provider: Provider, what: Option<What>) -> String {
+pub fn wanted(provider: Provider, what: Option<What>) -> String {
     let key = conversation::messages_key(provider);
     let request = format!("a request of {provider}'s with a list of messages under {key:?}");
     match what {

@@ -6,7 +6,7 @@ use steadyhand::ToolMetrics;
 use steadyhand_runtime::runtime::Runtime;
 
 /// Of all tools, in their order.
-pub(crate) fn all(runtime: &Runtime) -> Value {
+pub fn all(runtime: &Runtime) -> Value {
     let tools: Vec<Value> = runtime
         .manager()
         .all_metrics()
@@ -17,7 +17,7 @@ pub(crate) fn all(runtime: &Runtime) -> Value {
 }
 
 /// Of one tool, by its name or alias.
-pub(crate) fn one(runtime: &Runtime, name: &str) -> Option<Value> {
+pub fn one(runtime: &Runtime, name: &str) -> Option<Value> {
     let tool = runtime.manager().find(name)?;
     let metrics = runtime.manager().metrics(name)?;
     Some(named(tool.name(), &metrics))

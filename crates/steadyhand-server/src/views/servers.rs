@@ -7,13 +7,13 @@ use tokio::time::Instant;
 use steadyhand_runtime::runtime::{NotUsed, Runtime};
 
 /// All servers: those in use in the order of the configuration, then the others.
-pub(crate) fn list(runtime: &Runtime) -> Value {
+pub fn list(runtime: &Runtime) -> Value {
     let servers = all(runtime);
     json!({"count": servers.len(), "servers": servers})
 }
 
 /// The same without a count.
-pub(crate) fn all(runtime: &Runtime) -> Vec<Value> {
+pub fn all(runtime: &Runtime) -> Vec<Value> {
     let used = runtime.servers();
     let unused = runtime.servers_not_used();
     let used = used.iter().map(|state| described(runtime, state));
@@ -21,13 +21,13 @@ pub(crate) fn all(runtime: &Runtime) -> Vec<Value> {
 }
 
 /// One server, by its name.
-pub(crate) fn one(runtime: &Runtime, name: &str) -> Option<Value> {
+pub fn one(runtime: &Runtime, name: &str) -> Option<Value> {
     let mut servers = all(runtime).into_iter();
     servers.find(|server| server["name"] == name)
 }
 
 /// What a server printed, from a line on; the next question begins at `next`.
-pub(crate) fn log(name: &str, lines: &[LogLine], next: u64) -> Value {
+pub fn log(name: &str, lines: &[LogLine], next: u64) -> Value {
     json!({"name": name, "lines": lines, "next": next})
 }
 

@@ -7,7 +7,7 @@ use steadyhand_config::Configuration;
 use steadyhand_config::document::{Document, escaped};
 
 /// Every setting of a configuration, and the defaults of what it does not say.
-pub(crate) fn effective(configuration: &Configuration) -> Value {
+pub fn effective(configuration: &Configuration) -> Value {
     let settings: Vec<Value> = rows(configuration)
         .iter()
         .map(|row| json!({"setting": row.name(), "value": row.value, "origin": row.origin}))

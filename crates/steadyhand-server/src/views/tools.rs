@@ -11,7 +11,7 @@ use steadyhand_runtime::runtime::policy::retry_word;
 
 /// Whose shape tools are given in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub enum Format {
     /// A model's provider.
     Of(Provider),
     /// MCP's `tools/list`.
@@ -19,7 +19,7 @@ pub(crate) enum Format {
 }
 
 /// All tools that are meant, in their order, and what is missing from them.
-pub(crate) fn list(runtime: &Runtime, is_meant: impl Fn(&Tool) -> bool) -> Value {
+pub fn list(runtime: &Runtime, is_meant: impl Fn(&Tool) -> bool) -> Value {
     let tools: Vec<Value> = runtime
         .manager()
         .list()
@@ -42,11 +42,7 @@ pub(crate) fn list(runtime: &Runtime, is_meant: impl Fn(&Tool) -> bool) -> Value
 }
 
 /// The same tools as that consumer wants them.
-pub(crate) fn converted(
-    runtime: &Runtime,
-    format: Format,
-    is_meant: impl Fn(&Tool) -> bool,
-) -> Value {
+pub fn converted(runtime: &Runtime, format: Format, is_meant: impl Fn(&Tool) -> bool) -> Value {
     let definitions = definitions(runtime, is_meant);
     match format {
         Format::Mcp => {
@@ -62,7 +58,7 @@ pub(crate) fn converted(
 }
 
 /// LangChain-shaped, as the conversation module reads them.
-pub(crate) fn definitions(runtime: &Runtime, is_meant: impl Fn(&Tool) -> bool) -> Vec<Value> {
+pub fn definitions(runtime: &Runtime, is_meant: impl Fn(&Tool) -> bool) -> Vec<Value> {
     let definition = |tool: &Tool| {
         let mut definition = json!({"name": tool.name()});
         if let Some(alias) = tool.lc_name() {
@@ -78,7 +74,7 @@ pub(crate) fn definitions(runtime: &Runtime, is_meant: impl Fn(&Tool) -> bool) -
 }
 
 /// One tool with its policy, its breaker and its counters.
-pub(crate) fn one(runtime: &Runtime, name: &str) -> Option<Value> {
+pub fn one(runtime: &Runtime, name: &str) -> Option<Value> {
     let manager = runtime.manager();
     let (tool, policy) = (manager.find(name)?, manager.policy(name)?);
     let mut described = described(&tool, runtime);
@@ -93,16 +89,13 @@ pub(crate) fn one(runtime: &Runtime, name: &str) -> Option<Value> {
 }
 
 /// The name that was perhaps meant.
-pub(crate) fn near(runtime: &Runtime, name: &str) -> Option<String> {
+pub fn near(runtime: &Runtime, name: &str) -> Option<String> {
     let tools = runtime.manager().list();
     near_of(name, tools.iter().map(|tool| tool.name()))
 }
 
 /// The same of these names. A tool of a server may be asked for by its bare name.
-pub(crate) fn near_of<'a>(
-    name: &str,
-    names: impl Iterator<Item = &'a str> + Clone,
-) -> Option<String> {
+pub fn near_of<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
     let bare = |full: &'a str| full.rsplit_once("__").map_or(full, |(_, bare)| bare);
     let same = names
         .clone()

@@ -162,7 +162,7 @@ impl Otlp {
     }
 
     /// Where spans of requests to our MCP server go.
-    pub(crate) fn server_spans(&self) -> ServerSpans {
+    pub fn server_spans(&self) -> ServerSpans {
         ServerSpans(Arc::clone(&self.sink))
     }
 
@@ -189,11 +189,11 @@ impl Otlp {
 
 /// Takes the spans of requests to our MCP server.
 #[derive(Clone)]
-pub(crate) struct ServerSpans(Arc<Sink>);
+pub struct ServerSpans(Arc<Sink>);
 
 impl ServerSpans {
     /// Never waits.
-    pub(crate) fn take(&self, ended: &ServedOperation) {
+    pub fn take(&self, ended: &ServedOperation) {
         if self.0.queue.load().is_some() {
             self.0.take(vec![spans::of_request(ended)]);
         }
